@@ -1,0 +1,122 @@
+// Dim: a symbolic extent or index, usable with no graph.
+//
+// A canonical polynomial with integer coefficients over atoms: variables, and
+// floordiv, mod, min, max of Dims. Equal values that the normal form knows are
+// equal objects: (n + 1) * 2 == 2 * n + 2. Extents are >= 0; zero is legal, so
+// division simplifies only with proof of a nonzero divisor.
+//
+//   Dim n = Dim::Variable("n");
+//   Dim m = (n + 1) * 2 - n;              // prints "n + 2"
+//   Compare(m, CompareOp::kGt, n);        // Truth::kTrue
+//   Compare(n, CompareOp::kGe, 3);        // Truth::kUnknown
+
+#ifndef CLEAVE_OPS_DIM_H_
+#define CLEAVE_OPS_DIM_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+
+enum class Truth : uint8_t { kFalse, kTrue, kUnknown };
+enum class CompareOp : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe };
+
+// Monomials a Dim may have; arithmetic beyond it fails with ResourceExhausted
+// in Checked* and CHECKs otherwise (rules go through Checked*).
+inline constexpr int kMaxDimTerms = 256;
+
+class Dim {
+ public:
+  Dim() : Dim(0) {}
+  Dim(int64_t value);  // NOLINT: a number is a Dim.
+  // A variable >= 0. Names match [A-Za-z_][A-Za-z0-9_.]*.
+  static Dim Variable(absl::string_view name);
+  // The text that ToString prints; InvalidArgument with the offset otherwise.
+  static absl::StatusOr<Dim> Parse(absl::string_view text);
+
+  bool IsConstant() const;
+  // The value of a constant.
+  std::optional<int64_t> Value() const;
+
+  friend Dim operator+(const Dim& a, const Dim& b);
+  friend Dim operator-(const Dim& a, const Dim& b);
+  friend Dim operator*(const Dim& a, const Dim& b);
+  Dim operator-() const;
+  // Floor division and its remainder (sign of the divisor).
+  static Dim FloorDiv(const Dim& a, const Dim& b);
+  static Dim Mod(const Dim& a, const Dim& b);
+  static Dim Min(const Dim& a, const Dim& b);
+  static Dim Max(const Dim& a, const Dim& b);
+
+  // Structural equality of the normal forms: equal as numbers for every value
+  // of the variables. Unequal objects may still be equal for some values.
+  friend bool operator==(const Dim& a, const Dim& b);
+  friend bool operator!=(const Dim& a, const Dim& b) { return !(a == b); }
+  // A total order for containers, without numeric meaning.
+  static int Order(const Dim& a, const Dim& b);
+  size_t Hash() const;
+  template <typename H>
+  friend H AbslHashValue(H h, const Dim& d) {
+    return H::combine(std::move(h), d.Hash());
+  }
+
+  std::string ToString() const;
+  // The variables that occur, in name order.
+  std::set<std::string> Variables() const;
+
+  // Replaces variables; those not named stay.
+  Dim Substitute(const std::map<std::string, Dim>& values) const;
+  // The number, if every variable has a value; InvalidArgument names one that
+  // has none, or a division by zero or overflow with its expression.
+  absl::StatusOr<int64_t> Evaluate(
+      const std::map<std::string, int64_t>& values) const;
+
+  // The closed interval that the value lies in, as far as known (variables
+  // are >= 0); nullopt stands for an unbounded side.
+  struct Interval {
+    std::optional<int64_t> low;
+    std::optional<int64_t> high;
+  };
+  Interval Bounds() const;
+
+ private:
+  struct Rep;
+  explicit Dim(std::shared_ptr<const Rep> rep);
+  int64_t constant_ = 0;            // the value when rep_ is null
+  std::shared_ptr<const Rep> rep_;  // null for constants
+  friend struct DimBuilder;
+};
+
+// Linear facts about variables (`a >= b`), for comparisons that need them.
+class Constraints {
+ public:
+  // Assumes `a op b`; InvalidArgument if it contradicts what is known.
+  absl::Status Assume(const Dim& a, CompareOp op, const Dim& b);
+  const std::vector<Dim>& non_negative() const { return non_negative_; }
+
+ private:
+  std::vector<Dim> non_negative_;  // each >= 0
+};
+
+// Three-valued comparison. kUnknown where intervals and linear reasoning with
+// `constraints` decide neither way.
+Truth Compare(const Dim& a, CompareOp op, const Dim& b,
+              const Constraints& constraints = {});
+
+// The constraint that would decide an unknown comparison, as text for messages:
+// "n - 3 >= 0".
+std::string DecidingConstraint(const Dim& a, CompareOp op, const Dim& b);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_OPS_DIM_H_
