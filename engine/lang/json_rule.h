@@ -1,0 +1,23 @@
+// The JSON twin of a rule file: one node per construct, lossless both ways, and
+// strict (rules/rule.schema.json): an unknown or missing member is a mistake
+// with its JSON pointer.
+
+#ifndef CLEAVE_ENGINE_LANG_JSON_RULE_H_
+#define CLEAVE_ENGINE_LANG_JSON_RULE_H_
+
+#include <string>
+
+#include "engine/lang/ast.h"
+#include "engine/lang/parser.h"
+
+namespace cleave {
+
+// Indented by two spaces, ends in a newline.
+std::string RulesToJson(const RuleFile& file);
+
+// Diagnostics carry pointers; the text is limited as rule text is.
+ParseResult ParseJsonRules(const Source& source);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_LANG_JSON_RULE_H_
