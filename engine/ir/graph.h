@@ -1,0 +1,155 @@
+// Graph: typed SSA with hash-consed nodes; equal subgraphs of one builder are
+// one node. Nodes are in topological order: operands precede their users.
+//
+//   auto context = std::make_shared<Context>();
+//   GraphBuilder b(context);
+//   Value x = b.Input("x", {DType::kF32, {Dim::Variable("n")}});
+//   Value y = *b.Add(Primitive::kExp, {}, {x});
+//   Graph graph = std::move(b).Build({{"y", y}});
+//
+// A node is a primitive or a call of a composite op. A composite's operands are
+// its tensor inputs in order; see CallLayout for absent and variadic ones.
+
+#ifndef CLEAVE_ENGINE_IR_GRAPH_H_
+#define CLEAVE_ENGINE_IR_GRAPH_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/context.h"
+#include "ops/infer_type.h"
+#include "ops/primitive.h"
+#include "ops/static_value.h"
+#include "ops/tensor_type.h"
+
+namespace cleave {
+
+// A node of one graph or builder.
+struct Value {
+  uint32_t id = UINT32_MAX;
+  bool valid() const { return id != UINT32_MAX; }
+  friend bool operator==(Value a, Value b) { return a.id == b.id; }
+  friend bool operator!=(Value a, Value b) { return a.id != b.id; }
+  friend bool operator<(Value a, Value b) { return a.id < b.id; }
+  template <typename H>
+  friend H AbslHashValue(H h, Value v) {
+    return H::combine(std::move(h), v.id);
+  }
+};
+
+struct Node {
+  OpId op = 0;
+  AttributesId attributes = kNoAttributes;
+  TypeId type = 0;
+  uint32_t operands_begin = 0;
+  uint32_t operand_count = 0;
+  ProvenanceId provenance = 0;
+};
+
+struct NamedValue {
+  std::string name;
+  Value value;
+};
+
+class Graph {
+ public:
+  Graph() = default;
+
+  const std::shared_ptr<Context>& context() const { return context_; }
+  int64_t size() const { return static_cast<int64_t>(nodes_.size()); }
+  const Node& node(Value v) const { return nodes_[v.id]; }
+  absl::Span<const Value> operands(Value v) const {
+    const Node& n = nodes_[v.id];
+    return {operands_.data() + n.operands_begin, n.operand_count};
+  }
+  const Attributes& attributes(Value v) const {
+    return context_->attributes(nodes_[v.id].attributes);
+  }
+  // One type per result of the node.
+  const std::vector<TensorType>& types(Value v) const {
+    return context_->types(nodes_[v.id].type);
+  }
+  // The type of a node with one result.
+  const TensorType& type(Value v) const { return types(v).front(); }
+
+  const std::vector<NamedValue>& inputs() const { return inputs_; }
+  const std::vector<NamedValue>& outputs() const { return outputs_; }
+  // Conditions on extents that typing left open; checked when they are known.
+  const std::vector<ShapeGuard>& guards() const { return guards_; }
+
+ private:
+  friend class GraphBuilder;
+  std::shared_ptr<Context> context_;
+  std::vector<Node> nodes_;
+  std::vector<Value> operands_;
+  std::vector<NamedValue> inputs_;
+  std::vector<NamedValue> outputs_;
+  std::vector<ShapeGuard> guards_;
+};
+
+class GraphBuilder {
+ public:
+  explicit GraphBuilder(std::shared_ptr<Context> context);
+
+  // A new input; each call makes a new node. Names are unique (CHECK).
+  Value Input(absl::string_view name, const TensorType& type);
+  // A primitive, typed by InferType (scan and cond by their regions). Movement
+  // that moves nothing gives its operand.
+  absl::StatusOr<Value> Add(Primitive primitive, const Attributes& attributes,
+                            absl::Span<const Value> operands);
+  // A node whose type the caller knows: a composite, or an instance of a node
+  // that was typed before. The hot path: O(operands), no inference.
+  Value AddTyped(OpId op, AttributesId attributes, TypeId type,
+                 absl::Span<const Value> operands, ProvenanceId provenance);
+  // Copies `graph` into this builder, its inputs replaced by `arguments` (same
+  // types), and returns its outputs. O(nodes). Nodes keep their provenance.
+  std::vector<Value> Inline(const Graph& graph,
+                            absl::Span<const Value> arguments);
+
+  // Shorthands; CHECK that they type. Pointwise operands must agree in type.
+  Value Constant(const Exact& value, DType dtype);             // 0-d
+  Value Constant(const Exact& value, const TensorType& type);  // broadcast
+  Value Zeros(const TensorType& type);
+  Value Result(Value tuple, int index);
+  // Pointwise, movement and the like where misuse is our own error.
+  Value Apply(Primitive primitive, absl::Span<const Value> operands,
+              const Attributes& attributes = {});
+  Value BroadcastTo(Value x, const Shape& shape);  // right-aligned
+  Value BroadcastInDim(Value x, const Shape& shape,
+                       const std::vector<int>& axes);
+  Value Reshape(Value x, const Shape& shape);
+  Value Transpose(Value x, const std::vector<int>& axes);
+
+  // The provenance of nodes added from here on (AddTyped and Inline excepted).
+  void SetProvenance(ProvenanceId id) { provenance_ = id; }
+  ProvenanceId provenance() const { return provenance_; }
+  void AddGuard(ShapeGuard guard);
+
+  const std::shared_ptr<Context>& context() const { return graph_.context_; }
+  // What has been built so far; references stay valid until the next addition.
+  const Graph& graph() const { return graph_; }
+  const TensorType& type(Value v) const { return graph_.type(v); }
+
+  // Nodes that no output needs are dropped (inputs stay). The order is kept.
+  Graph Build(std::vector<NamedValue> outputs) &&;
+
+ private:
+  uint32_t* FindSlot(uint64_t hash);
+  void Grow();
+
+  Graph graph_;
+  ProvenanceId provenance_ = 0;
+  // Open addressing: node ids; UINT32_MAX is empty.
+  std::vector<uint32_t> slots_;
+  std::vector<uint32_t> hashes_;
+  absl::flat_hash_map<std::vector<uint32_t>, TypeId> inferred_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_IR_GRAPH_H_

@@ -1,0 +1,37 @@
+// Evaluation of graphs of primitives on concrete tensors: by the reference
+// kernels, or over the reals.
+
+#ifndef CLEAVE_ENGINE_IR_INTERPRETER_H_
+#define CLEAVE_ENGINE_IR_INTERPRETER_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+#include "ops/real.h"
+#include "ops/tensor.h"
+
+namespace cleave {
+
+// Values of the dimension variables in the types of `graph`'s inputs, found by
+// matching them against the tensors' shapes. InvalidArgument where a dtype, a
+// rank or an extent does not fit, or a variable cannot be solved for.
+absl::StatusOr<std::map<std::string, int64_t>> BindDims(
+    const Graph& graph, absl::Span<const Tensor> inputs);
+
+// One tensor per output. Tensors are freed after their last use. Errors of
+// BindDims and of the kernels; FailedPrecondition for a guard that does not
+// hold; InvalidArgument for a composite node (expand first).
+absl::StatusOr<std::vector<Tensor>> Interpret(const Graph& graph,
+                                              absl::Span<const Tensor> inputs);
+
+// The same over the reals.
+absl::StatusOr<std::vector<RealTensor>> InterpretReal(
+    const Graph& graph, absl::Span<const RealTensor> inputs, int bits);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_IR_INTERPRETER_H_
