@@ -1,0 +1,158 @@
+// RuleSet: all that the loaded rule files declare, checked and compiled. An
+// op's meaning for one signature is a Graph, made once and cached.
+//
+//   LoadResult loaded = LoadRules(sources, context);
+//   if (!loaded.diagnostics.empty()) ...
+//   GraphBuilder b(context);
+//   Value x = b.Input("x", type);
+//   auto results = loaded.rules->Call(b, "softplus", {{"x", x}}, {{"beta",
+//   2}});
+
+#ifndef CLEAVE_ENGINE_REWRITE_RULE_SET_H_
+#define CLEAVE_ENGINE_REWRITE_RULE_SET_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+#include "engine/lang/ast.h"
+#include "engine/lang/diagnostic.h"
+#include "engine/lang/source.h"
+
+namespace cleave {
+
+// One argument of a call: a tensor, nothing (an optional input not given), a
+// list (a variadic input; elements may be absent), or a static value.
+struct Argument {
+  struct Absent {};
+  std::string name;  // empty: by position
+  std::variant<Absent, Value, std::vector<std::optional<Value>>, StaticValue>
+      value;
+};
+
+// What a composite node calls: its op, attributes and operand types. Inputs
+// that are absent, and the lengths of variadic ones, are in the attribute
+// `layout`: a list with, for each declared tensor input, true, false, or a list
+// of bools. It is left out where every input is there and none is variadic.
+// `static` inputs are attributes by their names.
+struct Signature {
+  OpId op = 0;
+  AttributesId attributes = kNoAttributes;
+  std::vector<TypeId> operands;
+  friend bool operator==(const Signature& a, const Signature& b) {
+    return a.op == b.op && a.attributes == b.attributes &&
+           a.operands == b.operands;
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const Signature& s) {
+    return H::combine(std::move(h), s.op, s.attributes, s.operands);
+  }
+};
+
+// How an op gets a transform.
+struct Coverage {
+  enum class Kind { kGiven, kDerived, kImpossible, kNotSupported };
+  Kind kind = Kind::kDerived;
+  std::string why;  // of the last two
+};
+
+struct NamedSource {
+  std::string name;
+  std::string text;
+  bool json = false;
+};
+
+class RuleSet;
+
+struct LoadResult {
+  std::shared_ptr<const RuleSet> rules;  // null if there is any diagnostic
+  std::vector<std::string> diagnostics;  // rendered
+};
+
+// Parses, checks (names, cycles, types and shapes at symbolic signatures,
+// unreachable branches, dead overrides, ...) and compiles. All mistakes of all
+// files are reported.
+LoadResult LoadRules(const std::vector<NamedSource>& sources,
+                     std::shared_ptr<Context> context);
+
+// A rule set extended by one more text; the base stays as it is.
+LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
+                       const NamedSource& source);
+
+// Not thread-safe: compiled bodies are cached inside.
+class RuleSet {
+ public:
+  const std::shared_ptr<Context>& context() const;
+
+  // The op, host op ("aten.add.Tensor", "onnx.Gelu") or fn of that name; null
+  // if there is none.
+  const Item* Find(absl::string_view name) const;
+  // All names of that kind, sorted.
+  std::vector<std::string> Names(ItemKind kind) const;
+  const std::vector<const Item*>& examples() const;
+  const Source& SourceOf(const Item& item) const;
+
+  // Adds a call. Attributes not given take their defaults; each declared error
+  // that holds is InvalidArgument with its message; conditions on unknown sizes
+  // become guards. Returns one value per result, absent ones nullopt. The node
+  // is one composite call, whose name is the op's.
+  absl::StatusOr<std::vector<std::optional<Value>>> Call(
+      GraphBuilder& builder, absl::string_view op,
+      const std::vector<Argument>& arguments,
+      const Attributes& attributes) const;
+  // Names of the results that Call returns, in order.
+  std::vector<std::string> ResultNames(absl::string_view op) const;
+
+  // The signature of a composite node.
+  static Signature SignatureOf(const Graph& graph, Value node);
+
+  // The body for a signature, one level deep: inputs are the operands, outputs
+  // the present results; calls of other ops stay calls. Cached; pointers live
+  // as long as the rule set.
+  absl::StatusOr<const Graph*> Body(const Signature& signature) const;
+  // The spec, nullptr if the op has none (or laws only). Ops called in it stay.
+  absl::StatusOr<const Graph*> Spec(const Signature& signature) const;
+
+  // Overrides; nullptr where the op has none that applies. jvp: inputs are the
+  // operands, then the tangents of the operands in `active` (true per operand);
+  // outputs are the tangents of the inexact results. Operands that are active
+  // but have no `jvp` line of their own take the derived contribution: then
+  // `covered[i]` is false and the tangent of i is not an input.
+  struct JvpOverride {
+    Graph graph;
+    std::vector<bool> covered;
+  };
+  absl::StatusOr<const JvpOverride*> Jvp(const Signature& signature,
+                                         const std::vector<bool>& active) const;
+  // vmap: inputs are the operands, batched ones with the batch leading; outputs
+  // have the batch leading.
+  absl::StatusOr<const Graph*> Vmap(const Signature& signature,
+                                    const std::vector<bool>& batched) const;
+
+  // The derivative of a pointwise primitive with a `jvp` item: inputs are the
+  // operands, the result, then the tangents of active operands; the output is
+  // the result's tangent. Unimplemented("impossible: ...") with the reason.
+  absl::StatusOr<const Graph*> PrimitiveJvp(
+      const Signature& signature, const std::vector<bool>& active) const;
+
+  // A declared `fn` as a graph of calls.
+  absl::StatusOr<Graph> Function(absl::string_view name) const;
+
+  struct Impl;
+  explicit RuleSet(std::unique_ptr<Impl> impl);
+  ~RuleSet();
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_REWRITE_RULE_SET_H_

@@ -1,0 +1,111 @@
+// Term: a rule body after static evaluation, before lowering to a graph. Static
+// conditions are decided, defs inlined, folds unrolled, shapes known (symbolic
+// or not); dtypes are variables under unification until the body is complete,
+// so that literals and indices take the dtype that their place asks for.
+//
+// Two levels live in one tree. Array terms have a shape. Element terms stand
+// inside a comprehension or reduction, for one value of its index variables:
+// their shape is empty and `indices` of enclosing binders are in scope.
+
+#ifndef CLEAVE_ENGINE_REWRITE_TERM_H_
+#define CLEAVE_ENGINE_REWRITE_TERM_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/ir/graph.h"
+#include "engine/lang/source.h"
+#include "ops/dtype.h"
+#include "ops/exact.h"
+#include "ops/primitive.h"
+#include "ops/static_value.h"
+
+namespace cleave {
+
+// A dtype to be found: union-find with at most one dtype per class. What is
+// still open when a body is complete becomes i64.
+class DTypeVariable {
+ public:
+  static std::shared_ptr<DTypeVariable> Open();
+  static std::shared_ptr<DTypeVariable> Known(DType dtype);
+  // False where the two are known and differ.
+  static bool Unify(const std::shared_ptr<DTypeVariable>& a,
+                    const std::shared_ptr<DTypeVariable>& b);
+  // Nullopt while open.
+  std::optional<DType> dtype() const;
+
+ private:
+  const DTypeVariable* Root() const;
+  mutable std::shared_ptr<DTypeVariable> parent_;
+  std::optional<DType> dtype_;
+};
+using DTypePtr = std::shared_ptr<DTypeVariable>;
+
+// An index variable with a known range [0, extent).
+struct IndexVariable {
+  std::string name;
+  Dim extent;
+};
+using IndexPtr = std::shared_ptr<const IndexVariable>;
+
+struct Term;
+using TermPtr = std::shared_ptr<const Term>;
+
+enum class TermKind : uint8_t {
+  // Array terms.
+  kValue,          // value: already in the graph
+  kComprehension,  // indices; children: element. Shape: their extents
+  kCall,           // a composite op or structured primitive: `call`
+  kResult,         // children: call with several results; index
+  // Element terms.
+  kIndex,        // indices[0]: its value
+  kRead,         // children: array, then one index element per axis;
+                 // fill: read where an index is out of range; null: an error
+  kReduce,       // reduction; indices; children: element[, condition]
+  kCallElement,  // op applied elementwise: children elements, all scalars
+  // Both: array terms with broadcasting, or element terms.
+  kNumber,     // number: an exact constant, shape []
+  kDim,        // dim: an extent as a number, shape []
+  kPointwise,  // primitive, attributes; children
+  kZero,       // a symbolic zero (of a tangent that is zero)
+};
+
+enum class Reduction : uint8_t {
+  kSum,
+  kProd,
+  kMax,
+  kMin,
+  kArgmax,
+  kArgmin,
+  kAny,
+  kAll
+};
+
+struct Term {
+  TermKind kind = TermKind::kNumber;
+  DTypePtr dtype;
+  Shape shape;  // of array terms; empty for elements
+  std::vector<TermPtr> children;
+  TermPtr fill;                   // kRead
+  Value value;                    // kValue
+  Primitive primitive{};          // kPointwise
+  Attributes attributes;          // kPointwise
+  std::vector<IndexPtr> indices;  // kComprehension, kReduce, kIndex
+  Reduction reduction{};          // kReduce
+  bool tie_first = false;         // kReduce max, min: @tie(first)
+  Exact number;                   // kNumber
+  Dim dim;                        // kDim
+  std::string callee;             // kCall, kCallElement
+  std::shared_ptr<const struct CallTerm> call;  // kCall
+  int index = 0;                                // kResult
+  SourceRange range;                            // for messages and provenance
+};
+
+// The DType of a term whose body is complete.
+DType ResolvedDType(const Term& term);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_REWRITE_TERM_H_

@@ -1,0 +1,31 @@
+// Vmap: one graph to the graph of many examples at once.
+//
+//   Vmap(f, {0, kNotMapped}, Dim::Variable("B"), {0}, rules)
+
+#ifndef CLEAVE_TRANSFORMS_VMAP_H_
+#define CLEAVE_TRANSFORMS_VMAP_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "engine/rewrite/rule_set.h"
+
+namespace cleave {
+
+// The in_axes entry of an input that all examples share.
+inline constexpr int kNotMapped = -1;
+
+// `in_axes[i]` is the axis of the batched input i at which the batch stands (0
+// to the rank of the unbatched input), or kNotMapped; at least one is mapped.
+// `out_axes[j]` is where it stands in output j; kNotMapped demands that output
+// j does not depend on the batch. What does not depend on the batch stays as it
+// is. Inputs keep their names. InvalidArgument for axes that do not fit;
+// Unimplemented("impossible: ragged ...") for data-dependent shapes.
+absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
+                           const Dim& batch, const std::vector<int>& out_axes,
+                           const RuleSet& rules);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TRANSFORMS_VMAP_H_
