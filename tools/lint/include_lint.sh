@@ -1,0 +1,61 @@
+#!/bin/bash
+# include_lint.sh FILE...: fails if a file includes a header of a layer above
+# its own, or Halide.h outside engine/codegen.
+#
+# Visibility refuses the same dependencies between targets; this also catches
+# an include whose target is not in `deps`.
+set -euo pipefail
+
+# What each layer may include, itself aside. Tests may use testing/ anywhere.
+allowed() {
+  case $1 in
+    ops) echo "" ;;
+    engine/lang) echo "ops" ;;
+    engine/ir) echo "ops" ;;
+    engine/rewrite) echo "ops engine/lang engine/ir" ;;
+    transforms | engine/codegen)
+      echo "ops engine/lang engine/ir engine/rewrite" ;;
+    engine/runtime)
+      echo "ops engine/lang engine/ir engine/rewrite transforms engine/codegen"
+      ;;
+    testing | engine/embed | engine)
+      echo "ops engine/lang engine/ir engine/rewrite transforms" \
+        "engine/codegen engine/runtime" ;;
+    *) echo "any" ;;
+  esac
+}
+
+# engine/lang/parser.h -> engine/lang; ops/check.h -> ops.
+layer_of() {
+  case $1 in
+    engine/*/*) cut -d/ -f1,2 <<<"$1" ;;
+    *) cut -d/ -f1 <<<"$1" ;;
+  esac
+}
+
+failed=0
+for file in "$@"; do
+  layer=$(layer_of "$file")
+  permitted=$(allowed "$layer")
+  while IFS=: read -r line header; do
+    target=$(layer_of "$header")
+    case $file in
+      *_test.cc | *_benchmark.cc) [[ $target == testing ]] && continue ;;
+    esac
+    if [[ $header == Halide*.h && $layer != engine/codegen ]]; then
+      echo "$file:$line: $header may be included in engine/codegen only" >&2
+      failed=1
+    fi
+    case $target in
+      ops | engine | engine/* | transforms | testing | tools) ;;
+      *) continue ;;
+    esac
+    if [[ $target != "$layer" && $permitted != any &&
+      " $permitted " != *" $target "* ]]; then
+      echo "$file:$line: $layer may not include $header" >&2
+      failed=1
+    fi
+  done < <(grep -n '^#include "' "$file" |
+    sed 's/^\([0-9]*\):#include "\([^"]*\)".*/\1:\2/')
+done
+exit $failed

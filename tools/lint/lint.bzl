@@ -1,0 +1,24 @@
+"""add_lint_tests: call it last in every BUILD file that lists C++."""
+
+def add_lint_tests():
+    """Tests the formatting and the include directions of this package."""
+    sources = native.glob(["*.cc", "*.h"])
+    if not sources:
+        return
+    args = ["$(location {})".format(source) for source in sources]
+    native.sh_test(
+        name = "clang_format_lint",
+        size = "small",
+        srcs = ["//tools/lint:clang_format_lint.sh"],
+        args = args,
+        data = sources + ["//:.clang-format"],
+        tags = ["lint"],
+    )
+    native.sh_test(
+        name = "include_lint",
+        size = "small",
+        srcs = ["//tools/lint:include_lint.sh"],
+        args = args,
+        data = sources,
+        tags = ["lint"],
+    )

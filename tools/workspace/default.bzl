@@ -1,0 +1,47 @@
+"""Every external that the project uses, in one list."""
+
+load(
+    "//tools/workspace:debian.bzl",
+    "abseil_repository",
+    "cli11_repository",
+    "gmp_repository",
+    "google_benchmark_repository",
+    "googletest_repository",
+    "mpfr_repository",
+    "nlohmann_json_repository",
+)
+load("//tools/workspace:halide.bzl", "halide_repository")
+load(
+    "//tools/workspace:stubs.bzl",
+    "remote_coverage_tools_repository",
+    "rules_cc_repository",
+)
+
+_REPOSITORIES = {
+    "cli11": cli11_repository,
+    "com_github_google_benchmark": google_benchmark_repository,
+    "com_google_absl": abseil_repository,
+    "com_google_googletest": googletest_repository,
+    "gmp": gmp_repository,
+    "halide": halide_repository,
+    "mpfr": mpfr_repository,
+    "nlohmann_json": nlohmann_json_repository,
+    "remote_coverage_tools": remote_coverage_tools_repository,
+    "rules_cc": rules_cc_repository,
+}
+
+# What Debian's Bazel packages unpack; Bazel needs them before any build.
+_LOCAL_REPOSITORIES = {
+    "platforms": "/usr/share/bazel/platforms",
+    "rules_java": "/usr/share/bazel/rules/java",
+    "rules_proto": "/usr/share/bazel/rules/proto",
+}
+
+def add_default_workspace(excludes = []):
+    """Declares the externals, but for those that a host workspace names."""
+    for name, path in _LOCAL_REPOSITORIES.items():
+        if name not in excludes:
+            native.local_repository(name = name, path = path)
+    for name, repository in _REPOSITORIES.items():
+        if name not in excludes:
+            repository(name = name)
