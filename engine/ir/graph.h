@@ -19,7 +19,10 @@
 #include <utility>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/ir/context.h"
 #include "ops/infer_type.h"
@@ -102,6 +105,10 @@ class GraphBuilder {
   // that moves nothing gives its operand.
   absl::StatusOr<Value> Add(Primitive primitive, const Attributes& attributes,
                             absl::Span<const Value> operands);
+  // The same for interned attributes: no attribute is hashed.
+  absl::StatusOr<Value> AddInterned(Primitive primitive,
+                                    AttributesId attributes,
+                                    absl::Span<const Value> operands);
   // A node whose type the caller knows: a composite, or an instance of a node
   // that was typed before. The hot path: O(operands), no inference.
   Value AddTyped(OpId op, AttributesId attributes, TypeId type,
@@ -112,9 +119,11 @@ class GraphBuilder {
                             absl::Span<const Value> arguments);
 
   // Shorthands; CHECK that they type. Pointwise operands must agree in type.
+  // A constant of dtype bool is value != 0.
   Value Constant(const Exact& value, DType dtype);             // 0-d
   Value Constant(const Exact& value, const TensorType& type);  // broadcast
   Value Zeros(const TensorType& type);
+  // A node with one result is its result: Result(x, 0) gives x.
   Value Result(Value tuple, int index);
   // Pointwise, movement and the like where misuse is our own error.
   Value Apply(Primitive primitive, absl::Span<const Value> operands,
@@ -139,15 +148,30 @@ class GraphBuilder {
   Graph Build(std::vector<NamedValue> outputs) &&;
 
  private:
-  uint32_t* FindSlot(uint64_t hash);
+  // The result types of a primitive node; new guards are added to the graph.
+  absl::StatusOr<TypeId> Infer(Primitive primitive, AttributesId attributes,
+                               absl::Span<const Value> operands);
+  // The operand, or a node before it, that the node would equal bit by bit;
+  // invalid if there is none.
+  Value MoveNothing(Primitive primitive, AttributesId attributes, TypeId type,
+                    absl::Span<const Value> operands);
+  Value Append(const Node& node, absl::Span<const Value> operands);
+  bool Same(Value node, OpId op, AttributesId attributes,
+            absl::Span<const Value> operands) const;
   void Grow();
 
   Graph graph_;
   ProvenanceId provenance_ = 0;
-  // Open addressing: node ids; UINT32_MAX is empty.
-  std::vector<uint32_t> slots_;
-  std::vector<uint32_t> hashes_;
+  // Open addressing with linear probing: the node's hash in the upper half, its
+  // id in the lower, so that a probe reads one cache line and growing none of
+  // the nodes.
+  std::vector<uint64_t> slots_;
+  uint64_t slot_mask_ = 0;
+  int64_t used_slots_ = 0;
+  absl::flat_hash_set<std::string> input_names_;
+  // (primitive, attributes, operand types) -> result types.
   absl::flat_hash_map<std::vector<uint32_t>, TypeId> inferred_;
+  std::vector<uint32_t> inference_key_;  // scratch
 };
 
 }  // namespace cleave

@@ -1,0 +1,59 @@
+#include "engine/ir/context.h"
+
+#include <optional>
+#include <utility>
+
+namespace cleave {
+namespace {
+
+// The id of `value`, which is appended to `values` where it is new.
+template <typename T>
+uint32_t InternIn(const T& value, std::deque<T>* values,
+                  absl::flat_hash_map<T, uint32_t>* ids) {
+  auto [it, inserted] =
+      ids->try_emplace(value, static_cast<uint32_t>(values->size()));
+  if (inserted) values->push_back(value);
+  return it->second;
+}
+
+}  // namespace
+
+Context::Context() {
+  Intern(Attributes());  // kNoAttributes
+  Intern(Provenance());  // of the caller
+}
+
+TypeId Context::Intern(const std::vector<TensorType>& types) {
+  return InternIn(types, &types_, &type_ids_);
+}
+
+TypeId Context::Intern(const TensorType& type) {
+  return Intern(std::vector<TensorType>{type});
+}
+
+AttributesId Context::Intern(const Attributes& attributes) {
+  return InternIn(attributes, &attributes_, &attribute_ids_);
+}
+
+ProvenanceId Context::Intern(const Provenance& provenance) {
+  return InternIn(provenance, &provenances_, &provenance_ids_);
+}
+
+OpId Context::InternOp(absl::string_view name) {
+  if (std::optional<Primitive> primitive = FindPrimitive(name)) {
+    return ToOpId(*primitive);
+  }
+  auto it = op_ids_.find(name);
+  if (it != op_ids_.end()) return it->second;
+  const OpId id = kNumPrimitives + static_cast<OpId>(composites_.size());
+  composites_.emplace_back(name.data(), name.size());
+  op_ids_.emplace(composites_.back(), id);
+  return id;
+}
+
+absl::string_view Context::op_name(OpId op) const {
+  if (IsPrimitive(op)) return PrimitiveName(ToPrimitive(op));
+  return composites_[op - kNumPrimitives];
+}
+
+}  // namespace cleave
