@@ -35,8 +35,8 @@ def local_path(uri):
     return urllib.request.url2pathname(urllib.parse.urlparse(uri).path)
 
 
-def main():
-    events_path, bazel_status = sys.argv[1], int(sys.argv[2])
+def main(arguments):
+    events_path, bazel_status = arguments[0], int(arguments[1])
     passed, skipped, failed = 0, 0, []
     # By target, shard and run: of several attempts the last one counts.
     results = {}
@@ -82,4 +82,4 @@ def main():
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,38 @@
+#!/bin/bash
+# The include lint refuses what it should, and names the place.
+set -uo pipefail
+
+lint=$PWD/tools/lint/include_lint.sh
+failures=0
+cd "$TEST_TMPDIR" || exit 1
+
+# check WANT FILE INCLUDE: lints FILE, which includes INCLUDE in its line 2.
+check() {
+  mkdir -p "$(dirname "$2")"
+  printf '// A file.\n#include "%s"\n' "$3" >"$2"
+  local got=ok
+  "$lint" "$2" 2>err || got=refused
+  if [[ $got != "$1" ]]; then
+    echo "FAILED: $2 including $3: $got, not $1" >&2
+    failures=$((failures + 1))
+  elif [[ $got == refused ]] && ! grep -q "^$2:2: " err; then
+    echo "FAILED: $2 including $3: the message names no place" >&2
+    failures=$((failures + 1))
+  fi
+}
+
+check ok ops/tensor.cc ops/tensor.h
+check ok ops/tensor.cc absl/status/status.h
+check ok ops/tensor_test.cc testing/status_matchers.h
+check refused ops/tensor.cc testing/sampler.h
+check refused ops/tensor.cc engine/ir/graph.h
+check ok engine/rewrite/expand.cc engine/lang/ast.h
+check refused engine/lang/parser.cc engine/ir/graph.h
+check refused engine/ir/graph.cc engine/rewrite/expand.h
+check ok transforms/vmap.cc engine/rewrite/expand.h
+check refused engine/rewrite/expand.cc transforms/vmap.h
+check refused transforms/vmap.cc engine/codegen/kernel.h
+check ok engine/codegen/target.cc Halide.h
+check refused testing/compare.cc Halide.h
+check ok tools/cleave.cc testing/equivalence.h
+exit $((failures > 0))
