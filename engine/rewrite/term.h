@@ -6,6 +6,9 @@
 // Two levels live in one tree. Array terms have a shape. Element terms stand
 // inside a comprehension or reduction, for one value of its index variables:
 // their shape is empty and `indices` of enclosing binders are in scope.
+// An array inside an element is the first child of a kRead (of a scalar, a
+// kRead without indices); array terms are closed: no index of a binder around
+// them occurs in them. Terms are shared, and lowered once each.
 
 #ifndef CLEAVE_ENGINE_REWRITE_TERM_H_
 #define CLEAVE_ENGINE_REWRITE_TERM_H_
@@ -16,7 +19,6 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
-#include "engine/lang/source.h"
 #include "ops/dtype.h"
 #include "ops/exact.h"
 #include "ops/primitive.h"
@@ -43,7 +45,8 @@ class DTypeVariable {
 };
 using DTypePtr = std::shared_ptr<DTypeVariable>;
 
-// An index variable with a known range [0, extent).
+// An index variable with the range [0, extent), known once the equation that
+// binds it is complete.
 struct IndexVariable {
   std::string name;
   Dim extent;
@@ -56,6 +59,7 @@ using TermPtr = std::shared_ptr<const Term>;
 enum class TermKind : uint8_t {
   // Array terms.
   kValue,          // value: already in the graph
+  kParameter,      // an input of the region that is being lowered
   kComprehension,  // indices; children: element. Shape: their extents
   kCall,           // a composite op or structured primitive: `call`
   kResult,         // children: call with several results; index
@@ -64,7 +68,7 @@ enum class TermKind : uint8_t {
   kRead,         // children: array, then one index element per axis;
                  // fill: read where an index is out of range; null: an error
   kReduce,       // reduction; indices; children: element[, condition]
-  kCallElement,  // op applied elementwise: children elements, all scalars
+  kCallElement,  // a composite op, `call`, of elements: children, all scalars
   // Both: array terms with broadcasting, or element terms.
   kNumber,     // number: an exact constant, shape []
   kDim,        // dim: an extent as a number, shape []
@@ -83,24 +87,67 @@ enum class Reduction : uint8_t {
   kAll
 };
 
+// How the axes of an array were written: single axes and packs, in order. It
+// tells which axes `x[a.., i, b..]` means where the rank alone does not.
+struct AxisGroup {
+  bool pack = false;
+  int length = 1;
+};
+
+// One argument of a composite call: by name, or by position if it is empty.
+struct CallArgument {
+  enum class Kind : uint8_t { kAbsent, kTensor, kList, kStatic };
+  std::string name;
+  Kind kind = Kind::kAbsent;
+  std::vector<int> operands;  // places in Term::children; -1 is absent
+  StaticValue value;          // kStatic
+};
+
+// A region: terms over its parameters (kParameter) and over terms around it,
+// which are captured.
+struct RegionTerm {
+  std::vector<TermPtr> parameters;
+  std::vector<TermPtr> results;
+};
+
+// The type of one result; the dtype may still be open.
+struct TermType {
+  DTypePtr dtype;
+  Shape shape;
+  std::vector<AxisGroup> groups;  // empty: not known
+};
+
+// What a kCall or kCallElement calls: a composite op by its name, or a
+// structured primitive. children are its operands.
+struct CallTerm {
+  std::string op;  // empty: `primitive`
+  Primitive primitive{};
+  Attributes attributes;
+  std::vector<CallArgument> arguments;  // of a composite op
+  std::vector<RegionTerm> regions;      // cond: then, else; scan: the body
+  std::vector<TermType> results;        // those that are present
+};
+
 struct Term {
   TermKind kind = TermKind::kNumber;
   DTypePtr dtype;
   Shape shape;  // of array terms; empty for elements
   std::vector<TermPtr> children;
-  TermPtr fill;                   // kRead
-  Value value;                    // kValue
-  Primitive primitive{};          // kPointwise
-  Attributes attributes;          // kPointwise
-  std::vector<IndexPtr> indices;  // kComprehension, kReduce, kIndex
-  Reduction reduction{};          // kReduce
-  bool tie_first = false;         // kReduce max, min: @tie(first)
-  Exact number;                   // kNumber
-  Dim dim;                        // kDim
-  std::string callee;             // kCall, kCallElement
-  std::shared_ptr<const struct CallTerm> call;  // kCall
-  int index = 0;                                // kResult
-  SourceRange range;                            // for messages and provenance
+  TermPtr fill;                          // kRead
+  Value value;                           // kValue
+  Primitive primitive{};                 // kPointwise
+  Attributes attributes;                 // kPointwise
+  std::vector<IndexPtr> indices;         // kComprehension, kReduce, kIndex
+  Reduction reduction{};                 // kReduce
+  bool tie_first = false;                // kReduce max, min: @tie(first)
+  Exact number;                          // kNumber
+  Dim dim;                               // kDim
+  std::shared_ptr<const CallTerm> call;  // kCall, kCallElement
+  int index = 0;                         // kResult
+  ProvenanceId provenance = 0;           // of the nodes that it becomes
+  // The index variables that occur free, ascending by address.
+  std::vector<const IndexVariable*> free;
+  std::vector<AxisGroup> groups;  // of array terms; empty: not known
 };
 
 // The DType of a term whose body is complete.
