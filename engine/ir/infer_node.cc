@@ -16,7 +16,7 @@ namespace cleave {
 namespace {
 
 absl::Status Misfit(absl::string_view primitive, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(primitive, ": ", what));
+  return absl::InvalidArgumentError(absl::StrCat("`", primitive, "`: ", what));
 }
 
 // The attribute `name`, which must be of `kind`.
