@@ -31,9 +31,13 @@ namespace cleave {
 enum class Truth : uint8_t { kFalse, kTrue, kUnknown };
 enum class CompareOp : uint8_t { kEq, kNe, kLt, kLe, kGt, kGe };
 
-// Monomials a Dim may have; arithmetic beyond it fails with ResourceExhausted
-// in Checked* and CHECKs otherwise (rules go through Checked*).
+// Limits: monomials of a Dim, its total degree, and the nodes of its printed
+// tree. Arithmetic beyond them, or beyond int64 coefficients, fails with
+// ResourceExhausted in Checked* and CHECKs otherwise (rules go through
+// Checked*).
 inline constexpr int kMaxDimTerms = 256;
+inline constexpr int kMaxDimDegree = 64;
+inline constexpr int kMaxDimNodes = 4096;
 
 class Dim {
  public:
@@ -52,11 +56,27 @@ class Dim {
   friend Dim operator-(const Dim& a, const Dim& b);
   friend Dim operator*(const Dim& a, const Dim& b);
   Dim operator-() const;
-  // Floor division and its remainder (sign of the divisor).
+  // Floor division and its remainder (sign of the divisor). Division by a
+  // literal 0 stays as it is written, has no value, and fails in Evaluate.
   static Dim FloorDiv(const Dim& a, const Dim& b);
   static Dim Mod(const Dim& a, const Dim& b);
   static Dim Min(const Dim& a, const Dim& b);
   static Dim Max(const Dim& a, const Dim& b);
+  static Dim Min(const std::vector<Dim>& values);  // of at least one
+  static Dim Max(const std::vector<Dim>& values);
+
+  // The same with ResourceExhausted beyond the limits, and InvalidArgument for
+  // division by a literal 0 or a min or max of nothing.
+  static absl::StatusOr<Dim> CheckedAdd(const Dim& a, const Dim& b);
+  static absl::StatusOr<Dim> CheckedSub(const Dim& a, const Dim& b);
+  static absl::StatusOr<Dim> CheckedMul(const Dim& a, const Dim& b);
+  static absl::StatusOr<Dim> CheckedFloorDiv(const Dim& a, const Dim& b);
+  static absl::StatusOr<Dim> CheckedMod(const Dim& a, const Dim& b);
+  static absl::StatusOr<Dim> CheckedMin(const std::vector<Dim>& values);
+  static absl::StatusOr<Dim> CheckedMax(const std::vector<Dim>& values);
+  // As Substitute, below. A divisor that becomes 0 is InvalidArgument.
+  absl::StatusOr<Dim> CheckedSubstitute(
+      const std::map<std::string, Dim>& values) const;
 
   // Structural equality of the normal forms: equal as numbers for every value
   // of the variables. Unequal objects may still be equal for some values.
@@ -74,7 +94,8 @@ class Dim {
   // The variables that occur, in name order.
   std::set<std::string> Variables() const;
 
-  // Replaces variables; those not named stay.
+  // Replaces variables; those not named stay. CHECKs beyond the limits and
+  // where a divisor becomes 0.
   Dim Substitute(const std::map<std::string, Dim>& values) const;
   // The number, if every variable has a value; InvalidArgument names one that
   // has none, or a division by zero or overflow with its expression.
@@ -103,9 +124,11 @@ class Constraints {
   // Assumes `a op b`; InvalidArgument if it contradicts what is known.
   absl::Status Assume(const Dim& a, CompareOp op, const Dim& b);
   const std::vector<Dim>& non_negative() const { return non_negative_; }
+  const std::vector<Dim>& non_zero() const { return non_zero_; }
 
  private:
   std::vector<Dim> non_negative_;  // each >= 0
+  std::vector<Dim> non_zero_;      // each != 0
 };
 
 // Three-valued comparison. kUnknown where intervals and linear reasoning with

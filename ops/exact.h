@@ -12,6 +12,8 @@
 #ifndef CLEAVE_OPS_EXACT_H_
 #define CLEAVE_OPS_EXACT_H_
 
+#include <mpfr.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -21,8 +23,6 @@
 #include "absl/strings/string_view.h"
 #include "ops/dtype.h"
 
-struct __mpfr_struct;
-
 namespace cleave {
 
 // Bits of an irrational Exact.
@@ -30,13 +30,19 @@ inline constexpr int kExactBits = 320;
 // Rationals whose numerator or denominator outgrows this many bits become
 // irrational Exacts, so that no rule can exhaust memory.
 inline constexpr int kMaxRationalBits = 4096;
+// Irrational Exacts of at least 2^kMaxExactExponent are infinite, those below
+// its reciprocal are 0: far outside every dtype, and cheap to compute with.
+inline constexpr int kMaxExactExponent = 65536;
 
 class Exact {
  public:
   Exact();               // 0
   Exact(int64_t value);  // NOLINT: integers are exact numbers.
-  // The value of a double, exactly; infinities and NaN included.
+  // The value of a double, exactly; infinities and NaN included. Zeros have no
+  // sign here: FromDouble(-0.0) is 0.
   static Exact FromDouble(double value);
+  // An MPFR number, rounded to kExactBits; a short one becomes rational.
+  static Exact FromMpfr(mpfr_srcptr value);
   static Exact Infinity();
   static Exact NaN();
   static Exact Pi();
@@ -52,12 +58,15 @@ class Exact {
   std::optional<int64_t> ToInt64() const;
   // Rounded once, to nearest even.
   double ToDouble() const;
-  // Rounded once to `dtype` (a float), returned as the double that holds it.
+  // Rounded once to `dtype` (a float; CHECK), returned as the double that holds
+  // it; subnormal results are exact roundings too, overflow is infinite, and a
+  // negative number that underflows is -0.
   double RoundTo(DType dtype) const;
   // Sets `out` (any precision, initialised) to the value, rounded to nearest.
-  void ToMpfr(__mpfr_struct* out) const;
+  void ToMpfr(mpfr_ptr out) const;
   // Canonical text that Parse reads back to the same value: an integer, a
-  // shortest decimal where one is exact ("0.1"), "p/q", or "#<hex float>".
+  // decimal where an exact one is short ("0.1"), "p/q", "inf", "-inf", "nan",
+  // or "#<hex float>" of an irrational.
   std::string ToString() const;
 
   Exact operator-() const;
@@ -69,6 +78,8 @@ class Exact {
   // Floor division and its remainder (the divisor's sign); NaN if b is 0.
   static Exact FloorDiv(const Exact& a, const Exact& b);
   static Exact FloorMod(const Exact& a, const Exact& b);
+  // Exact where a rational result is small: 2^10, (9/4)^(1/2). x^0 is 1, 0^-1
+  // is inf, a negative base with a fractional exponent gives NaN.
   static Exact Pow(const Exact& a, const Exact& b);
   // A pointwise function by the primitive's name ("sqrt", "log", "floor", ...);
   // nullopt where there is none of that name.
@@ -82,7 +93,8 @@ class Exact {
 
  private:
   struct Rep;
-  std::shared_ptr<const Rep> rep_;
+  friend struct ExactBuilder;
+  std::shared_ptr<const Rep> rep_;  // null for 0
 };
 
 }  // namespace cleave

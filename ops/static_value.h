@@ -91,7 +91,8 @@ class StaticValue {
   friend H AbslHashValue(H h, const StaticValue& v) {
     return H::combine(std::move(h), v.Hash());
   }
-  // `3`, `0.1`, `true`, `none` for None, `"text"`, `f32`, `[1, n]`,
+  // `3`, `0.1`, `2.0` for the real 2, `true`, `none` for None, `"text"`, `f32`,
+  // `[1, n]`,
   // `(a = 1)`, and `{...}` for a region. Parsed back by graph text.
   std::string ToString() const;
 

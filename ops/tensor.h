@@ -48,11 +48,13 @@ class Tensor {
   size_t byte_size() const { return data_->size(); }
 
   // Element `i` in row-major order, as a double (floats, integers, bool),
-  // as an integer (integers, bool, key), as a complex number (all).
+  // as an integer (integers, bool, key; u64 by its bits), as a complex number
+  // (all but key).
   double GetDouble(int64_t i) const;
   int64_t GetInt(int64_t i) const;
   std::complex<double> GetComplex(int64_t i) const;
-  // Rounds to nearest even once; integers must be in range (CHECK).
+  // Rounds to nearest even once; integers must be in range (CHECK). SetInt of
+  // u64 takes the bits.
   void SetDouble(int64_t i, double value);
   void SetInt(int64_t i, int64_t value);
   void SetComplex(int64_t i, std::complex<double> value);

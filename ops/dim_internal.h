@@ -1,0 +1,85 @@
+// The representation of Dims, shared by the files of //ops:dim.
+
+#ifndef CLEAVE_OPS_DIM_INTERNAL_H_
+#define CLEAVE_OPS_DIM_INTERNAL_H_
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "ops/dim.h"
+
+namespace cleave {
+
+// What a polynomial is made of besides numbers.
+struct DimAtom {
+  enum class Kind : uint8_t { kVariable, kFloorDiv, kMod, kMin, kMax };
+  Kind kind = Kind::kVariable;
+  std::string name;       // variables
+  std::vector<Dim> args;  // the others; min and max: sorted, two or more
+  size_t hash = 0;
+  int nodes = 1;  // size of the printed tree, bounded by kMaxDimNodes
+  Dim::Interval bounds;
+};
+using DimAtomPtr = std::shared_ptr<const DimAtom>;
+
+struct DimFactor {
+  DimAtomPtr atom;
+  int power = 1;  // >= 1
+};
+// Factors in the order of their atoms; empty for the constant term.
+using DimMonomial = std::vector<DimFactor>;
+
+struct DimTerm {
+  DimMonomial monomial;
+  int64_t coefficient = 0;  // never 0
+};
+
+// Terms in descending order of monomials, so that the constant comes last.
+struct Dim::Rep {
+  std::vector<DimTerm> terms;
+  size_t hash = 0;
+  int nodes = 0;
+};
+
+// Access to the representation, and the arithmetic that reports overflow.
+struct DimBuilder {
+  // The terms of any Dim; a constant c != 0 has one.
+  static std::vector<DimTerm> Terms(const Dim& dim);
+  // Sorts, merges and drops zero terms. ResourceExhausted beyond the limits.
+  static absl::StatusOr<Dim> FromTerms(std::vector<DimTerm> terms);
+  static const Dim::Rep* Get(const Dim& dim) { return dim.rep_.get(); }
+  // An atom as a Dim.
+  static absl::StatusOr<Dim> FromAtom(DimAtom atom);
+
+  static int OrderAtoms(const DimAtom& a, const DimAtom& b);
+  static int OrderMonomials(const DimMonomial& a, const DimMonomial& b);
+  static int Degree(const DimMonomial& monomial);
+  static absl::StatusOr<DimMonomial> Product(const DimMonomial& a,
+                                             const DimMonomial& b);
+  // The quotient where b divides a; nullopt otherwise.
+  static std::optional<DimMonomial> Quotient(const DimMonomial& a,
+                                             const DimMonomial& b);
+  static Dim::Interval MonomialBounds(const DimMonomial& monomial);
+  // The value that `terms` have with every atom replaced by its image.
+  static Dim::Interval AtomBounds(const DimAtom& atom);
+};
+
+// Whether dim >= 0 follows from intervals, the laws of its atoms and `facts`
+// (each >= 0). Sound, not complete.
+bool ProveNonNegative(const Dim& dim, const std::vector<Dim>& facts);
+// Whether dim != 0 for all values of its variables, as far as known.
+bool ProveNonZero(const Dim& dim);
+
+// Floor division of numbers; the divisor is not 0 and the result fits.
+template <typename Int>
+Int FloorDivide(Int a, Int b) {
+  const Int quotient = a / b;
+  return a % b != 0 && (a < 0) != (b < 0) ? quotient - 1 : quotient;
+}
+
+}  // namespace cleave
+
+#endif  // CLEAVE_OPS_DIM_INTERNAL_H_

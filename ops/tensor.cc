@@ -1,0 +1,389 @@
+#include "ops/tensor.h"
+
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "ops/check.h"
+
+namespace cleave {
+namespace {
+
+// A format of 16 bits: a sign, an exponent, and fraction bits.
+struct Format16 {
+  int fraction_bits;
+  int max_exponent;  // finite values are below 2^max_exponent
+  int min_quantum;   // the least subnormal is 2^min_quantum
+};
+constexpr Format16 kHalf = {10, 16, -24};
+constexpr Format16 kBrain = {7, 128, -133};
+
+Format16 Format16Of(DType dtype) {
+  return dtype == DType::kF16 ? kHalf : kBrain;
+}
+
+// Straight from the double: by way of f32 it would round twice, wrongly where
+// the first rounding makes a tie.
+double Round16(double value, const Format16& format) {
+  if (std::isnan(value) || std::isinf(value) || value == 0) return value;
+  int exponent = 0;
+  std::frexp(value, &exponent);  // |value| in [2^(exponent - 1), 2^exponent)
+  const int quantum =
+      std::max(exponent - 1 - format.fraction_bits, format.min_quantum);
+  // The scaled value is exact: it has at most 53 bits, and where it is
+  // subnormal, far below 1/2, it rounds to zero in any case.
+  const double rounded =
+      std::ldexp(std::nearbyint(std::ldexp(value, -quantum)), quantum);
+  if (std::abs(rounded) >= std::ldexp(1.0, format.max_exponent)) {
+    return std::copysign(std::numeric_limits<double>::infinity(), value);
+  }
+  return rounded;
+}
+
+uint16_t Encode16(double value, const Format16& format) {
+  const uint16_t sign = std::signbit(value) ? 0x8000 : 0;
+  const int exponent_mask = 0x7fff >> format.fraction_bits;
+  const uint16_t infinity =
+      static_cast<uint16_t>(exponent_mask << format.fraction_bits);
+  if (std::isnan(value)) {
+    return sign | infinity |
+           static_cast<uint16_t>(1 << (format.fraction_bits - 1));
+  }
+  const double rounded = std::abs(Round16(value, format));
+  if (std::isinf(rounded)) return sign | infinity;
+  if (rounded == 0) return sign;
+  int exponent = 0;
+  std::frexp(rounded, &exponent);
+  const int quantum =
+      std::max(exponent - 1 - format.fraction_bits, format.min_quantum);
+  const int steps = static_cast<int>(std::ldexp(rounded, -quantum));
+  // Normal numbers have the hidden bit among their steps; adding (rather than
+  // joining) carries it into the exponent.
+  const int biased = quantum - format.min_quantum;
+  return sign | static_cast<uint16_t>((biased << format.fraction_bits) + steps);
+}
+
+double Decode16(uint16_t bits, const Format16& format) {
+  const int fraction_mask = (1 << format.fraction_bits) - 1;
+  const int exponent_mask = 0x7fff >> format.fraction_bits;
+  const int fraction = bits & fraction_mask;
+  const int exponent = (bits & 0x7fff) >> format.fraction_bits;
+  double magnitude = 0;
+  if (exponent == exponent_mask) {
+    magnitude = fraction == 0 ? std::numeric_limits<double>::infinity()
+                              : std::numeric_limits<double>::quiet_NaN();
+  } else if (exponent == 0) {
+    magnitude = std::ldexp(fraction, format.min_quantum);
+  } else {
+    magnitude = std::ldexp(fraction + (1 << format.fraction_bits),
+                           format.min_quantum + exponent - 1);
+  }
+  return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+template <typename T>
+T Load(const std::byte* at) {
+  T value;
+  std::memcpy(&value, at, sizeof(T));
+  return value;
+}
+
+template <typename T>
+void Store(std::byte* at, T value) {
+  std::memcpy(at, &value, sizeof(T));
+}
+
+template <typename T>
+void StoreInt(std::byte* at, int64_t value) {
+  CLEAVE_CHECK(static_cast<int64_t>(static_cast<T>(value)) == value)
+      << value << " is out of range";
+  Store(at, static_cast<T>(value));
+}
+
+// The parts of a complex dtype.
+DType PartOf(DType dtype) {
+  return dtype == DType::kC64 ? DType::kF32 : DType::kF64;
+}
+
+double LoadFloat(const std::byte* at, DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+    case DType::kBF16:
+      return Decode16(Load<uint16_t>(at), Format16Of(dtype));
+    case DType::kF32:
+      return Load<float>(at);
+    default:
+      return Load<double>(at);
+  }
+}
+
+void StoreFloat(std::byte* at, DType dtype, double value) {
+  switch (dtype) {
+    case DType::kF16:
+    case DType::kBF16:
+      return Store(at, Encode16(value, Format16Of(dtype)));
+    case DType::kF32:
+      return Store(at, static_cast<float>(value));
+    default:
+      return Store(at, value);
+  }
+}
+
+absl::StatusOr<int64_t> CountElements(const std::vector<int64_t>& shape) {
+  int64_t size = 1;
+  bool empty = false;
+  for (int64_t extent : shape) {
+    if (extent < 0) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "a tensor's extent is negative: [", absl::StrJoin(shape, ", "), "]"));
+    }
+    empty |= extent == 0;
+  }
+  if (empty) return 0;
+  for (int64_t extent : shape) {
+    if (extent > kMaxTensorElements / size) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("a tensor of shape [", absl::StrJoin(shape, ", "),
+                       "] has more than ", kMaxTensorElements, " elements"));
+    }
+    size *= extent;
+  }
+  return size;
+}
+
+// The shortest decimal that reads back to the same number of `dtype`.
+std::string ShortestFloat(double value, DType dtype) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  char buffer[64];
+  std::to_chars_result end{};
+  switch (dtype) {
+    case DType::kF16:
+    case DType::kBF16:
+      // Six digits tell any two values of 16 bits apart; fewer often do.
+      for (int digits = 1; digits <= 6; ++digits) {
+        end = std::to_chars(buffer, buffer + sizeof(buffer), value,
+                            std::chars_format::general, digits);
+        double back = 0;
+        std::from_chars(buffer, end.ptr, back);
+        if (RoundToDType(back, dtype) == value) break;
+      }
+      break;
+    case DType::kF32:
+      end = std::to_chars(buffer, buffer + sizeof(buffer),
+                          static_cast<float>(value));
+      break;
+    default:
+      end = std::to_chars(buffer, buffer + sizeof(buffer), value);
+  }
+  return std::string(buffer, end.ptr);
+}
+
+}  // namespace
+
+double RoundToDType(double value, DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+    case DType::kBF16:
+      return Round16(value, Format16Of(dtype));
+    case DType::kF32:
+      return static_cast<float>(value);
+    case DType::kF64:
+      return value;
+    default:
+      CLEAVE_CHECK(false) << DTypeName(dtype) << " is not a float";
+      return value;
+  }
+}
+
+Tensor::Tensor() : Tensor(DType::kF32, {0}) {}
+
+Tensor::Tensor(DType dtype, std::vector<int64_t> shape)
+    : dtype_(dtype), shape_(std::move(shape)) {
+  const auto size = CountElements(shape_);
+  CLEAVE_CHECK(size.ok()) << size.status();
+  size_ = *size;
+  data_ = std::make_shared<std::vector<std::byte>>(
+      static_cast<size_t>(size_) * static_cast<size_t>(ByteSize(dtype)));
+}
+
+absl::StatusOr<Tensor> Tensor::Create(DType dtype, std::vector<int64_t> shape) {
+  const auto size = CountElements(shape);
+  if (!size.ok()) return size.status();
+  return Tensor(dtype, std::move(shape));
+}
+
+Tensor Tensor::FromDoubles(DType dtype, std::vector<int64_t> shape,
+                           absl::Span<const double> values) {
+  Tensor result(dtype, std::move(shape));
+  CLEAVE_CHECK(static_cast<int64_t>(values.size()) == result.size())
+      << values.size() << " values for " << result.type().ToString();
+  for (int64_t i = 0; i < result.size(); ++i) result.SetDouble(i, values[i]);
+  return result;
+}
+
+Tensor Tensor::FromInts(DType dtype, std::vector<int64_t> shape,
+                        absl::Span<const int64_t> values) {
+  Tensor result(dtype, std::move(shape));
+  CLEAVE_CHECK(static_cast<int64_t>(values.size()) == result.size())
+      << values.size() << " values for " << result.type().ToString();
+  for (int64_t i = 0; i < result.size(); ++i) result.SetInt(i, values[i]);
+  return result;
+}
+
+Tensor Tensor::Scalar(DType dtype, double value) {
+  return FromDoubles(dtype, {}, {value});
+}
+
+TensorType Tensor::type() const {
+  return {dtype_, Shape(shape_.begin(), shape_.end())};
+}
+
+double Tensor::GetDouble(int64_t i) const {
+  const std::byte* at = data() + i * ByteSize(dtype_);
+  if (IsFloat(dtype_)) return LoadFloat(at, dtype_);
+  if (dtype_ == DType::kU64) {
+    return static_cast<double>(Load<uint64_t>(at));
+  }
+  return static_cast<double>(GetInt(i));
+}
+
+int64_t Tensor::GetInt(int64_t i) const {
+  const std::byte* at = data() + i * ByteSize(dtype_);
+  switch (dtype_) {
+    case DType::kBool:
+    case DType::kU8:
+      return Load<uint8_t>(at);
+    case DType::kU16:
+      return Load<uint16_t>(at);
+    case DType::kU32:
+      return Load<uint32_t>(at);
+    case DType::kI8:
+      return Load<int8_t>(at);
+    case DType::kI16:
+      return Load<int16_t>(at);
+    case DType::kI32:
+      return Load<int32_t>(at);
+    case DType::kU64:
+    case DType::kI64:
+    case DType::kKey:
+      return Load<int64_t>(at);
+    default:
+      CLEAVE_CHECK(false) << DTypeName(dtype_) << " holds no integers";
+      return 0;
+  }
+}
+
+std::complex<double> Tensor::GetComplex(int64_t i) const {
+  if (!IsComplex(dtype_)) return GetDouble(i);
+  const DType part = PartOf(dtype_);
+  const std::byte* at = data() + i * ByteSize(dtype_);
+  return {LoadFloat(at, part), LoadFloat(at + ByteSize(part), part)};
+}
+
+void Tensor::SetDouble(int64_t i, double value) {
+  std::byte* at = mutable_data() + i * ByteSize(dtype_);
+  if (IsFloat(dtype_)) return StoreFloat(at, dtype_, value);
+  if (IsComplex(dtype_)) return SetComplex(i, value);
+  CLEAVE_CHECK(!std::isnan(value)) << "NaN is no " << DTypeName(dtype_);
+  const double rounded = std::nearbyint(value);
+  if (dtype_ == DType::kU64) {
+    CLEAVE_CHECK(rounded >= 0 && rounded < std::ldexp(1.0, 64))
+        << value << " is out of range";
+    return Store(at, static_cast<uint64_t>(rounded));
+  }
+  CLEAVE_CHECK(std::abs(rounded) < std::ldexp(1.0, 63) ||
+               rounded == -std::ldexp(1.0, 63))
+      << value << " is out of range";
+  SetInt(i, static_cast<int64_t>(rounded));
+}
+
+void Tensor::SetInt(int64_t i, int64_t value) {
+  std::byte* at = mutable_data() + i * ByteSize(dtype_);
+  switch (dtype_) {
+    case DType::kBool:
+      CLEAVE_CHECK(value == 0 || value == 1) << value << " is no bool";
+      return Store(at, static_cast<uint8_t>(value));
+    case DType::kU8:
+      return StoreInt<uint8_t>(at, value);
+    case DType::kU16:
+      return StoreInt<uint16_t>(at, value);
+    case DType::kU32:
+      return StoreInt<uint32_t>(at, value);
+    case DType::kI8:
+      return StoreInt<int8_t>(at, value);
+    case DType::kI16:
+      return StoreInt<int16_t>(at, value);
+    case DType::kI32:
+      return StoreInt<int32_t>(at, value);
+    case DType::kU64:
+    case DType::kI64:
+    case DType::kKey:
+      return Store(at, value);
+    default:
+      CLEAVE_CHECK(false) << DTypeName(dtype_) << " holds no integers";
+  }
+}
+
+void Tensor::SetComplex(int64_t i, std::complex<double> value) {
+  if (!IsComplex(dtype_)) {
+    CLEAVE_CHECK(value.imag() == 0) << DTypeName(dtype_) << " is real";
+    return SetDouble(i, value.real());
+  }
+  const DType part = PartOf(dtype_);
+  std::byte* at = mutable_data() + i * ByteSize(dtype_);
+  StoreFloat(at, part, value.real());
+  StoreFloat(at + ByteSize(part), part, value.imag());
+}
+
+bool SameValue(const Tensor& a, const Tensor& b) {
+  if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
+  const bool inexact = InClass(a.dtype(), DTypeClass::kInexact);
+  const DType part = IsComplex(a.dtype()) ? PartOf(a.dtype()) : a.dtype();
+  const size_t step = static_cast<size_t>(ByteSize(part));
+  for (size_t at = 0; at < a.byte_size(); at += step) {
+    const std::byte* x = a.data() + at;
+    const std::byte* y = b.data() + at;
+    if (std::memcmp(x, y, step) == 0) continue;
+    const bool both_nan = inexact && std::isnan(LoadFloat(x, part)) &&
+                          std::isnan(LoadFloat(y, part));
+    if (!both_nan) return false;
+  }
+  return true;
+}
+
+std::string Tensor::ToString() const {
+  std::vector<std::string> values;
+  for (int64_t i = 0; i < size_; ++i) {
+    switch (KindOf(dtype_)) {
+      case DTypeKind::kBool:
+        values.push_back(GetInt(i) != 0 ? "true" : "false");
+        break;
+      case DTypeKind::kInt:
+      case DTypeKind::kKey:
+        values.push_back(IsSigned(dtype_)
+                             ? absl::StrCat(GetInt(i))
+                             : absl::StrCat(static_cast<uint64_t>(GetInt(i))));
+        break;
+      case DTypeKind::kFloat:
+        values.push_back(ShortestFloat(GetDouble(i), dtype_));
+        break;
+      case DTypeKind::kComplex: {
+        const std::complex<double> z = GetComplex(i);
+        const DType part = PartOf(dtype_);
+        values.push_back(absl::StrCat("(", ShortestFloat(z.real(), part), ", ",
+                                      ShortestFloat(z.imag(), part), ")"));
+        break;
+      }
+    }
+  }
+  return absl::StrCat(type().ToString(), " [", absl::StrJoin(values, ", "),
+                      "]");
+}
+
+}  // namespace cleave
