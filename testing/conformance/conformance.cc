@@ -1,0 +1,583 @@
+#include "testing/conformance/conformance.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "engine/runtime/safetensors.h"
+#include "nlohmann/json.hpp"
+#include "ops/status_macros.h"
+#include "testing/conformance/case_call.h"
+#include "transforms/jvp.h"
+#include "transforms/vmap.h"
+
+namespace cleave {
+namespace {
+
+using nlohmann::json;
+
+// `*` and `?` match as in a shell.
+bool MatchesGlob(absl::string_view glob, absl::string_view text) {
+  if (glob.empty()) return text.empty();
+  if (glob[0] == '*') {
+    for (size_t i = 0; i <= text.size(); ++i) {
+      if (MatchesGlob(glob.substr(1), text.substr(i))) return true;
+    }
+    return false;
+  }
+  return !text.empty() && (glob[0] == '?' || glob[0] == text[0]) &&
+         MatchesGlob(glob.substr(1), text.substr(1));
+}
+
+// Float tensors rounded to `rounded` and kept in `kept`.
+Tensor RoundTensor(const Tensor& tensor, DType rounded, DType kept) {
+  if (!IsFloat(tensor.dtype())) return tensor;
+  Tensor result(kept, tensor.shape());
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    result.SetDouble(i, RoundToDType(tensor.GetDouble(i), rounded));
+  }
+  return result;
+}
+
+CaseValue RoundValue(CaseValue value, DType rounded, DType kept) {
+  if (auto* ref = std::get_if<CaseValue::TensorRef>(&value.value)) {
+    ref->tensor = RoundTensor(ref->tensor, rounded, kept);
+  } else if (auto* list = std::get_if<CaseValue::List>(&value.value)) {
+    for (CaseValue& element : *list) {
+      element = RoundValue(std::move(element), rounded, kept);
+    }
+  }
+  return value;
+}
+
+CaseArguments RoundArguments(CaseArguments arguments, DType rounded,
+                             DType kept) {
+  for (auto& [name, value] : arguments) {
+    value = RoundValue(std::move(value), rounded, kept);
+  }
+  return arguments;
+}
+
+CaseSection RoundSection(CaseSection section, DType rounded, DType kept) {
+  section.arguments =
+      RoundArguments(std::move(section.arguments), rounded, kept);
+  for (CaseArguments& tangents : section.tangents) {
+    tangents = RoundArguments(std::move(tangents), rounded, kept);
+  }
+  return section;
+}
+
+// A graph with the tensors for its inputs.
+struct Program {
+  Graph graph;
+  std::vector<Tensor> tensors;
+};
+
+absl::StatusOr<std::vector<Tensor>> Evaluate(const Program& program,
+                                             const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive, Expand(program.graph, rules));
+  return Interpret(primitive, program.tensors);
+}
+
+struct Differentiated {
+  Program program;
+  // For each output of the primal its tangent's place among the outputs; -1
+  // where it has none.
+  std::vector<int> tangents;
+};
+
+// The jvp of `program` along `tangents`, one entry per input or fewer.
+absl::StatusOr<Differentiated> Differentiate(
+    const Program& program, const std::vector<std::optional<Tensor>>& tangents,
+    const RuleSet& rules) {
+  std::vector<bool> active(program.tensors.size());
+  Differentiated result;
+  result.program.tensors = program.tensors;
+  for (size_t i = 0; i < tangents.size(); ++i) {
+    active[i] = tangents[i].has_value();
+    if (active[i]) result.program.tensors.push_back(*tangents[i]);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(program.graph, active, rules));
+  int next = static_cast<int>(program.graph.outputs().size());
+  for (bool has : jvp.has_tangent) result.tangents.push_back(has ? next++ : -1);
+  result.program.graph = std::move(jvp.graph);
+  return result;
+}
+
+// What a section computes: nullopt where it has no such output.
+using Computed = std::vector<std::optional<Tensor>>;
+
+absl::StatusOr<Computed> EvaluateTangents(const Differentiated& derivative,
+                                          int first, int count,
+                                          const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                          Evaluate(derivative.program, rules));
+  Computed computed;
+  for (int i = first; i < first + count; ++i) {
+    const int at = derivative.tangents[i];
+    computed.push_back(at < 0 ? std::nullopt : std::make_optional(outputs[at]));
+  }
+  return computed;
+}
+
+// The in_axes of a program's inputs, and its batch; tensors are replaced by the
+// batched ones.
+absl::StatusOr<Computed> EvaluateBatched(const Program& program,
+                                         const std::vector<int>& in_axes,
+                                         int first_output,
+                                         const RuleSet& rules) {
+  int64_t batch = -1;
+  for (size_t i = 0; i < in_axes.size(); ++i) {
+    if (in_axes[i] == kNotMapped) continue;
+    if (in_axes[i] < 0 || in_axes[i] >= program.tensors[i].rank()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("in_axes: input ", i, " has no axis ", in_axes[i]));
+    }
+    batch = program.tensors[i].shape()[in_axes[i]];
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      Graph batched,
+      Vmap(program.graph, in_axes, Dim(batch),
+           std::vector<int>(program.graph.outputs().size(), 0), rules));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<Tensor> outputs,
+      Evaluate({std::move(batched), program.tensors}, rules));
+  return Computed(outputs.begin() + first_output, outputs.end());
+}
+
+std::vector<int> InAxes(const CaseCall& call, const CaseSection& section) {
+  std::vector<int> in_axes;
+  for (const std::string& argument : call.arguments) {
+    const auto it = section.in_axes.find(argument);
+    in_axes.push_back(it != section.in_axes.end() && it->second ? *it->second
+                                                                : kNotMapped);
+  }
+  return in_axes;
+}
+
+void ReplaceTensors(const CaseCall& call, const CaseArguments& replacements,
+                    std::vector<Tensor>& tensors) {
+  const auto replaced = TensorsFor(call, replacements);
+  for (size_t i = 0; i < replaced.size(); ++i) {
+    if (replaced[i]) tensors[i] = *replaced[i];
+  }
+}
+
+// Vmap of the jvp: the outputs are the tangents.
+absl::StatusOr<Computed> ComputeVmapJvp(const CaseCall& call,
+                                        const CaseSection& section,
+                                        const RuleSet& rules) {
+  const auto tangents = TensorsFor(call, section.tangents.at(0));
+  CLEAVE_ASSIGN_OR_RETURN(
+      Differentiated derivative,
+      Differentiate({call.graph, call.tensors}, tangents, rules));
+  std::vector<int> in_axes = InAxes(call, section);
+  ReplaceTensors(call, section.arguments, derivative.program.tensors);
+  for (size_t i = 0; i < tangents.size(); ++i) {
+    if (tangents[i]) in_axes.push_back(in_axes[i]);
+  }
+  const int outputs = static_cast<int>(call.graph.outputs().size());
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Computed tangents_out,
+      EvaluateBatched(derivative.program, in_axes, outputs, rules));
+  Computed computed;
+  for (int at : derivative.tangents) {
+    computed.push_back(at < 0 ? std::nullopt : tangents_out[at - outputs]);
+  }
+  return computed;
+}
+
+absl::StatusOr<Computed> Compute(const CaseCall& call,
+                                 const CaseSection& section,
+                                 const RuleSet& rules) {
+  const Program program = {call.graph, call.tensors};
+  const int outputs = static_cast<int>(call.graph.outputs().size());
+  if (section.name == "outputs") {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> values,
+                            Evaluate(program, rules));
+    return Computed(values.begin(), values.end());
+  }
+  if (section.name == "vmap") {
+    Program batched = program;
+    ReplaceTensors(call, section.arguments, batched.tensors);
+    return EvaluateBatched(batched, InAxes(call, section), 0, rules);
+  }
+  if (section.name == "vmap_jvp") return ComputeVmapJvp(call, section, rules);
+  if (section.name == "jvp" || section.name == "jvp_jvp") {
+    CLEAVE_ASSIGN_OR_RETURN(
+        Differentiated first,
+        Differentiate(program, TensorsFor(call, section.tangents.at(0)),
+                      rules));
+    if (section.name == "jvp") {
+      return EvaluateTangents(first, 0, outputs, rules);
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Differentiated second,
+        Differentiate(first.program, TensorsFor(call, section.tangents.at(1)),
+                      rules));
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Computed all,
+        EvaluateTangents(second, 0,
+                         static_cast<int>(first.program.graph.outputs().size()),
+                         rules));
+    Computed computed;
+    for (int at : first.tangents) {
+      computed.push_back(at < 0 ? std::nullopt : all[at]);
+    }
+    return computed;
+  }
+  return absl::UnimplementedError(
+      "not supported: reverse mode is not built yet");
+}
+
+double Epsilon(DType dtype) {
+  return std::ldexp(1.0, 1 - SignificandBits(dtype));
+}
+
+// Empty if `got` is `want` within the tolerance, else where it is not.
+std::string Difference(const Tensor& got, const Tensor& want,
+                       Tolerance tolerance, bool same_dtype) {
+  if (same_dtype && got.dtype() != want.dtype()) {
+    return absl::StrCat("dtype ", DTypeName(got.dtype()), ", want ",
+                        DTypeName(want.dtype()));
+  }
+  if (got.shape() != want.shape()) {
+    return absl::StrCat("type ", got.type().ToString(), ", want ",
+                        want.type().ToString());
+  }
+  int64_t wrong = 0;
+  int64_t first = -1;
+  for (int64_t i = 0; i < got.size(); ++i) {
+    bool equal;
+    if (!IsFloat(got.dtype()) || !IsFloat(want.dtype())) {
+      equal = got.GetComplex(i) == want.GetComplex(i);
+    } else {
+      const double a = got.GetDouble(i);
+      const double b = want.GetDouble(i);
+      equal = (std::isnan(a) && std::isnan(b)) || a == b ||
+              (std::isfinite(a) && std::isfinite(b) &&
+               std::abs(a - b) <=
+                   tolerance.absolute + tolerance.relative * std::abs(b));
+    }
+    if (!equal && ++wrong == 1) first = i;
+  }
+  if (wrong == 0) return "";
+  return absl::StrFormat(
+      "%d of %d elements differ, first [%d]: %.17g, want %.17g", wrong,
+      got.size(), first, got.GetComplex(first).real(),
+      want.GetComplex(first).real());
+}
+
+// The tolerance against an f64 truth for a result computed in `dtype`.
+Tolerance ToleranceFor(DType dtype, const Tensor& want,
+                       const std::string& section) {
+  const double factor =
+      (section == "outputs" || section == "vmap" ? 16 : 64) * Epsilon(dtype);
+  double largest = 0;
+  for (int64_t i = 0; IsFloat(want.dtype()) && i < want.size(); ++i) {
+    const double value = std::abs(want.GetDouble(i));
+    if (std::isfinite(value)) largest = std::max(largest, value);
+  }
+  return {factor, factor * largest};
+}
+
+bool IsUnsupported(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kUnimplemented &&
+         (absl::StrContains(status.message(), "impossible:") ||
+          absl::StrContains(status.message(), "not supported:"));
+}
+
+std::string Label(const Case& c, const CaseSection& section) {
+  const bool list = section.name == "vmap" || section.name == "vmap_jvp";
+  return list ? absl::StrCat(section.name, "[", section.number, "]")
+              : section.name;
+}
+
+// Runs the cases of one file.
+class FileRunner {
+ public:
+  FileRunner(const CaseFile& file, const RuleSet& rules,
+             const std::vector<HostDefect>& defects,
+             const ConformanceOptions& options, ConformanceReport& report)
+      : file_(file),
+        rules_(rules),
+        defects_(defects),
+        options_(options),
+        report_(report) {}
+
+  void Run() {
+    for (const Case& c : file_.cases) {
+      for (const CaseSection& section : c.sections) {
+        if (options_.sections.empty() ||
+            options_.sections.count(section.name) != 0) {
+          RunSection(c, section);
+        }
+      }
+    }
+  }
+
+  const TensorMap& dumped() const { return dumped_; }
+
+ private:
+  void RunSection(const Case& c, const CaseSection& section) {
+    SectionCounts& counts = report_.ops[file_.op][section.name];
+    const auto count = [&](int SectionCounts::*field) {
+      ++(counts.*field);
+      ++(report_.totals.*field);
+    };
+    const absl::StatusOr<std::string> difference = Check(c, section);
+    if (!difference.ok() && (IsUnsupported(difference.status()) ||
+                             rules_.Find(file_.op) == nullptr)) {
+      report_.unsupported[absl::StrCat(file_.op, " ", section.name)] =
+          std::string(difference.status().message());
+      count(&SectionCounts::unsupported);
+      return;
+    }
+    std::string message = difference.ok()
+                              ? *difference
+                              : std::string(difference.status().message());
+    const std::string label = Label(c, section);
+    const bool as_stored = !options_.dtype && !options_.round_inputs;
+    for (const HostDefect& defect : defects_) {
+      if (!as_stored || defect.op != file_.op || defect.id != c.id ||
+          defect.section != label) {
+        continue;
+      }
+      if (message.empty()) {
+        message = "named as a defect of its host, but agrees with it";
+      } else if (difference.ok()) {
+        message.clear();
+        ++report_.host_defects;
+      }
+    }
+    if (message.empty()) {
+      count(&SectionCounts::passed);
+    } else {
+      count(&SectionCounts::failed);
+      report_.failures.push_back({file_.op, c.id, label, message});
+    }
+  }
+
+  // Runs the section with float inputs rounded to `rounded` and kept in `kept`.
+  absl::StatusOr<Computed> RunRounded(const Case& c, const CaseSection& section,
+                                      DType rounded, DType kept) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const CaseCall call,
+        MakeCaseCall(rules_, file_.op,
+                     RoundArguments(c.arguments, rounded, kept)));
+    return Compute(call, RoundSection(section, rounded, kept), rules_);
+  }
+
+  absl::StatusOr<std::string> Check(const Case& c, const CaseSection& section) {
+    if (options_.dtype && InF64(c.arguments)) {
+      return CheckInDType(c, section, *options_.dtype);
+    }
+    Computed computed;
+    if (options_.round_inputs && InF64(c.arguments)) {
+      CLEAVE_ASSIGN_OR_RETURN(
+          computed,
+          RunRounded(c, section, *options_.round_inputs, DType::kF64));
+      Dump(computed, section);
+      return "";
+    }
+    CLEAVE_ASSIGN_OR_RETURN(const CaseCall call,
+                            MakeCaseCall(rules_, file_.op, c.arguments));
+    CLEAVE_ASSIGN_OR_RETURN(computed, Compute(call, section, rules_));
+    Dump(computed, section);
+    return CompareAll(computed, section.outputs,
+                      [&](const Tensor&) { return section.tolerance; });
+  }
+
+  // The result in `dtype` against the f64 interpreter on the rounded inputs.
+  absl::StatusOr<std::string> CheckInDType(const Case& c,
+                                           const CaseSection& section,
+                                           DType dtype) {
+    CLEAVE_ASSIGN_OR_RETURN(const Computed truth,
+                            RunRounded(c, section, dtype, DType::kF64));
+    CLEAVE_ASSIGN_OR_RETURN(const Computed computed,
+                            RunRounded(c, section, dtype, dtype));
+    Dump(computed, section);
+    ExpectedOutputs want;
+    for (size_t i = 0; i < truth.size(); ++i) {
+      if (!truth[i]) {
+        want.push_back(std::nullopt);
+        continue;
+      }
+      if (!IsFloat(truth[i]->dtype()) && i < section.outputs.size() &&
+          section.outputs[i] &&
+          !Difference(*truth[i], section.outputs[i]->tensor, {}, false)
+               .empty()) {
+        report_.left_out.push_back(
+            absl::StrCat(file_.op, " ", c.id, " ", Label(c, section)));
+        return "";
+      }
+      want.push_back(CaseValue::TensorRef{"", *truth[i]});
+    }
+    return CompareAll(
+        computed, want,
+        [&](const Tensor& w) { return ToleranceFor(dtype, w, section.name); },
+        /*same_dtype=*/false);
+  }
+
+  static bool InF64(const CaseArguments& arguments) {
+    bool any = false;
+    for (const auto& [name, value] : arguments) {
+      if (const auto* ref = value.tensor()) {
+        any = any || ref->tensor.dtype() == DType::kF64;
+        if (IsFloat(ref->tensor.dtype()) &&
+            ref->tensor.dtype() != DType::kF64) {
+          return false;
+        }
+      } else if (const CaseValue::List* list = value.list()) {
+        for (const CaseValue& element : *list) {
+          any = any || (element.tensor() != nullptr &&
+                        element.tensor()->tensor.dtype() == DType::kF64);
+        }
+      }
+    }
+    return any;
+  }
+
+  template <typename ToleranceOf>
+  static std::string CompareAll(const Computed& computed,
+                                const ExpectedOutputs& want,
+                                ToleranceOf tolerance_of,
+                                bool same_dtype = true) {
+    if (computed.size() < want.size()) {
+      return absl::StrCat(computed.size(), " outputs, want ", want.size());
+    }
+    for (size_t i = 0; i < want.size(); ++i) {
+      if (!want[i]) continue;
+      if (!computed[i]) {
+        return absl::StrCat("output ", i, " has no derivative");
+      }
+      const std::string difference =
+          Difference(*computed[i], want[i]->tensor,
+                     tolerance_of(want[i]->tensor), same_dtype);
+      if (!difference.empty()) {
+        return absl::StrCat("output ", i, ": ", difference);
+      }
+    }
+    return "";
+  }
+
+  void Dump(const Computed& computed, const CaseSection& section) {
+    if (options_.dump_folder.empty()) return;
+    for (size_t i = 0; i < computed.size() && i < section.outputs.size(); ++i) {
+      if (computed[i] && section.outputs[i]) {
+        dumped_.insert_or_assign(section.outputs[i]->key, *computed[i]);
+      }
+    }
+  }
+
+  const CaseFile& file_;
+  const RuleSet& rules_;
+  const std::vector<HostDefect>& defects_;
+  const ConformanceOptions& options_;
+  ConformanceReport& report_;
+  TensorMap dumped_;
+};
+
+}  // namespace
+
+absl::StatusOr<ConformanceReport> RunConformance(
+    const std::vector<std::string>& folders, const RuleSet& rules,
+    const std::vector<HostDefect>& defects, const ConformanceOptions& options) {
+  std::vector<std::string> files;
+  for (const std::string& folder : folders) {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> found,
+                            ListCaseFiles(folder));
+    files.insert(files.end(), found.begin(), found.end());
+  }
+  ConformanceReport report;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const size_t slash = files[i].rfind('/');
+    const std::string stem =
+        files[i].substr(slash + 1, files[i].rfind('.') - (slash + 1));
+    if (!MatchesGlob(options.ops, stem)) continue;
+    if (options.progress) {
+      options.progress(stem, static_cast<int>(i),
+                       static_cast<int>(files.size()));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(const CaseFile file, ReadCaseFile(files[i]));
+    FileRunner runner(file, rules, defects, options, report);
+    runner.Run();
+    if (!options.dump_folder.empty()) {
+      CLEAVE_RETURN_IF_ERROR(WriteSafetensors(
+          absl::StrCat(options.dump_folder, "/", file.op, ".safetensors"),
+          runner.dumped()));
+    }
+  }
+  return report;
+}
+
+absl::StatusOr<std::vector<HostDefect>> ReadHostDefects(
+    const std::string& path) {
+  std::ifstream file(path);
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
+  const std::string text((std::istreambuf_iterator<char>(file)),
+                         std::istreambuf_iterator<char>());
+  const json list = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto invalid = [&] {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": not a list of {op, case, section, reason}"));
+  };
+  if (!list.is_array()) return invalid();
+  std::vector<HostDefect> defects;
+  for (const json& entry : list) {
+    HostDefect defect;
+    for (const auto& [name, field] :
+         {std::pair<const char*, std::string*>{"op", &defect.op},
+          {"case", &defect.id},
+          {"section", &defect.section},
+          {"reason", &defect.reason}}) {
+      if (!entry.is_object() || !entry.contains(name) ||
+          !entry[name].is_string()) {
+        return invalid();
+      }
+      *field = entry[name].get<std::string>();
+    }
+    defects.push_back(std::move(defect));
+  }
+  return defects;
+}
+
+std::string ConformanceJson(const ConformanceReport& report) {
+  const auto counts = [](const SectionCounts& c) {
+    return json{{"passed", c.passed},
+                {"failed", c.failed},
+                {"unsupported", c.unsupported}};
+  };
+  json j = {{"ops", json::object()},
+            {"totals", counts(report.totals)},
+            {"failures", json::array()}};
+  for (const auto& [op, sections] : report.ops) {
+    for (const auto& [section, c] : sections) {
+      j["ops"][op][section] = counts(c);
+    }
+  }
+  for (const ConformanceFailure& failure : report.failures) {
+    j["failures"].push_back({{"op", failure.op},
+                             {"case", failure.id},
+                             {"section", failure.section},
+                             {"message", failure.message}});
+  }
+  return j.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+}
+
+std::string ConformanceLine(const ConformanceReport& report) {
+  const SectionCounts& t = report.totals;
+  return absl::StrCat("conformance: ", t.passed, " passed, ", t.failed,
+                      " failed, ", t.unsupported, " unsupported of ",
+                      t.passed + t.failed + t.unsupported);
+}
+
+}  // namespace cleave

@@ -1,0 +1,92 @@
+// Conformance: the loaded rules against case suites.
+//
+// Each section of each case counts once, each element of a list section once.
+// `unsupported` is only an op without a rule, or a transform that coverage
+// calls impossible or not supported; anything else that does not pass has
+// failed.
+
+#ifndef CLEAVE_TESTING_CONFORMANCE_CONFORMANCE_H_
+#define CLEAVE_TESTING_CONFORMANCE_CONFORMANCE_H_
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/rewrite/rule_set.h"
+#include "ops/dtype.h"
+#include "testing/conformance/case_suite.h"
+
+namespace cleave {
+
+struct ConformanceOptions {
+  // Casts the float inputs of f64 cases; the truth is then the f64 interpreter
+  // on the rounded inputs, and the tolerance 16 eps of the dtype (64 eps in
+  // derivatives) of |want| + max |want|.
+  std::optional<DType> dtype;
+  // Runs in f64 on inputs rounded to this dtype.
+  std::optional<DType> round_inputs;
+  std::set<std::string> sections;  // empty: all
+  std::string ops = "*";           // a glob over op names
+  // Writes what was computed: FOLDER/<op>.safetensors, under the suite's keys.
+  std::string dump_folder;
+  // Called before each file, with its op and how many files are done.
+  std::function<void(const std::string& op, int done, int total)> progress;
+};
+
+// A case whose stored value is a defect of its host. It must still differ.
+struct HostDefect {
+  std::string op;
+  std::string id;
+  std::string section;
+  std::string reason;
+};
+
+struct SectionCounts {
+  int passed = 0;
+  int failed = 0;
+  int unsupported = 0;
+};
+
+struct ConformanceFailure {
+  std::string op;
+  std::string id;
+  std::string section;  // `vmap[1]` for elements of a list section
+  std::string message;
+};
+
+struct ConformanceReport {
+  std::map<std::string, std::map<std::string, SectionCounts>> ops;
+  SectionCounts totals;
+  std::vector<ConformanceFailure> failures;
+  // Why ops and transforms were not supported, by `op section`.
+  std::map<std::string, std::string> unsupported;
+  // Cases that passed because they are named as defects of their host.
+  int host_defects = 0;
+  // Cases that --dtype leaves out: rounding their inputs changes an index, a
+  // mask or a branch, so the f64 truth is that of another case.
+  std::vector<std::string> left_out;
+};
+
+// Runs every case file of `folders`. Errors are those of reading the suites.
+absl::StatusOr<ConformanceReport> RunConformance(
+    const std::vector<std::string>& folders, const RuleSet& rules,
+    const std::vector<HostDefect>& defects, const ConformanceOptions& options);
+
+// Reads the list of defects: JSON, a list of {op, case, section, reason}.
+absl::StatusOr<std::vector<HostDefect>> ReadHostDefects(
+    const std::string& path);
+
+// {"ops": {OP: {SECTION: {"passed", "failed", "unsupported"}}}, "totals":
+// {...}, "failures": [{"op", "case", "section", "message"}]}.
+std::string ConformanceJson(const ConformanceReport& report);
+
+// `conformance: P passed, F failed, U unsupported of N`.
+std::string ConformanceLine(const ConformanceReport& report);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CONFORMANCE_CONFORMANCE_H_
