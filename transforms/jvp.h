@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rewrite/rule_set.h"
+#include "transforms/synthetic_rules.h"
 
 namespace cleave {
 
@@ -34,6 +35,11 @@ struct JvpOptions {
 absl::StatusOr<JvpResult> Jvp(const Graph& graph,
                               const std::vector<bool>& active,
                               const RuleSet& rules,
+                              const JvpOptions& options = {});
+// The same with a table of rules that transforms share.
+absl::StatusOr<JvpResult> Jvp(const Graph& graph,
+                              const std::vector<bool>& active,
+                              SyntheticRules& rules,
                               const JvpOptions& options = {});
 
 }  // namespace cleave

@@ -1,6 +1,10 @@
 // Vmap: one graph to the graph of many examples at once.
 //
 //   Vmap(f, {0, kNotMapped}, Dim::Variable("B"), {0}, rules)
+//
+// A cond whose predicate differs from example to example computes both of its
+// branches and selects: what one branch guards against (an index out of range,
+// an integer division by zero) then fails in examples that do not take it.
 
 #ifndef CLEAVE_TRANSFORMS_VMAP_H_
 #define CLEAVE_TRANSFORMS_VMAP_H_
@@ -10,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rewrite/rule_set.h"
+#include "transforms/synthetic_rules.h"
 
 namespace cleave {
 
@@ -25,6 +30,10 @@ inline constexpr int kNotMapped = -1;
 absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
                            const Dim& batch, const std::vector<int>& out_axes,
                            const RuleSet& rules);
+// The same with a table of rules that transforms share.
+absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
+                           const Dim& batch, const std::vector<int>& out_axes,
+                           SyntheticRules& rules);
 
 }  // namespace cleave
 

@@ -1,0 +1,91 @@
+// SyntheticRules: how single nodes are batched and differentiated, made once
+// per signature, rule to rule, and never per graph. A composite's rule comes
+// from its override, or from the transform of its body; the primitives' from
+// the functions of this folder and from rules/derivative.
+//
+// Passing one table to several transforms lets them share it; nested ones
+// always do.
+
+#ifndef CLEAVE_TRANSFORMS_SYNTHETIC_RULES_H_
+#define CLEAVE_TRANSFORMS_SYNTHETIC_RULES_H_
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+#include "engine/rewrite/rule_set.h"
+
+namespace cleave {
+
+// A node with a batch in front of some of its operands: inputs are all
+// operands, those with the batch so typed; outputs are the node's results.
+struct BatchRule {
+  Graph graph;
+  std::vector<bool> batched;  // per result: whether it has the batch in front
+};
+
+// A node's tangent: inputs are the operands, then the results if
+// `takes_results`, then the tangents of the active operands. Outputs are the
+// tangents of the results that have one; if `joint`, behind all the primal
+// results, which then replace the node's (loops run once for both).
+struct TangentRule {
+  Graph graph;
+  bool takes_results = false;
+  bool joint = false;
+  std::vector<bool> has_tangent;  // per result
+};
+
+// Not thread-safe. The rule set must outlive the table.
+class SyntheticRules {
+ public:
+  explicit SyntheticRules(const RuleSet& rules) : rules_(rules) {}
+  SyntheticRules(const SyntheticRules&) = delete;
+  SyntheticRules& operator=(const SyntheticRules&) = delete;
+
+  const RuleSet& rules() const { return rules_; }
+  // The small number that stands for a batch extent in keys.
+  uint32_t BatchId(const Dim& batch);
+
+  // The rule of a node of `graph` with at least one batched operand. Pointers
+  // live as long as the table. Unimplemented("impossible: ragged ...") for
+  // data-dependent shapes; errors of the rules' bodies.
+  absl::StatusOr<const BatchRule*> Batch(const Graph& graph, Value node,
+                                         absl::Span<const bool> batched,
+                                         uint32_t batch_id);
+  // The same for a node with at least one active operand.
+  // Unimplemented("impossible: ...") where there is no derivative.
+  absl::StatusOr<const TangentRule*> Tangent(const Graph& graph, Value node,
+                                             absl::Span<const bool> active);
+
+  int64_t size() const {
+    return static_cast<int64_t>(batch_rules_.size() + tangent_rules_.size());
+  }
+
+ private:
+  using Key = absl::InlinedVector<uint32_t, 12>;
+
+  absl::StatusOr<BatchRule> MakeBatchRule(const Signature& signature,
+                                          const std::vector<bool>& batched,
+                                          const Dim& batch);
+  absl::StatusOr<TangentRule> MakeTangentRule(const Signature& signature,
+                                              TypeId results,
+                                              const std::vector<bool>& active);
+  absl::StatusOr<TangentRule> MakeCompositeTangent(
+      const Signature& signature, const std::vector<bool>& active);
+
+  const RuleSet& rules_;
+  std::vector<Dim> batches_;
+  absl::flat_hash_map<Dim, uint32_t> batch_ids_;
+  absl::flat_hash_map<Key, std::unique_ptr<const BatchRule>> batch_rules_;
+  absl::flat_hash_map<Key, std::unique_ptr<const TangentRule>> tangent_rules_;
+  Key key_;  // scratch
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TRANSFORMS_SYNTHETIC_RULES_H_
