@@ -130,10 +130,12 @@ class RuleSet {
   };
   absl::StatusOr<const JvpOverride*> Jvp(const Signature& signature,
                                          const std::vector<bool>& active) const;
-  // vmap: inputs are the operands, batched ones with the batch leading; outputs
+  // vmap: inputs are the operands (whose types in `signature` are without the
+  // batch), those in `batched` with an axis of extent `batch` leading; outputs
   // have the batch leading.
   absl::StatusOr<const Graph*> Vmap(const Signature& signature,
-                                    const std::vector<bool>& batched) const;
+                                    const std::vector<bool>& batched,
+                                    const Dim& batch) const;
 
   // The derivative of a pointwise primitive with a `jvp` item: inputs are the
   // operands, the result, then the tangents of active operands; the output is
