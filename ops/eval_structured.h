@@ -57,7 +57,8 @@ absl::StatusOr<Storage> EvalGather(const Attributes& attributes,
   for (int64_t& source : map) {
     if (source < 0) source = fill;
   }
-  return Pick(map, result, {operands[0], operands[2]});
+  const std::vector<Storage> sources = {operands[0], operands[2]};
+  return Pick(map, result, absl::MakeConstSpan(sources));
 }
 
 // `a` is the arithmetic of operand 0. FromDiscrete wraps a Tensor of integers
