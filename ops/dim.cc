@@ -62,7 +62,10 @@ absl::Status DivisionByZero(const Dim& a, absl::string_view op) {
 int DimBuilder::OrderAtoms(const DimAtom& a, const DimAtom& b) {
   if (&a == &b) return 0;
   if (a.kind != b.kind) return a.kind < b.kind ? -1 : 1;
-  if (a.kind == Kind::kVariable) return a.name.compare(b.name);
+  if (a.kind == Kind::kVariable) {
+    const int order = a.name.compare(b.name);
+    return order < 0 ? -1 : order > 0 ? 1 : 0;
+  }
   if (a.args.size() != b.args.size()) {
     return a.args.size() < b.args.size() ? -1 : 1;
   }

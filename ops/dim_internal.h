@@ -63,7 +63,6 @@ struct DimBuilder {
   static std::optional<DimMonomial> Quotient(const DimMonomial& a,
                                              const DimMonomial& b);
   static Dim::Interval MonomialBounds(const DimMonomial& monomial);
-  // The value that `terms` have with every atom replaced by its image.
   static Dim::Interval AtomBounds(const DimAtom& atom);
 };
 
