@@ -36,7 +36,7 @@ enum class ExprKind : uint8_t {
   kSpread,  // children: list; `e..`
   kList,    // children
   kComprehension,  // children: element, list[, condition]; binders: one name
-  kRecord,         // fields
+  kRecord,         // fields; `(a, b)` has fields without names
   kReduce,         // text: sum prod max min argmax argmin; binders;
                    // children: element[, condition]
   kFold,           // binders[0].name = init: fields[0]; binders[0] is x;
@@ -227,6 +227,7 @@ struct Item {
   int opset = 0;  // onnx
   std::vector<WhereClause> where;
   std::vector<NamedExpr> lets;
+  std::vector<int> let_clauses;   // how many of `lets` each `let` declares
   std::vector<Equation> mutates;  // `mutates arg = e`
   bool compute_acc = false;
   std::vector<ErrorClause> errors;
