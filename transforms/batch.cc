@@ -80,8 +80,7 @@ class Batcher {
     for (Value operand : operands) {
       arguments_.push_back(values_[operand.id].value);
     }
-    const std::vector<Value> results =
-        builder_.Inline(rule->graph, arguments_);
+    const std::vector<Value> results = builder_.Inline(rule->graph, arguments_);
     if (results.size() == 1 && graph_.types(v).size() == 1) {
       values_[v.id] = {results[0], rule->batched[0]};
       return absl::OkStatus();

@@ -78,18 +78,17 @@ absl::StatusOr<Value> ConvLoop(const BatchNode& node) {
   GraphBuilder body(node.builder.context());
   const Value x = body.Input("x", node.types[0]);
   const Value w = body.Input("w", node.types[1]);
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Value y, body.Add(Primitive::kConv, node.attributes, {x, w}));
+  CLEAVE_ASSIGN_OR_RETURN(const Value y,
+                          body.Add(Primitive::kConv, node.attributes, {x, w}));
   CLEAVE_ASSIGN_OR_RETURN(
       const Value scan,
-      node.builder.Add(
-          Primitive::kScan,
-          {{"body", ToRegion(std::move(body).Build({{"y", y}}))},
-           {"consts", 0},
-           {"carries", 0},
-           {"length", node.batch},
-           {"reverse", false}},
-          {node.value(0), node.value(1)}));
+      node.builder.Add(Primitive::kScan,
+                       {{"body", ToRegion(std::move(body).Build({{"y", y}}))},
+                        {"consts", 0},
+                        {"carries", 0},
+                        {"length", node.batch},
+                        {"reverse", false}},
+                       {node.value(0), node.value(1)}));
   return node.builder.Result(scan, 0);
 }
 
@@ -104,8 +103,7 @@ absl::StatusOr<Value> BatchConv(const BatchNode& node) {
     CLEAVE_ASSIGN_OR_RETURN(const Value x,
                             FoldBehindGroups(b, node.value(0), batch_groups));
     CLEAVE_ASSIGN_OR_RETURN(
-        const Value y,
-        b.Add(Primitive::kConv, attributes, {x, node.value(1)}));
+        const Value y, b.Add(Primitive::kConv, attributes, {x, node.value(1)}));
     Shape shape = b.type(y).shape;
     shape[0] = Dim::FloorDiv(node.types[0].shape[0], batch_groups);
     shape.insert(shape.begin(), batch);
@@ -119,8 +117,7 @@ absl::StatusOr<Value> BatchConv(const BatchNode& node) {
     CLEAVE_ASSIGN_OR_RETURN(const Value w,
                             FoldBehindGroups(b, node.value(1), parts));
     CLEAVE_ASSIGN_OR_RETURN(
-        const Value y,
-        b.Add(Primitive::kConv, attributes, {node.value(0), w}));
+        const Value y, b.Add(Primitive::kConv, attributes, {node.value(0), w}));
     const Shape shape = b.type(y).shape;
     Shape split = {shape[0], parts, batch, Dim::FloorDiv(outputs, parts)};
     split.insert(split.end(), shape.begin() + 2, shape.end());

@@ -76,8 +76,8 @@ BatchedResults BatchScanLoop(const BatchNode& node) {
     const Value front = inputs[i] ? node.front(i) : node.value(i);
     // xs are scanned along axis 0: the batch stands behind it.
     const bool sliced = i >= consts + carries;
-    operands.push_back(
-        sliced && inputs[i] ? emit::MoveAxis(b, front, 0, 1) : front);
+    operands.push_back(sliced && inputs[i] ? emit::MoveAxis(b, front, 0, 1)
+                                           : front);
   }
   Attributes attributes = node.attributes;
   attributes.Set("body", ToRegion(std::move(region.graph)));
@@ -136,12 +136,11 @@ BatchedResults BatchCond(const BatchNode& node) {
                           BatchRegion(then_branch, inputs, forced, node));
   CLEAVE_ASSIGN_OR_RETURN(BatchedRegion no,
                           BatchRegion(else_branch, inputs, forced, node));
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Value cond,
-      b.Add(Primitive::kCond,
-            {{"then", ToRegion(std::move(yes.graph))},
-             {"else", ToRegion(std::move(no.graph))}},
-            operands));
+  CLEAVE_ASSIGN_OR_RETURN(const Value cond,
+                          b.Add(Primitive::kCond,
+                                {{"then", ToRegion(std::move(yes.graph))},
+                                 {"else", ToRegion(std::move(no.graph))}},
+                                operands));
   std::vector<BatchedValue> results;
   for (size_t i = 0; i < forced.size(); ++i) {
     results.push_back({b.Result(cond, static_cast<int>(i)), forced[i]});

@@ -39,15 +39,15 @@ absl::StatusOr<Value> GatherWithFill(const BatchNode& node, Value x,
   }
   const int batch = static_cast<int>(node.attributes.GetInt("batch"));
   if (node.batched(0)) {
-    CLEAVE_ASSIGN_OR_RETURN(
-        const Value y, b.Add(Primitive::kGather, Shifted(node, false),
-                             {BehindShared(node, x), index, fill}));
+    CLEAVE_ASSIGN_OR_RETURN(const Value y,
+                            b.Add(Primitive::kGather, Shifted(node, false),
+                                  {BehindShared(node, x), index, fill}));
     return emit::MoveAxis(b, y, IndexRank(node), 0);
   }
   // index alone: the examples are more of I...
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Value y, b.Add(Primitive::kGather, node.attributes,
-                           {x, BehindShared(node, index), fill}));
+  CLEAVE_ASSIGN_OR_RETURN(const Value y,
+                          b.Add(Primitive::kGather, node.attributes,
+                                {x, BehindShared(node, index), fill}));
   return emit::MoveAxis(b, y, batch, 0);
 }
 

@@ -60,10 +60,9 @@ BatchedResults WithFill(const BatchNode& node, const Attributes& attributes) {
   CLEAVE_ASSIGN_OR_RETURN(const Value moved,
                           b.Add(node.primitive, attributes, {x, zero}));
   const Value mask = b.Constant(Exact(1), TensorType{DType::kBool, type.shape});
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Value inside,
-      b.Add(node.primitive, attributes,
-            {mask, b.Constant(Exact(0), DType::kBool)}));
+  CLEAVE_ASSIGN_OR_RETURN(const Value inside,
+                          b.Add(node.primitive, attributes,
+                                {mask, b.Constant(Exact(0), DType::kBool)}));
   const Shape shape = b.type(moved).shape;
   return One(emit::Select(b, inside, moved,
                           emit::Broadcast(b, node.value(1), shape, {0})));

@@ -31,6 +31,7 @@ struct JvpOptions {
 // `active[i]`: input i has a tangent, an input named `<name>.tangent` behind
 // all primals (inexact inputs only: InvalidArgument otherwise). The outputs are
 // the primal ones, then the tangents of those that have one, `<name>.tangent`.
+// Where a nested jvp made that name before, `.tangent` is repeated.
 // Unimplemented("impossible: ...") where a reached derivative has no rule.
 absl::StatusOr<JvpResult> Jvp(const Graph& graph,
                               const std::vector<bool>& active,

@@ -1,0 +1,97 @@
+#include "transforms/jvp.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "ops/status_macros.h"
+#include "transforms/emit.h"
+#include "transforms/tangent_graph.h"
+
+namespace cleave {
+namespace {
+
+// `<name>.tangent`, as often as it takes to be none of `taken`, which it joins.
+std::string TangentName(const std::string& name,
+                        absl::flat_hash_set<std::string>& taken) {
+  std::string tangent = absl::StrCat(name, ".tangent");
+  while (!taken.insert(tangent).second) absl::StrAppend(&tangent, ".tangent");
+  return tangent;
+}
+
+absl::flat_hash_set<std::string> NamesOf(const std::vector<NamedValue>& named) {
+  absl::flat_hash_set<std::string> names;
+  for (const NamedValue& value : named) names.insert(value.name);
+  return names;
+}
+
+}  // namespace
+
+absl::StatusOr<JvpResult> Jvp(const Graph& graph,
+                              const std::vector<bool>& active,
+                              SyntheticRules& rules,
+                              const JvpOptions& options) {
+  if (active.size() != graph.inputs().size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("jvp: `active` has ", active.size(), " entries for ",
+                     graph.inputs().size(), " inputs"));
+  }
+  if (graph.context() != rules.rules().context()) {
+    return absl::InvalidArgumentError(
+        "jvp: the graph and the rules are of different contexts");
+  }
+  GraphBuilder builder(graph.context());
+  std::vector<Value> primals;
+  for (size_t i = 0; i < active.size(); ++i) {
+    const NamedValue& input = graph.inputs()[i];
+    const TensorType& type = graph.type(input.value);
+    if (active[i] && !emit::IsInexact(type.dtype)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("jvp: the input `", input.name, "` is ", type.ToString(),
+                       ", which has no tangents"));
+    }
+    primals.push_back(builder.Input(input.name, type));
+  }
+  absl::flat_hash_set<std::string> taken = NamesOf(graph.inputs());
+  std::vector<Value> tangents(active.size());
+  for (size_t i = 0; i < active.size(); ++i) {
+    const NamedValue& input = graph.inputs()[i];
+    if (active[i]) {
+      tangents[i] = builder.Input(TangentName(input.name, taken),
+                                  graph.type(input.value));
+    }
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      TangentGraphResult both,
+      TangentGraph(builder, graph, primals, tangents, rules));
+  JvpResult result;
+  taken = NamesOf(graph.outputs());
+  std::vector<NamedValue> outputs;
+  for (size_t i = 0; i < both.outputs.size(); ++i) {
+    outputs.push_back({graph.outputs()[i].name, both.outputs[i]});
+  }
+  for (size_t i = 0; i < both.outputs.size(); ++i) {
+    const TensorType type = builder.type(both.outputs[i]);
+    Value& tangent = both.tangents[i];
+    if (!tangent.valid() && options.instantiate_zeros &&
+        emit::IsInexact(type.dtype)) {
+      tangent = builder.Zeros(type);
+    }
+    result.has_tangent.push_back(tangent.valid());
+    if (tangent.valid()) {
+      outputs.push_back({TangentName(graph.outputs()[i].name, taken), tangent});
+    }
+  }
+  result.graph = std::move(builder).Build(std::move(outputs));
+  return result;
+}
+
+absl::StatusOr<JvpResult> Jvp(const Graph& graph,
+                              const std::vector<bool>& active,
+                              const RuleSet& rules, const JvpOptions& options) {
+  SyntheticRules synthetic(rules);
+  return Jvp(graph, active, synthetic, options);
+}
+
+}  // namespace cleave

@@ -1,0 +1,193 @@
+// Tangents of scan and cond: one loop, one branch, for both the primals and the
+// tangents.
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ops/status_macros.h"
+#include "transforms/emit.h"
+#include "transforms/jvp_primitive.h"
+#include "transforms/region.h"
+#include "transforms/tangent_graph.h"
+
+namespace cleave {
+namespace {
+
+// A region's inputs, with the tangents of the active ones behind each group
+// [begin, end) of `groups`, and what comes out.
+struct JointRegion {
+  GraphBuilder builder;
+  TangentGraphResult results;
+
+  // The tangent of output i, zeros where it has none.
+  Value DenseTangent(int i) {
+    const Value tangent = results.tangents[i];
+    if (tangent.valid()) return tangent;
+    const TensorType type = builder.type(results.outputs[i]);
+    return builder.Zeros(type);
+  }
+};
+
+absl::StatusOr<JointRegion> DifferentiateRegion(
+    const Graph& region, const std::vector<bool>& active,
+    const std::vector<int>& group_ends, SyntheticRules& rules) {
+  GraphBuilder builder(region.context());
+  std::vector<Value> primals;
+  std::vector<Value> tangents;
+  int begin = 0;
+  for (int end : group_ends) {
+    for (int i = begin; i < end; ++i) {
+      primals.push_back(builder.Input(absl::StrCat("x", i),
+                                      region.type(region.inputs()[i].value)));
+    }
+    for (int i = begin; i < end; ++i) {
+      tangents.push_back(
+          active[i] ? builder.Input(absl::StrCat("dx", i),
+                                    region.type(region.inputs()[i].value))
+                    : Value());
+    }
+    begin = end;
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      TangentGraphResult results,
+      TangentGraph(builder, region, primals, tangents, rules));
+  return JointRegion{std::move(builder), std::move(results)};
+}
+
+std::vector<NamedValue> Named(const std::vector<Value>& values) {
+  std::vector<NamedValue> named;
+  for (size_t i = 0; i < values.size(); ++i) {
+    named.push_back({absl::StrCat("y", i), values[i]});
+  }
+  return named;
+}
+
+}  // namespace
+
+// Carries become active until none is missing: at most one round per carry.
+absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
+  GraphBuilder& b = node.builder;
+  const Graph& body = *node.attributes.Get("body").AsRegion().graph;
+  const int consts = static_cast<int>(node.attributes.GetInt("consts"));
+  const int carries = static_cast<int>(node.attributes.GetInt("carries"));
+  const int count = static_cast<int>(node.operands.size());
+  const int results = static_cast<int>(node.result_types.size());
+  const std::vector<int> groups = {consts, consts + carries, count};
+  std::vector<bool> active(count);
+  for (int i = 0; i < count; ++i) active[i] = node.active(i);
+  absl::StatusOr<JointRegion> region =
+      DifferentiateRegion(body, active, groups, node.rules);
+  for (bool changed = true; changed;) {
+    if (!region.ok()) return region.status();
+    changed = false;
+    for (int i = 0; i < carries; ++i) {
+      if (region->results.tangents[i].valid() && !active[consts + i]) {
+        active[consts + i] = true;
+        changed = true;
+      }
+    }
+    if (changed) {
+      region = DifferentiateRegion(body, active, groups, node.rules);
+    }
+  }
+  // carries, their tangents; stacked values, their tangents.
+  std::vector<Value> outputs(region->results.outputs.begin(),
+                             region->results.outputs.begin() + carries);
+  std::vector<int> tangent_at(results, -1);
+  int active_consts = 0;
+  for (int i = 0; i < consts; ++i) active_consts += active[i] ? 1 : 0;
+  for (int i = 0; i < carries; ++i) {
+    if (!active[consts + i]) continue;
+    tangent_at[i] = static_cast<int>(outputs.size());
+    outputs.push_back(region->DenseTangent(i));
+  }
+  const int all_carries = static_cast<int>(outputs.size());
+  outputs.insert(outputs.end(), region->results.outputs.begin() + carries,
+                 region->results.outputs.end());
+  for (int i = carries; i < results; ++i) {
+    if (!region->results.tangents[i].valid()) continue;
+    tangent_at[i] = static_cast<int>(outputs.size());
+    outputs.push_back(region->results.tangents[i]);
+  }
+  std::vector<Value> operands;
+  int begin = 0;
+  for (int end : groups) {
+    for (int i = begin; i < end; ++i) operands.push_back(node.x(i));
+    for (int i = begin; i < end; ++i) {
+      if (active[i]) operands.push_back(node.DenseTangent(i));
+    }
+    begin = end;
+  }
+  Attributes attributes = node.attributes;
+  attributes.Set("body",
+                 ToRegion(std::move(region->builder).Build(Named(outputs))));
+  attributes.Set("consts", consts + active_consts);
+  attributes.Set("carries", all_carries);
+  CLEAVE_ASSIGN_OR_RETURN(const Value scan,
+                          b.Add(Primitive::kScan, attributes, operands));
+  JvpNodeResult result;
+  for (int i = 0; i < results; ++i) {
+    const int at = i < carries ? i : i - carries + all_carries;
+    result.results.push_back(b.Result(scan, at));
+    result.tangents.push_back(
+        tangent_at[i] < 0 ? Value() : b.Result(scan, tangent_at[i]));
+  }
+  return result;
+}
+
+absl::StatusOr<JvpNodeResult> JvpCond(const JvpNode& node) {
+  GraphBuilder& b = node.builder;
+  const std::vector<bool> active = [&] {
+    std::vector<bool> mask;
+    for (size_t i = 1; i < node.operands.size(); ++i) {
+      mask.push_back(node.active(static_cast<int>(i)));
+    }
+    return mask;
+  }();
+  const std::vector<int> groups = {static_cast<int>(active.size())};
+  std::vector<JointRegion> branches;
+  for (const char* name : {"then", "else"}) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        JointRegion branch,
+        DifferentiateRegion(*node.attributes.Get(name).AsRegion().graph, active,
+                            groups, node.rules));
+    branches.push_back(std::move(branch));
+  }
+  const int results = static_cast<int>(node.result_types.size());
+  std::vector<int> tangent_at(results, -1);
+  std::vector<std::vector<Value>> outputs = {branches[0].results.outputs,
+                                             branches[1].results.outputs};
+  for (int i = 0; i < results; ++i) {
+    if (!branches[0].results.tangents[i].valid() &&
+        !branches[1].results.tangents[i].valid()) {
+      continue;
+    }
+    tangent_at[i] = static_cast<int>(outputs[0].size());
+    for (int k = 0; k < 2; ++k) {
+      outputs[k].push_back(branches[k].DenseTangent(i));
+    }
+  }
+  std::vector<Value> operands = node.operands;
+  for (size_t i = 1; i < node.operands.size(); ++i) {
+    if (active[i - 1]) operands.push_back(node.dx(static_cast<int>(i)));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Value cond,
+      b.Add(
+          Primitive::kCond,
+          {{"then",
+            ToRegion(std::move(branches[0].builder).Build(Named(outputs[0])))},
+           {"else",
+            ToRegion(std::move(branches[1].builder).Build(Named(outputs[1])))}},
+          operands));
+  JvpNodeResult result;
+  for (int i = 0; i < results; ++i) {
+    result.results.push_back(b.Result(cond, i));
+    result.tangents.push_back(
+        tangent_at[i] < 0 ? Value() : b.Result(cond, tangent_at[i]));
+  }
+  return result;
+}
+
+}  // namespace cleave

@@ -1,0 +1,263 @@
+#include "transforms/synthetic_rules.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+#include "transforms/batch.h"
+#include "transforms/emit.h"
+#include "transforms/jvp_primitive.h"
+#include "transforms/tangent_graph.h"
+
+namespace cleave {
+namespace {
+
+// The node's identity, its operands' types and a bit per operand.
+template <typename Key>
+void SetKey(const Graph& graph, Value node, absl::Span<const bool> mask,
+            uint32_t extra, Key& key) {
+  const Node& n = graph.node(node);
+  key.clear();
+  key.push_back(extra);
+  key.push_back(n.op);
+  key.push_back(n.attributes);
+  uint32_t bits = 0;
+  int used = 0;
+  for (bool bit : mask) {
+    bits |= uint32_t{bit} << used;
+    if (++used == 32) {
+      key.push_back(bits);
+      bits = 0;
+      used = 0;
+    }
+  }
+  key.push_back(bits);
+  for (Value v : graph.operands(node)) key.push_back(graph.node(v).type);
+}
+
+Signature SignatureOfNode(const Graph& graph, Value node) {
+  Signature signature;
+  signature.op = graph.node(node).op;
+  signature.attributes = graph.node(node).attributes;
+  for (Value v : graph.operands(node)) {
+    signature.operands.push_back(graph.node(v).type);
+  }
+  return signature;
+}
+
+ProvenanceId RuleProvenance(Context& context, absl::string_view transform,
+                            OpId op) {
+  return context.Intern(
+      Provenance{absl::StrCat(transform, " ", context.op_name(op)), "", 0});
+}
+
+std::vector<NamedValue> Named(const std::vector<Value>& values) {
+  std::vector<NamedValue> named;
+  for (size_t i = 0; i < values.size(); ++i) {
+    named.push_back({absl::StrCat("y", i), values[i]});
+  }
+  return named;
+}
+
+}  // namespace
+
+uint32_t SyntheticRules::BatchId(const Dim& batch) {
+  const auto [it, added] =
+      batch_ids_.emplace(batch, static_cast<uint32_t>(batches_.size()));
+  if (added) batches_.push_back(batch);
+  return it->second;
+}
+
+absl::StatusOr<const BatchRule*> SyntheticRules::Batch(
+    const Graph& graph, Value node, absl::Span<const bool> batched,
+    uint32_t batch_id) {
+  SetKey(graph, node, batched, batch_id, key_);
+  const auto it = batch_rules_.find(key_);
+  if (it != batch_rules_.end()) return it->second.get();
+  // Making a rule may make others, which reuse the scratch key and may move
+  // the list of batches.
+  const Key key = key_;
+  const Dim batch = batches_[batch_id];
+  CLEAVE_ASSIGN_OR_RETURN(
+      BatchRule rule,
+      MakeBatchRule(SignatureOfNode(graph, node),
+                    std::vector<bool>(batched.begin(), batched.end()), batch));
+  auto owned = std::make_unique<const BatchRule>(std::move(rule));
+  return batch_rules_.emplace(key, std::move(owned)).first->second.get();
+}
+
+absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
+    const Signature& signature, const std::vector<bool>& batched,
+    const Dim& batch) {
+  const std::shared_ptr<Context>& context = rules_.context();
+  if (!IsPrimitive(signature.op)) {
+    CLEAVE_ASSIGN_OR_RETURN(const Graph* given,
+                            rules_.Vmap(signature, batched, batch));
+    if (given != nullptr) {
+      return BatchRule{*given,
+                       std::vector<bool>(given->outputs().size(), true)};
+    }
+  }
+  GraphBuilder builder(context);
+  std::vector<BatchedValue> arguments;
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < signature.operands.size(); ++i) {
+    types.push_back(context->types(signature.operands[i])[0]);
+    const TensorType type = batched[i] ? WithBatch(types[i], batch) : types[i];
+    arguments.push_back(
+        {builder.Input(absl::StrCat("x", i), type), batched[i]});
+  }
+  std::vector<BatchedValue> results;
+  if (IsPrimitive(signature.op)) {
+    builder.SetProvenance(RuleProvenance(*context, "vmap", signature.op));
+    CLEAVE_ASSIGN_OR_RETURN(
+        results,
+        BatchPrimitive({builder, batch, *this, ToPrimitive(signature.op),
+                        context->attributes(signature.attributes), arguments,
+                        types}));
+  } else {
+    CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules_.Body(signature));
+    CLEAVE_ASSIGN_OR_RETURN(
+        results, BatchGraph(builder, *body, arguments, batch, *this));
+  }
+  BatchRule rule;
+  std::vector<Value> values;
+  for (const BatchedValue& result : results) {
+    values.push_back(result.value);
+    rule.batched.push_back(result.batched);
+  }
+  rule.graph = std::move(builder).Build(Named(values));
+  return rule;
+}
+
+absl::StatusOr<const TangentRule*> SyntheticRules::Tangent(
+    const Graph& graph, Value node, absl::Span<const bool> active) {
+  SetKey(graph, node, active, 0, key_);
+  const auto it = tangent_rules_.find(key_);
+  if (it != tangent_rules_.end()) return it->second.get();
+  const Key key = key_;
+  CLEAVE_ASSIGN_OR_RETURN(
+      TangentRule rule,
+      MakeTangentRule(SignatureOfNode(graph, node), graph.node(node).type,
+                      std::vector<bool>(active.begin(), active.end())));
+  auto owned = std::make_unique<const TangentRule>(std::move(rule));
+  return tangent_rules_.emplace(key, std::move(owned)).first->second.get();
+}
+
+absl::StatusOr<TangentRule> SyntheticRules::MakeTangentRule(
+    const Signature& signature, TypeId results,
+    const std::vector<bool>& active) {
+  if (!IsPrimitive(signature.op)) {
+    return MakeCompositeTangent(signature, active);
+  }
+  const Primitive primitive = ToPrimitive(signature.op);
+  if (DerivativeOf(primitive) == DerivativeKind::kRule) {
+    CLEAVE_ASSIGN_OR_RETURN(const Graph* graph,
+                            rules_.PrimitiveJvp(signature, active));
+    return TangentRule{*graph, true, false, {true}};
+  }
+  const std::shared_ptr<Context>& context = rules_.context();
+  TangentRule rule;
+  rule.joint = ClassOf(primitive) == PrimitiveClass::kControl;
+  rule.takes_results = !rule.joint;
+  GraphBuilder builder(context);
+  builder.SetProvenance(RuleProvenance(*context, "jvp", signature.op));
+  JvpNode node{
+      builder, *this, primitive, context->attributes(signature.attributes),
+      {},      {},    {},        {}};
+  for (size_t i = 0; i < signature.operands.size(); ++i) {
+    node.operands.push_back(builder.Input(
+        absl::StrCat("x", i), context->types(signature.operands[i])[0]));
+  }
+  node.result_types = context->types(results);
+  if (rule.takes_results) {
+    for (size_t i = 0; i < node.result_types.size(); ++i) {
+      node.results.push_back(
+          builder.Input(absl::StrCat("y", i), node.result_types[i]));
+    }
+  }
+  for (size_t i = 0; i < signature.operands.size(); ++i) {
+    node.tangents.push_back(
+        active[i] ? builder.Input(absl::StrCat("dx", i),
+                                  context->types(signature.operands[i])[0])
+                  : Value());
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const JvpNodeResult result, JvpPrimitive(node));
+  std::vector<Value> outputs;
+  if (rule.joint) outputs = result.results;
+  for (Value tangent : result.tangents) {
+    rule.has_tangent.push_back(tangent.valid());
+    if (tangent.valid()) outputs.push_back(tangent);
+  }
+  rule.graph = std::move(builder).Build(Named(outputs));
+  return rule;
+}
+
+// The override's contributions for the operands that it covers, the derived
+// ones for the others.
+absl::StatusOr<TangentRule> SyntheticRules::MakeCompositeTangent(
+    const Signature& signature, const std::vector<bool>& active) {
+  const std::shared_ptr<Context>& context = rules_.context();
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules_.Body(signature));
+  GraphBuilder builder(context);
+  std::vector<Value> operands;
+  std::vector<Value> tangents;
+  for (size_t i = 0; i < signature.operands.size(); ++i) {
+    operands.push_back(builder.Input(absl::StrCat("x", i),
+                                     context->types(signature.operands[i])[0]));
+  }
+  for (size_t i = 0; i < signature.operands.size(); ++i) {
+    tangents.push_back(
+        active[i] ? builder.Input(absl::StrCat("dx", i),
+                                  context->types(signature.operands[i])[0])
+                  : Value());
+  }
+  std::vector<Value> sums(body->outputs().size());
+  CLEAVE_ASSIGN_OR_RETURN(const RuleSet::JvpOverride* given,
+                          rules_.Jvp(signature, active));
+  bool derive = given == nullptr;
+  if (given != nullptr) {
+    std::vector<Value> arguments = operands;
+    for (size_t i = 0; i < tangents.size(); ++i) {
+      if (!tangents[i].valid()) continue;
+      if (given->covered[i]) {
+        arguments.push_back(tangents[i]);
+        tangents[i] = Value();
+      } else {
+        derive = true;
+      }
+    }
+    const std::vector<Value> contributions =
+        builder.Inline(given->graph, arguments);
+    size_t next = 0;
+    for (size_t i = 0; i < sums.size(); ++i) {
+      if (emit::IsInexact(body->type(body->outputs()[i].value).dtype)) {
+        sums[i] = contributions[next++];
+      }
+    }
+    CLEAVE_CHECK(next == contributions.size())
+        << "the jvp override of " << context->op_name(signature.op) << " has "
+        << contributions.size() << " tangents for " << next
+        << " inexact results";
+  }
+  if (derive) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const TangentGraphResult derived,
+        TangentGraph(builder, *body, operands, tangents, *this));
+    for (size_t i = 0; i < sums.size(); ++i) {
+      sums[i] = emit::AddTangents(builder, sums[i], derived.tangents[i]);
+    }
+  }
+  TangentRule rule;
+  std::vector<Value> outputs;
+  for (Value sum : sums) {
+    rule.has_tangent.push_back(sum.valid());
+    if (sum.valid()) outputs.push_back(sum);
+  }
+  rule.graph = std::move(builder).Build(Named(outputs));
+  return rule;
+}
+
+}  // namespace cleave
