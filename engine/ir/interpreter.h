@@ -1,5 +1,12 @@
 // Evaluation of graphs of primitives on concrete tensors: by the reference
 // kernels, or over the reals.
+//
+//   Graph graph = *ParseGraph(text, context);  // (%x: f32[n]) -> (y: f32[n])
+//   Interpret(graph, {Tensor::FromDoubles(DType::kF32, {2}, {0, 1})});
+//
+// A scan runs its body once for each slice, a cond the region that it takes,
+// both with the dimension variables of the graph around them. The size of a
+// nonzero is known when it was evaluated; guards that need it are checked then.
 
 #ifndef CLEAVE_ENGINE_IR_INTERPRETER_H_
 #define CLEAVE_ENGINE_IR_INTERPRETER_H_
@@ -10,6 +17,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
 #include "ops/real.h"
 #include "ops/tensor.h"
@@ -19,12 +27,14 @@ namespace cleave {
 // Values of the dimension variables in the types of `graph`'s inputs, found by
 // matching them against the tensors' shapes. InvalidArgument where a dtype, a
 // rank or an extent does not fit, or a variable cannot be solved for.
-absl::StatusOr<std::map<std::string, int64_t>> BindDims(
-    const Graph& graph, absl::Span<const Tensor> inputs);
+absl::StatusOr<DimValues> BindDims(const Graph& graph,
+                                   absl::Span<const Tensor> inputs);
 
 // One tensor per output. Tensors are freed after their last use. Errors of
 // BindDims and of the kernels; FailedPrecondition for a guard that does not
-// hold; InvalidArgument for a composite node (expand first).
+// hold; InvalidArgument for a composite node (expand first) or a dimension
+// variable that neither an input nor a nonzero determines. A guard on such a
+// variable is not checked: nothing is left that has that extent.
 absl::StatusOr<std::vector<Tensor>> Interpret(const Graph& graph,
                                               absl::Span<const Tensor> inputs);
 

@@ -1,0 +1,130 @@
+// What the interpreter needs of a kind of tensor, floating or real: kernels,
+// slices along axis 0 and their stack. Internal to engine/ir.
+
+#ifndef CLEAVE_ENGINE_IR_INTERPRETER_VALUES_H_
+#define CLEAVE_ENGINE_IR_INTERPRETER_VALUES_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ops/real.h"
+#include "ops/reference.h"
+#include "ops/status_macros.h"
+#include "ops/tensor.h"
+
+namespace cleave::internal_interpreter {
+
+inline std::vector<int64_t> WithoutAxis0(const std::vector<int64_t>& shape) {
+  return std::vector<int64_t>(shape.begin() + 1, shape.end());
+}
+
+inline int64_t CountElements(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (int64_t extent : shape) count *= extent;
+  return count;
+}
+
+// Floating point, by the reference kernels.
+struct ReferenceValues {
+  using TensorT = Tensor;
+
+  static DType DTypeOf(const Tensor& t) { return t.dtype(); }
+  static const std::vector<int64_t>& ShapeOf(const Tensor& t) {
+    return t.shape();
+  }
+  static bool AsBool(const Tensor& t) { return t.GetInt(0) != 0; }
+
+  absl::StatusOr<std::vector<Tensor>> Eval(
+      Primitive primitive, const Attributes& attributes,
+      absl::Span<const Tensor> operands) const {
+    return EvalReference(primitive, attributes, operands);
+  }
+
+  // t[index], for a tensor with at least one axis.
+  Tensor Slice(const Tensor& t, int64_t index) const {
+    Tensor slice(t.dtype(), WithoutAxis0(t.shape()));
+    const size_t bytes = slice.byte_size();
+    if (bytes > 0) {
+      std::memcpy(slice.mutable_data(), t.data() + index * bytes, bytes);
+    }
+    return slice;
+  }
+
+  // A tensor whose slices are set one by one.
+  absl::StatusOr<Tensor> Stack(DType dtype, std::vector<int64_t> shape) const {
+    return Tensor::Create(dtype, std::move(shape));
+  }
+  void SetSlice(Tensor slice, int64_t index, Tensor* stack) const {
+    const size_t bytes = slice.byte_size();
+    if (bytes > 0) {
+      std::memcpy(stack->mutable_data() + index * bytes, slice.data(), bytes);
+    }
+  }
+};
+
+// The reals with `bits` of working precision.
+struct RealValues {
+  using TensorT = RealTensor;
+  int bits;
+
+  static DType DTypeOf(const RealTensor& t) { return t.dtype; }
+  static const std::vector<int64_t>& ShapeOf(const RealTensor& t) {
+    return t.shape;
+  }
+  static bool AsBool(const RealTensor& t) { return t.discrete.GetInt(0) != 0; }
+
+  absl::StatusOr<std::vector<RealTensor>> Eval(
+      Primitive primitive, const Attributes& attributes,
+      absl::Span<const RealTensor> operands) const {
+    return EvalReal(primitive, attributes, operands, bits);
+  }
+
+  RealTensor Slice(const RealTensor& t, int64_t index) const {
+    RealTensor slice;
+    slice.dtype = t.dtype;
+    slice.shape = WithoutAxis0(t.shape);
+    if (IsFloat(t.dtype)) {
+      const int64_t count = CountElements(slice.shape);
+      const auto begin = t.reals.begin() + index * count;
+      slice.reals.assign(begin, begin + count);
+    } else {
+      slice.discrete = ReferenceValues().Slice(t.discrete, index);
+    }
+    return slice;
+  }
+
+  absl::StatusOr<RealTensor> Stack(DType dtype,
+                                   std::vector<int64_t> shape) const {
+    RealTensor stack;
+    stack.dtype = dtype;
+    stack.shape = shape;
+    // Checks the extents in either case.
+    CLEAVE_ASSIGN_OR_RETURN(Tensor elements,
+                            Tensor::Create(DType::kBool, shape));
+    if (IsFloat(dtype)) {
+      stack.reals.assign(elements.size(), Real(bits));
+    } else {
+      stack.discrete = Tensor(dtype, std::move(shape));
+    }
+    return stack;
+  }
+  void SetSlice(RealTensor slice, int64_t index, RealTensor* stack) const {
+    if (IsFloat(slice.dtype)) {
+      const int64_t count = static_cast<int64_t>(slice.reals.size());
+      std::move(slice.reals.begin(), slice.reals.end(),
+                stack->reals.begin() + index * count);
+    } else {
+      ReferenceValues().SetSlice(std::move(slice.discrete), index,
+                                 &stack->discrete);
+    }
+  }
+};
+
+}  // namespace cleave::internal_interpreter
+
+#endif  // CLEAVE_ENGINE_IR_INTERPRETER_VALUES_H_
