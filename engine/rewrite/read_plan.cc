@@ -1,0 +1,180 @@
+#include "engine/rewrite/read_plan.h"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace cleave {
+namespace {
+
+// A variable of an index, its coefficient made positive by counting down.
+struct Digit {
+  IndexPtr index;
+  Dim coefficient;
+  bool reversed = false;
+};
+
+// The digits of an affine index, and the index where all of them are 0; nullopt
+// where a coefficient's sign is not known.
+std::optional<std::vector<Digit>> DigitsOf(const Affine& index, Dim& start) {
+  std::vector<Digit> digits;
+  start = index.constant;
+  for (const auto& [variable, coefficient] : index.terms) {
+    Digit digit{variable, coefficient, false};
+    if (Compare(coefficient, CompareOp::kGe, 0) != Truth::kTrue) {
+      if (Compare(coefficient, CompareOp::kLt, 0) != Truth::kTrue) {
+        return std::nullopt;
+      }
+      start = start + coefficient * (variable->extent - 1);
+      digit.coefficient = -coefficient;
+      digit.reversed = true;
+    }
+    digits.push_back(digit);
+  }
+  return digits;
+}
+
+// Orders digits, slowest first, so that each counts the whole range of those
+// behind it: together they are one running number. False if there is no such
+// order.
+bool SortAsRunningNumber(std::vector<Digit>& digits) {
+  for (size_t last = 0; last < digits.size(); ++last) {
+    std::vector<Digit> left = digits;
+    std::vector<Digit> sorted;
+    size_t next = last;
+    while (true) {
+      const Dim beyond = left[next].coefficient * left[next].index->extent;
+      sorted.push_back(left[next]);
+      left.erase(left.begin() + next);
+      const auto it = std::find_if(left.begin(), left.end(),
+                                   [&beyond](const Digit& digit) {
+                                     return digit.coefficient == beyond;
+                                   });
+      if (it == left.end()) break;
+      next = it - left.begin();
+    }
+    if (left.empty()) {
+      digits.assign(sorted.rbegin(), sorted.rend());
+      return true;
+    }
+  }
+  return false;
+}
+
+void SetDigits(const std::vector<Digit>& digits, AxisPlan& axis) {
+  for (const Digit& digit : digits) {
+    axis.indices.push_back(digit.index);
+    axis.reversed.push_back(digit.reversed);
+  }
+}
+
+// The plan of one axis, apart from ranges.
+void PlanAxis(const Affine& index, const std::vector<IndexPtr>& scope,
+              AxisPlan& axis) {
+  std::optional<std::vector<Digit>> digits = DigitsOf(index, axis.start);
+  if (!digits.has_value()) return;
+  if (digits->empty()) {
+    axis.kind = AxisPlan::Kind::kConstant;
+    return;
+  }
+  std::vector<Digit> sorted = *digits;
+  const bool running = SortAsRunningNumber(sorted);
+  const std::optional<int64_t> stride = sorted.back().coefficient.Value();
+  if (running && stride.has_value() &&
+      (digits->size() != 2 || axis.InRange())) {
+    axis.kind = digits->size() == 1 ? AxisPlan::Kind::kStrided
+                                    : AxisPlan::Kind::kSplit;
+    axis.stride = *stride;
+    SetDigits(sorted, axis);
+    return;
+  }
+  if (digits->size() != 2) return;
+  const auto place = [&scope](const Digit& digit) {
+    return std::find(scope.begin(), scope.end(), digit.index) - scope.begin();
+  };
+  if (place((*digits)[1]) < place((*digits)[0])) {
+    std::swap((*digits)[0], (*digits)[1]);
+  }
+  const std::optional<int64_t> p = (*digits)[0].coefficient.Value();
+  const std::optional<int64_t> k = (*digits)[1].coefficient.Value();
+  if (!p.has_value() || !k.has_value()) return;
+  axis.kind = AxisPlan::Kind::kWindow;
+  axis.stride = *p;
+  axis.dilation = *k;
+  SetDigits(*digits, axis);
+}
+
+}  // namespace
+
+Dim AxisPlan::Size() const {
+  Dim size = 1;
+  for (const IndexPtr& index : indices) size = size * index->extent;
+  return size;
+}
+
+bool ReadPlan::InRange() const {
+  return std::all_of(axes.begin(), axes.end(),
+                     [](const AxisPlan& axis) { return axis.InRange(); });
+}
+
+bool ReadPlan::InRangeWhereTrue() const {
+  return std::all_of(axes.begin(), axes.end(), [](const AxisPlan& axis) {
+    return axis.in_range_where_true;
+  });
+}
+
+bool ReadPlan::HasComputed() const {
+  return std::any_of(axes.begin(), axes.end(), [](const AxisPlan& axis) {
+    return axis.kind == AxisPlan::Kind::kComputed;
+  });
+}
+
+bool ReadPlan::HasWindow() const {
+  return std::any_of(axes.begin(), axes.end(), [](const AxisPlan& axis) {
+    return axis.kind == AxisPlan::Kind::kWindow;
+  });
+}
+
+void MakeComputed(AxisPlan& axis) {
+  axis.kind = AxisPlan::Kind::kComputed;
+  axis.start = 0;
+  axis.stride = 1;
+  axis.dilation = 1;
+  axis.indices.clear();
+  axis.reversed.clear();
+}
+
+ReadPlan PlanRead(const Term& read, const Shape& shape,
+                  const std::vector<Affine>& facts,
+                  const std::vector<IndexPtr>& scope) {
+  ReadPlan plan;
+  std::set<const IndexVariable*> used;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    AxisPlan axis;
+    const std::optional<Affine> index = ToAffine(*read.children[d + 1]);
+    if (index.has_value()) {
+      Affine last;
+      last.constant = shape[d] - 1;
+      const Affine above = last - *index;
+      axis.not_below = ProvedNonNegative(*index);
+      axis.not_above = ProvedNonNegative(above);
+      axis.in_range_where_true =
+          ProvedNonNegative(*index, facts) && ProvedNonNegative(above, facts);
+      PlanAxis(*index, scope, axis);
+    }
+    // Each variable moves one axis; a diagonal's second axis is gathered.
+    const bool again = std::any_of(
+        axis.indices.begin(), axis.indices.end(),
+        [&used](const IndexPtr& v) { return used.count(v.get()) != 0; });
+    if (again || axis.kind == AxisPlan::Kind::kComputed) {
+      MakeComputed(axis);
+    } else {
+      for (const IndexPtr& v : axis.indices) used.insert(v.get());
+    }
+    plan.axes.push_back(std::move(axis));
+  }
+  return plan;
+}
+
+}  // namespace cleave
