@@ -1,19 +1,29 @@
 // The `cleave` command: stdout is data, stderr is diagnostics; exits 0, 1 (a
 // verdict against) or 2 (usage or bad input).
 
-#include <iostream>
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "tools/command/command.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Checks, transforms and runs operator rules.", "cleave");
   app.set_version_flag("--version", std::string("cleave 0.1"));
   app.require_subcommand(1);
+  cleave::Action action;
+  cleave::AddFmt(app, action);
+  cleave::AddConvert(app, action);
+  cleave::AddExpand(app, action);
+  cleave::AddExplain(app, action);
+  cleave::AddVmap(app, action);
+  cleave::AddJvp(app, action);
+  cleave::AddRun(app, action);
+  cleave::AddConformance(app, action);
+  cleave::AddDoc(app, action);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    return app.exit(error) == 0 ? cleave::kExitOk : cleave::kExitUsage;
   }
-  return 0;
+  return action();
 }

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <utility>
 
@@ -517,37 +515,6 @@ absl::StatusOr<ConformanceReport> RunConformance(
     }
   }
   return report;
-}
-
-absl::StatusOr<std::vector<HostDefect>> ReadHostDefects(
-    const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
-  const json list = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto invalid = [&] {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": not a list of {op, case, section, reason}"));
-  };
-  if (!list.is_array()) return invalid();
-  std::vector<HostDefect> defects;
-  for (const json& entry : list) {
-    HostDefect defect;
-    for (const auto& [name, field] :
-         {std::pair<const char*, std::string*>{"op", &defect.op},
-          {"case", &defect.id},
-          {"section", &defect.section},
-          {"reason", &defect.reason}}) {
-      if (!entry.is_object() || !entry.contains(name) ||
-          !entry[name].is_string()) {
-        return invalid();
-      }
-      *field = entry[name].get<std::string>();
-    }
-    defects.push_back(std::move(defect));
-  }
-  return defects;
 }
 
 std::string ConformanceJson(const ConformanceReport& report) {

@@ -1,0 +1,111 @@
+// conformance: the rules against golden data of other frameworks.
+
+#include <filesystem>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "testing/conformance/conformance.h"
+#include "tools/command/command.h"
+#include "tools/command/load.h"
+
+namespace cleave {
+namespace {
+
+struct ConformanceFlags {
+  std::vector<std::string> folders;
+  std::vector<std::string> rules;
+  std::vector<std::string> sections;
+  std::string ops = "*";
+  std::string dtype;
+  std::string round_inputs;
+  std::string backend = "interpreter";
+  std::string json;
+  std::string dump;
+};
+
+constexpr const char* kSections[] = {"outputs", "jvp",  "jvp_jvp", "vjp",
+                                     "jvp_vjp", "vmap", "vmap_jvp"};
+
+int Conformance(const ConformanceFlags& flags) {
+  ConformanceOptions options;
+  options.ops = flags.ops;
+  options.sections.insert(flags.sections.begin(), flags.sections.end());
+  options.dump_folder = flags.dump;
+  if (!flags.dtype.empty()) options.dtype = *ParseDType(flags.dtype);
+  if (!flags.round_inputs.empty()) {
+    options.round_inputs = *ParseDType(flags.round_inputs);
+  }
+  options.progress = [](const std::string& op, int done, int total) {
+    ShowProgress(absl::StrCat("[", done, "/", total, "] ", op));
+  };
+  if (!flags.dump.empty()) {
+    std::error_code error;
+    std::filesystem::create_directories(flags.dump, error);
+    if (error) {
+      return Complain(
+          absl::StrCat("cannot make ", flags.dump, ": ", error.message()));
+    }
+  }
+  const auto loaded = LoadRulePaths(flags.rules);
+  if (!loaded) return kExitUsage;
+  const auto report = RunConformance(flags.folders, *loaded->rules,
+                                     KnownHostDefects(), options);
+  if (!report.ok()) return Complain(report.status());
+  ShowProgress("");
+  for (const ConformanceFailure& failure : report->failures) {
+    std::cerr << failure.op << " " << failure.id << " " << failure.section
+              << ": " << failure.message << "\n";
+  }
+  for (const std::string& left_out : report->left_out) {
+    std::cerr << "left out (rounding changes a discrete result): " << left_out
+              << "\n";
+  }
+  if (report->host_defects > 0) {
+    std::cerr << report->host_defects
+              << " passed as known defects of their host\n";
+  }
+  if (!flags.json.empty()) {
+    const absl::Status written =
+        WriteFile(flags.json, ConformanceJson(*report));
+    if (!written.ok()) return Complain(written);
+  }
+  std::cout << ConformanceLine(*report) << "\n";
+  return report->totals.failed == 0 ? kExitOk : kExitVerdict;
+}
+
+}  // namespace
+
+void AddConformance(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "conformance", "Compare the rules with golden data of other frameworks.");
+  auto flags = std::make_shared<ConformanceFlags>();
+  verb->add_option("FOLDER", flags->folders, "Suites of cases")->required();
+  verb->add_option("--rules", flags->rules,
+                   "Rule files beside the shipped ones");
+  verb->add_option("--sections", flags->sections, "Only these sections")
+      ->delimiter(',')
+      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kSections),
+                                                     std::end(kSections))));
+  verb->add_option("--ops", flags->ops, "Only ops that this glob matches");
+  CLI::Option* dtype =
+      verb->add_option("--dtype", flags->dtype,
+                       "Run f64 cases in this dtype, against the f64 "
+                       "interpreter on the rounded inputs")
+          ->check(CLI::IsMember({"f32", "bf16", "f16"}));
+  verb->add_option("--round-inputs", flags->round_inputs,
+                   "Run in f64 on inputs rounded to this dtype")
+      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
+      ->excludes(dtype);
+  verb->add_option("--backend", flags->backend, "What evaluates")
+      ->check(CLI::IsMember({"interpreter"}));
+  verb->add_option("--json", flags->json, "Write the report to this file");
+  verb->add_option("--dump", flags->dump,
+                   "Write what was computed to this folder");
+  verb->callback(
+      [flags, &action] { action = [flags] { return Conformance(*flags); }; });
+}
+
+}  // namespace cleave

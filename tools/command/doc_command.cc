@@ -1,0 +1,83 @@
+// doc: the reference of the loaded ops, made from their declarations.
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/lang/ast.h"
+#include "nlohmann/json.hpp"
+#include "tools/command/command.h"
+#include "tools/command/load.h"
+
+namespace cleave {
+namespace {
+
+struct DocOptions {
+  std::vector<std::string> ops;
+  std::vector<std::string> paths;
+  bool json = false;
+};
+
+// The item's canonical text, without the comment above it.
+std::string Declaration(const Item& item) {
+  RuleFile file;
+  file.entries.emplace_back();
+  file.entries.back().item = item;
+  file.entries.back().item->docs.clear();
+  const std::string text = PrintRuleFile(file);
+  // Behind the line `language 1` and the blank one.
+  return text.substr(text.find("\n\n") + 2);
+}
+
+int Doc(const DocOptions& options) {
+  const auto loaded = LoadRulePaths(options.paths);
+  if (!loaded) return kExitUsage;
+  std::vector<std::string> names = options.ops;
+  if (names.empty()) {
+    for (ItemKind kind : {ItemKind::kOp, ItemKind::kAten, ItemKind::kOnnx}) {
+      for (std::string& name : loaded->rules->Names(kind)) {
+        names.push_back(std::move(name));
+      }
+    }
+  }
+  nlohmann::json json = nlohmann::json::array();
+  for (const std::string& name : names) {
+    const Item* item = loaded->rules->Find(name);
+    if (item == nullptr) {
+      return Complain(absl::StrCat("there is no op `", name, "`"));
+    }
+    const std::string docs = absl::StrJoin(item->docs, "\n");
+    if (options.json) {
+      json.push_back({{"name", name},
+                      {"doc", docs},
+                      {"file", loaded->rules->SourceOf(*item).name()},
+                      {"declaration", Declaration(*item)}});
+      continue;
+    }
+    std::cout << "## " << name << "\n\n";
+    if (!docs.empty()) std::cout << docs << "\n\n";
+    std::cout << "```rules\n" << Declaration(*item) << "```\n\n";
+  }
+  if (options.json) std::cout << json.dump(2) << "\n";
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddDoc(CLI::App& app, Action& action) {
+  CLI::App* verb =
+      app.add_subcommand("doc", "Print the reference of ops, in Markdown.");
+  auto options = std::make_shared<DocOptions>();
+  verb->add_option("OP", options->ops, "Ops by name (all of them)");
+  verb->add_option("--rules", options->paths,
+                   "Rule files beside the shipped ones");
+  verb->add_flag("--json", options->json, "As JSON");
+  verb->callback(
+      [options, &action] { action = [options] { return Doc(*options); }; });
+}
+
+}  // namespace cleave

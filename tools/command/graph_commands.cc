@@ -1,0 +1,154 @@
+// expand, explain, vmap and jvp: a declared function as a graph, transformed.
+
+#include <iostream>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
+#include "engine/rewrite/expand.h"
+#include "ops/status_macros.h"
+#include "tools/command/axes.h"
+#include "tools/command/command.h"
+#include "tools/command/load.h"
+#include "transforms/jvp.h"
+#include "transforms/vmap.h"
+
+namespace cleave {
+namespace {
+
+struct GraphOptions {
+  std::vector<std::string> paths;
+  std::string function;
+  std::vector<std::string> preserve;
+  std::string in_axes;
+  std::string out_axes;
+  std::vector<std::string> with_respect_to;
+  bool expand = false;
+};
+
+using Transform = absl::StatusOr<Graph> (*)(const Graph&, const RuleSet&,
+                                            const GraphOptions&);
+
+// Loads the rules, transforms the function and prints the result.
+int PrintTransformed(const GraphOptions& options, Transform transform,
+                     const PrintOptions& print) {
+  const auto loaded = LoadRulePaths(options.paths);
+  if (!loaded) return kExitUsage;
+  absl::StatusOr<Graph> graph = loaded->rules->Function(options.function);
+  if (!graph.ok()) return Complain(graph.status());
+  graph = transform(*graph, *loaded->rules, options);
+  if (graph.ok() && options.expand) {
+    ExpandOptions expand;
+    expand.preserve =
+        std::set<std::string>(options.preserve.begin(), options.preserve.end());
+    graph = Expand(*graph, *loaded->rules, expand);
+  }
+  if (!graph.ok()) return Complain(graph.status());
+  std::cout << PrintGraph(*graph, print);
+  return kExitOk;
+}
+
+absl::StatusOr<Graph> Identity(const Graph& graph, const RuleSet&,
+                               const GraphOptions&) {
+  return graph;
+}
+
+absl::StatusOr<Graph> Batched(const Graph& graph, const RuleSet& rules,
+                              const GraphOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<int> in_axes,
+      ParseAxes(options.in_axes, static_cast<int>(graph.inputs().size())));
+  std::vector<int> out_axes(graph.outputs().size(), 0);
+  if (!options.out_axes.empty()) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        out_axes,
+        ParseAxes(options.out_axes, static_cast<int>(graph.outputs().size())));
+  }
+  return Vmap(graph, in_axes, Dim::Variable(FreshDim(graph)), out_axes, rules);
+}
+
+absl::StatusOr<Graph> Differentiated(const Graph& graph, const RuleSet& rules,
+                                     const GraphOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> active,
+                          ActiveInputs(graph, options.with_respect_to));
+  CLEAVE_ASSIGN_OR_RETURN(JvpResult result, Jvp(graph, active, rules));
+  return std::move(result.graph);
+}
+
+// A verb with the flags that all of them share.
+CLI::App* AddGraphVerb(CLI::App& app, const char* name, const char* what,
+                       std::shared_ptr<GraphOptions> options) {
+  CLI::App* verb = app.add_subcommand(name, what);
+  verb->add_option("FILE", options->paths,
+                   "Rule files beside the shipped ones");
+  verb->add_option("--fn", options->function, "The declared function")
+      ->required();
+  verb->add_option("--preserve", options->preserve,
+                   "Ops that are not decomposed")
+      ->delimiter(',');
+  return verb;
+}
+
+}  // namespace
+
+void AddExpand(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GraphOptions>();
+  options->expand = true;
+  AddGraphVerb(app, "expand", "Print a function in primitives.", options)
+      ->callback([options, &action] {
+        action = [options] { return PrintTransformed(*options, Identity, {}); };
+      });
+}
+
+void AddExplain(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GraphOptions>();
+  options->expand = true;
+  AddGraphVerb(app, "explain",
+               "Print a function in primitives, each with the rule and line "
+               "that it comes from.",
+               options)
+      ->callback([options, &action] {
+        action = [options] {
+          PrintOptions print;
+          print.provenance = true;
+          return PrintTransformed(*options, Identity, print);
+        };
+      });
+}
+
+void AddVmap(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GraphOptions>();
+  CLI::App* verb = AddGraphVerb(
+      app, "vmap", "Print a function over a batch of examples.", options);
+  verb->add_option("--in-axes", options->in_axes,
+                   "The batch's axis in each input: `0,none,1`")
+      ->required();
+  verb->add_option("--out-axes", options->out_axes,
+                   "The batch's axis in each output (0)");
+  verb->add_flag("--expand", options->expand, "In primitives");
+  verb->callback([options, &action] {
+    action = [options] { return PrintTransformed(*options, Batched, {}); };
+  });
+}
+
+void AddJvp(CLI::App& app, Action& action) {
+  auto options = std::make_shared<GraphOptions>();
+  CLI::App* verb = AddGraphVerb(
+      app, "jvp", "Print a function with its tangents, forward mode.", options);
+  verb->add_option("--wrt", options->with_respect_to,
+                   "The inputs that have tangents (all inexact ones)")
+      ->delimiter(',');
+  verb->add_flag("--expand", options->expand, "In primitives");
+  verb->callback([options, &action] {
+    action = [options] {
+      return PrintTransformed(*options, Differentiated, {});
+    };
+  });
+}
+
+}  // namespace cleave

@@ -1,0 +1,52 @@
+// What every verb does first: read rule files and report what is wrong.
+
+#ifndef CLEAVE_TOOLS_COMMAND_LOAD_H_
+#define CLEAVE_TOOLS_COMMAND_LOAD_H_
+
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/lang/parser.h"
+#include "engine/lang/source.h"
+#include "engine/rewrite/rule_set.h"
+
+namespace cleave {
+
+// `cleave: <message>` on stderr; returns kExitUsage.
+int Complain(absl::string_view message);
+int Complain(const absl::Status& status);
+
+// One line of progress on stderr, where that is a terminal; an empty one clears
+// it.
+void ShowProgress(absl::string_view line);
+
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+absl::Status WriteFile(const std::string& path, absl::string_view text);
+
+// Rule text, or its JSON twin for a name that ends in `.json`.
+ParseResult ParseAny(const Source& source);
+
+// The rule files (`.rules`, `.json`) that `paths` name; folders with all that
+// they hold, sorted. NotFound for a path that is not there.
+absl::StatusOr<std::vector<std::string>> RuleFiles(
+    const std::vector<std::string>& paths);
+
+struct LoadedRules {
+  std::shared_ptr<const RuleSet> rules;
+  // Names of the items that the given paths declare.
+  std::set<std::string> declared;
+};
+
+// The shipped rules (the folder that $CLEAVE_RULES names) and those of `paths`;
+// files of both are loaded once. Nullopt after printing what is wrong.
+std::optional<LoadedRules> LoadRulePaths(const std::vector<std::string>& paths);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_COMMAND_LOAD_H_

@@ -1,0 +1,136 @@
+// run: a declared function on tensors of a file.
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "engine/runtime/safetensors.h"
+#include "ops/status_macros.h"
+#include "tools/command/axes.h"
+#include "tools/command/command.h"
+#include "tools/command/load.h"
+#include "transforms/jvp.h"
+#include "transforms/vmap.h"
+
+namespace cleave {
+namespace {
+
+struct RunOptions {
+  std::vector<std::string> paths;
+  std::string function;
+  std::string input;
+  std::string output;
+  std::string vmap;
+  bool jvp = false;
+};
+
+// The jvp with respect to the inputs whose tangents the file has.
+absl::StatusOr<Graph> Differentiate(const Graph& graph, const TensorMap& inputs,
+                                    const RuleSet& rules) {
+  std::vector<std::string> names;
+  for (const NamedValue& input : graph.inputs()) {
+    if (inputs.count(input.name + ".tangent") != 0) names.push_back(input.name);
+  }
+  if (names.empty()) {
+    return absl::InvalidArgumentError(
+        "--jvp: the input file has no tensor named `<input>.tangent`");
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> active,
+                          ActiveInputs(graph, names));
+  CLEAVE_ASSIGN_OR_RETURN(JvpResult result, Jvp(graph, active, rules));
+  return std::move(result.graph);
+}
+
+absl::StatusOr<Graph> Batch(const Graph& graph, const std::string& axes,
+                            int primals, const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<int> in_axes, ParseAxes(axes, primals));
+  // A tangent is batched as its primal is.
+  for (size_t i = in_axes.size(); i < graph.inputs().size(); ++i) {
+    for (int p = 0; p < primals; ++p) {
+      if (graph.inputs()[p].name + ".tangent" == graph.inputs()[i].name) {
+        in_axes.push_back(in_axes[p]);
+      }
+    }
+  }
+  return Vmap(graph, in_axes, Dim::Variable(FreshDim(graph)),
+              std::vector<int>(graph.outputs().size(), 0), rules);
+}
+
+absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(const TensorMap inputs,
+                          ReadSafetensors(options.input));
+  CLEAVE_ASSIGN_OR_RETURN(Graph graph, rules.Function(options.function));
+  const int primals = static_cast<int>(graph.inputs().size());
+  if (options.jvp) {
+    CLEAVE_ASSIGN_OR_RETURN(graph, Differentiate(graph, inputs, rules));
+  }
+  if (!options.vmap.empty()) {
+    CLEAVE_ASSIGN_OR_RETURN(graph, Batch(graph, options.vmap, primals, rules));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, rules));
+  std::vector<Tensor> tensors;
+  for (const NamedValue& input : graph.inputs()) {
+    const auto it = inputs.find(input.name);
+    if (it == inputs.end()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.input, ": there is no tensor `", input.name, "`"));
+    }
+    tensors.push_back(it->second);
+  }
+  for (const auto& [name, tensor] : inputs) {
+    bool used = false;
+    for (const NamedValue& input : graph.inputs()) used |= input.name == name;
+    if (!used) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(options.input, ": `", options.function,
+                       "` has no input `", name, "`"));
+    }
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                          Interpret(graph, tensors));
+  TensorMap outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    outputs.emplace(graph.outputs()[i].name, results[i]);
+  }
+  CLEAVE_RETURN_IF_ERROR(WriteSafetensors(options.output, outputs));
+  for (const auto& [name, tensor] : outputs) {
+    std::cout << name << ": " << tensor.type().ToString() << "\n";
+  }
+  return absl::OkStatus();
+}
+
+int Run(const RunOptions& options) {
+  const auto loaded = LoadRulePaths(options.paths);
+  if (!loaded) return kExitUsage;
+  const absl::Status status = RunFunction(options, *loaded->rules);
+  return status.ok() ? kExitOk : Complain(status);
+}
+
+}  // namespace
+
+void AddRun(CLI::App& app, Action& action) {
+  CLI::App* verb =
+      app.add_subcommand("run", "Run a function on the tensors of a file.");
+  auto options = std::make_shared<RunOptions>();
+  verb->add_option("FILE", options->paths,
+                   "Rule files beside the shipped ones");
+  verb->add_option("--fn", options->function, "The declared function")
+      ->required();
+  verb->add_option("--input", options->input,
+                   "A safetensors file with a tensor for each input")
+      ->required();
+  verb->add_option("--output", options->output, "The safetensors file to write")
+      ->required();
+  verb->add_option("--vmap", options->vmap,
+                   "Over a batch, at these axes: `0,none,1`");
+  verb->add_flag("--jvp", options->jvp,
+                 "With tangents, for inputs with a tensor `<input>.tangent`");
+  verb->callback(
+      [options, &action] { action = [options] { return Run(*options); }; });
+}
+
+}  // namespace cleave
