@@ -17,31 +17,10 @@
 #include "engine/lang/diagnostic.h"
 #include "engine/lang/lexer.h"
 #include "engine/lang/parser.h"
+#include "engine/lang/precedence.h"
 #include "engine/lang/source.h"
 
 namespace cleave::internal {
-
-// How tightly operators bind, loosest first. Here and in the printer only.
-enum Precedence : int {
-  kPrecedenceIf = 0,
-  kPrecedenceCoalesce,    // ?? (to the right)
-  kPrecedenceOr,          // or
-  kPrecedenceAnd,         // and
-  kPrecedenceNot,         // not
-  kPrecedenceComparison,  // == != < <= > >= in is (not chained)
-  kPrecedenceRange,       // .. (not chained)
-  kPrecedenceConcat,      // ++
-  kPrecedenceSum,         // + -
-  kPrecedenceProduct,     // * / // % @
-  kPrecedenceMinus,       // - in front
-  kPrecedencePower,       // ^ (to the right)
-  kPrecedencePostfix,     // a[i] a.b f(x) @tie(first)
-};
-
-// The precedence of a binary operator, -1 if `text` is none.
-int BinaryPrecedence(absl::string_view text);
-bool IsReservedWord(absl::string_view text);
-bool IsReduction(absl::string_view text);
 
 class Parser {
  public:
@@ -112,7 +91,6 @@ class Parser {
   std::vector<Equation> ParseCarries();
   ExprPtr Make(Expr expr, uint32_t begin);
   ExprPtr Placeholder();
-  int HeightOf(const void* node) const;
   int TakeHeightOf(const void* node);
   int TakeHeightOf(const Body* body);
 
