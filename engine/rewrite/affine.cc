@@ -308,9 +308,7 @@ Affine Scaled(const Affine& a, const Dim& by) {
   return result;
 }
 
-Affine operator-(const Affine& a, const Affine& b) {
-  return a + Scaled(b, -1);
-}
+Affine operator-(const Affine& a, const Affine& b) { return a + Scaled(b, -1); }
 
 std::optional<Dim> LeastValue(const Affine& a) { return Extreme(a, false); }
 std::optional<Dim> GreatestValue(const Affine& a) { return Extreme(a, true); }
@@ -330,8 +328,8 @@ bool ProvedNonNegative(const Affine& a, const std::vector<Affine>& facts) {
 
 bool ProvedSometimesNegative(const Affine& a) {
   const std::optional<Dim> least = LeastValue(a);
-  return least.has_value() && IsTrue(Compare(*least, CompareOp::kLt, 0,
-                                             Assumptions(a).constraints));
+  return least.has_value() &&
+         IsTrue(Compare(*least, CompareOp::kLt, 0, Assumptions(a).constraints));
 }
 
 std::optional<Affine> ToAffine(const Term& element) {

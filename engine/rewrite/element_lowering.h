@@ -119,8 +119,7 @@ class ElementLowering {
   MaybeElement TryScatter(const Term& reduce,
                           const std::vector<TermPtr>& conditions);
   MaybeElement TryContraction(const Term& reduce);
-  MaybeElement TryConv(const Term& reduce, const TermPtr& x,
-                       const TermPtr& w);
+  MaybeElement TryConv(const Term& reduce, const TermPtr& x, const TermPtr& w);
   absl::StatusOr<Element> DotGeneral(const Element& a, const Element& b,
                                      const std::vector<IndexPtr>& over);
 

@@ -79,7 +79,8 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryContraction(
   const auto [first, second] = FactorsOf(reduce.children[0]);
   // A square has no second factor.
   if (first == nullptr || first == second) return std::nullopt;
-  for (const auto& [x, w] : {std::pair(first, second), std::pair(second, first)}) {
+  for (const auto& [x, w] :
+       {std::pair(first, second), std::pair(second, first)}) {
     CLEAVE_ASSIGN_OR_RETURN(std::optional<Element> conv, TryConv(reduce, x, w));
     if (conv.has_value()) return conv;
   }
@@ -112,13 +113,12 @@ absl::StatusOr<Element> ElementLowering::DotGeneral(const Element& a,
                         AxesWhere(b.axes, false, a.axes, false, over)});
   CLEAVE_ASSIGN_OR_RETURN(
       result.value,
-      builder_.Add(
-          Primitive::kDotGeneral,
-          {{"batch_a", StaticValue::Ints(PlacesOf(batch, a.axes))},
-           {"batch_b", StaticValue::Ints(PlacesOf(batch, b.axes))},
-           {"contract_a", StaticValue::Ints(PlacesOf(over, a.axes))},
-           {"contract_b", StaticValue::Ints(PlacesOf(over, b.axes))}},
-          {a.value, b.value}));
+      builder_.Add(Primitive::kDotGeneral,
+                   {{"batch_a", StaticValue::Ints(PlacesOf(batch, a.axes))},
+                    {"batch_b", StaticValue::Ints(PlacesOf(batch, b.axes))},
+                    {"contract_a", StaticValue::Ints(PlacesOf(over, a.axes))},
+                    {"contract_b", StaticValue::Ints(PlacesOf(over, b.axes))}},
+                   {a.value, b.value}));
   return result;
 }
 
@@ -184,8 +184,7 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryConv(
 
   const DType dtype = builder_.type(array).dtype;
   CLEAVE_ASSIGN_OR_RETURN(
-      Moved moved,
-      Move(array, plan, builder_.Constant(Exact(0), dtype), true));
+      Moved moved, Move(array, plan, builder_.Constant(Exact(0), dtype), true));
   std::vector<int> order;
   for (const IndexPtr& index : Joined({batch, groups, channels})) {
     for (size_t d = 0; d < moved.labels.size(); ++d) {

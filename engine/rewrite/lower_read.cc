@@ -60,7 +60,8 @@ absl::StatusOr<Element> ElementLowering::LowerRead(const Term& read) {
                           Gather(moved, read, plan, fill, gather_fails));
   if (!replacement.has_value() && !checked) return element;
 
-  CLEAVE_ASSIGN_OR_RETURN(const Element in_range, Lower(InRange(read, type.shape, plan)));
+  CLEAVE_ASSIGN_OR_RETURN(const Element in_range,
+                          Lower(InRange(read, type.shape, plan)));
   if (replacement.has_value()) {
     return Pointwise(Primitive::kSelect, {in_range, element, *replacement});
   }
@@ -166,32 +167,33 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::Move(
     start[d] = axis.start;
     // What is in range may be nothing, behind the end: no slice, but padding
     // crops.
-    const bool slices =
-        axis.InRange()
-            ? Compare(size[d], CompareOp::kGe, 1) == Truth::kTrue ||
-                  Compare(axis.start, CompareOp::kLe, shape[d]) ==
-                      Truth::kTrue ||
-                  Compare(axis.start + size[d], CompareOp::kLe, shape[d]) ==
-                      Truth::kTrue
-            : !padded;
+    const auto holds = [](const Dim& a, CompareOp op, const Dim& b) {
+      return Compare(a, op, b) == Truth::kTrue;
+    };
+    const bool starts_inside =
+        holds(size[d], CompareOp::kGe, 1) ||
+        (holds(axis.start, CompareOp::kGe, 0) &&
+         (holds(axis.start, CompareOp::kLe, shape[d]) ||
+          holds(axis.start + size[d], CompareOp::kLe, shape[d])));
+    const bool slices = axis.InRange() ? starts_inside : !padded;
     if (!slices) {
       low[d] = -axis.start;
       high[d] = axis.start + SpanOf(axis) - shape[d];
       start[d] = 0;
     }
   }
-  CLEAVE_ASSIGN_OR_RETURN(
-      x, builder_.Add(Primitive::kPad,
-                      {{"low", StaticValue::Dims(low)},
-                       {"high", StaticValue::Dims(high)},
-                       {"interior", StaticValue::Dims(none)}},
-                      {x, fill}));
-  CLEAVE_ASSIGN_OR_RETURN(
-      x, builder_.Add(Primitive::kSlice,
-                      {{"start", StaticValue::Dims(start)},
-                       {"size", StaticValue::Dims(size)},
-                       {"stride", StaticValue::Ints(stride)}},
-                      {x}));
+  CLEAVE_ASSIGN_OR_RETURN(x,
+                          builder_.Add(Primitive::kPad,
+                                       {{"low", StaticValue::Dims(low)},
+                                        {"high", StaticValue::Dims(high)},
+                                        {"interior", StaticValue::Dims(none)}},
+                                       {x, fill}));
+  CLEAVE_ASSIGN_OR_RETURN(x,
+                          builder_.Add(Primitive::kSlice,
+                                       {{"start", StaticValue::Dims(start)},
+                                        {"size", StaticValue::Dims(size)},
+                                        {"stride", StaticValue::Ints(stride)}},
+                                       {x}));
 
   // One axis for each variable; constants leave none.
   Moved moved;
@@ -227,8 +229,7 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::TakeWindows(
   std::vector<int> windowed;
   for (size_t d = 0; d < moved.labels.size(); ++d) {
     const int origin = moved.labels[d].origin;
-    const bool window =
-        origin >= 0 && plan.axes[origin].kind == Kind::kWindow;
+    const bool window = origin >= 0 && plan.axes[origin].kind == Kind::kWindow;
     (window ? windowed : order).push_back(static_cast<int>(d));
   }
   Moved result;
@@ -266,8 +267,8 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::TakeWindows(
                    {builder_.Transpose(moved.value, order), fill}));
   CLEAVE_ASSIGN_OR_RETURN(
       result.value,
-      builder_.Add(Primitive::kReverse,
-                   {{"axes", StaticValue::Ints(reversed)}}, {windows}));
+      builder_.Add(Primitive::kReverse, {{"axes", StaticValue::Ints(reversed)}},
+                   {windows}));
   return result;
 }
 
@@ -355,10 +356,9 @@ absl::StatusOr<Element> ElementLowering::Gather(const Moved& moved,
     }
     order.push_back(static_cast<int>(d));
   }
-  const bool in_range =
-      std::all_of(computed.begin(), computed.end(), [&](int d) {
-        return plan.axes[moved.labels[d].origin].InRange();
-      });
+  const bool in_range = std::all_of(
+      computed.begin(), computed.end(),
+      [&](int d) { return plan.axes[moved.labels[d].origin].InRange(); });
   CLEAVE_ASSIGN_OR_RETURN(
       result.value,
       builder_.Add(Primitive::kGather,

@@ -91,9 +91,8 @@ absl::StatusOr<Element> ElementLowering::LowerReduce(const Term& unsplit) {
   const DType dtype = ResolvedDType(*reduce.children[0]);
   const Exact identity = IdentityOf(reduce.reduction, dtype);
   const bool never =
-      std::any_of(conditions.begin(), conditions.end(), [](const TermPtr& c) {
-        return Decide(*c) == Truth::kFalse;
-      });
+      std::any_of(conditions.begin(), conditions.end(),
+                  [](const TermPtr& c) { return Decide(*c) == Truth::kFalse; });
   if (never) return Number(identity, dtype);
 
   if (conditions.empty()) {
@@ -124,9 +123,8 @@ absl::StatusOr<Element> ElementLowering::MaskedElement(
   CLEAVE_ASSIGN_OR_RETURN(const Element condition, Lower(AndTerm(conditions)));
   CLEAVE_ASSIGN_OR_RETURN(const Element element,
                           LowerUnder(reduce.children[0], conditions));
-  return Pointwise(
-      Primitive::kSelect,
-      {condition, element, Number(otherwise, DTypeOf(element))});
+  return Pointwise(Primitive::kSelect,
+                   {condition, element, Number(otherwise, DTypeOf(element))});
 }
 
 absl::StatusOr<Element> ElementLowering::LowerUnder(
@@ -211,8 +209,7 @@ absl::StatusOr<Element> ElementLowering::LowerArgReduce(
                             Lower(AndTerm(conditions)));
     CLEAVE_ASSIGN_OR_RETURN(hit, Pointwise(Primitive::kAnd, {condition, hit}));
     CLEAVE_ASSIGN_OR_RETURN(const Element row, rows(hit));
-    CLEAVE_ASSIGN_OR_RETURN(const Element number,
-                            Converted(row, DType::kI32));
+    CLEAVE_ASSIGN_OR_RETURN(const Element number, Converted(row, DType::kI32));
     CLEAVE_ASSIGN_OR_RETURN(
         place, ReduceAxes(Primitive::kArgmax, number, reduce.indices));
     CLEAVE_ASSIGN_OR_RETURN(
@@ -242,8 +239,7 @@ absl::Status ElementLowering::CheckArgReduceOfSomething(const Term& reduce) {
   }
   const absl::string_view name =
       reduce.reduction == Reduction::kArgmax ? "argmax" : "argmin";
-  if (size == Dim(0) &&
-      Compare(around, CompareOp::kGe, 1) == Truth::kTrue) {
+  if (size == Dim(0) && Compare(around, CompareOp::kGe, 1) == Truth::kTrue) {
     return absl::OutOfRangeError(absl::StrCat(name, " of nothing"));
   }
   // Where nothing asks for it, it may be of nothing.

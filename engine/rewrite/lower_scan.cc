@@ -85,11 +85,10 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScan(
         element, Pointwise(Primitive::kSelect,
                            {condition, element, Number(identity, dtype)}));
   }
-  CLEAVE_ASSIGN_OR_RETURN(
-      element, Scan(reduce.reduction, element, j, order->reverse));
-  const size_t axis =
-      std::find(element.axes.begin(), element.axes.end(), j) -
-      element.axes.begin();
+  CLEAVE_ASSIGN_OR_RETURN(element,
+                          Scan(reduce.reduction, element, j, order->reverse));
+  const size_t axis = std::find(element.axes.begin(), element.axes.end(), j) -
+                      element.axes.begin();
   if (order->exclusive) {
     // Shifted by one; the first (from where the scan starts) is of nothing.
     std::vector<Dim> low(element.axes.size(), 0), high = low, none = low;
@@ -102,8 +101,7 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScan(
                       {"high", StaticValue::Dims(high)},
                       {"interior", StaticValue::Dims(none)}},
                      {element.value, builder_.Constant(identity, dtype)}));
-    CLEAVE_ASSIGN_OR_RETURN(element.value,
-                            Shaped(element.value, element.axes));
+    CLEAVE_ASSIGN_OR_RETURN(element.value, Shaped(element.value, element.axes));
   }
   element.axes[axis] = order->outer;
   return element;
@@ -127,10 +125,10 @@ absl::StatusOr<Element> ElementLowering::Scan(Reduction reduction,
   const Attributes attributes = {{"axis", axis}, {"reverse", reverse}};
   if (reduction == Reduction::kMax || reduction == Reduction::kMin) {
     CLEAVE_ASSIGN_OR_RETURN(
-        result.value, builder_.Add(reduction == Reduction::kMax
-                                       ? Primitive::kCumulativeMax
-                                       : Primitive::kCumulativeMin,
-                                   attributes, {x}));
+        result.value,
+        builder_.Add(reduction == Reduction::kMax ? Primitive::kCumulativeMax
+                                                  : Primitive::kCumulativeMin,
+                     attributes, {x}));
     return result;
   }
   TensorType init = type;

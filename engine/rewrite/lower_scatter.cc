@@ -91,9 +91,8 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScatter(
     counted.push_back(
         PointwiseTerm(Primitive::kGe, DType::kBool,
                       {places[i], NumberTerm(Exact(0), DType::kI64)}));
-    counted.push_back(
-        PointwiseTerm(Primitive::kLt, DType::kBool,
-                      {places[i], DimTerm(targets[i]->extent)}));
+    counted.push_back(PointwiseTerm(Primitive::kLt, DType::kBool,
+                                    {places[i], DimTerm(targets[i]->extent)}));
   }
   CLEAVE_ASSIGN_OR_RETURN(const Element element,
                           LowerUnder(reduce.children[0], counted));
@@ -106,9 +105,9 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScatter(
     // What does not count goes nowhere.
     CLEAVE_ASSIGN_OR_RETURN(const Element condition, Lower(AndTerm(others)));
     CLEAVE_ASSIGN_OR_RETURN(
-        indices[0], Pointwise(Primitive::kSelect,
-                              {condition, indices[0],
-                               Number(Exact(-1), DType::kI64)}));
+        indices[0],
+        Pointwise(Primitive::kSelect,
+                  {condition, indices[0], Number(Exact(-1), DType::kI64)}));
   }
 
   // Axes: outer indices that the places depend on (batch), the reduced ones,
@@ -138,19 +137,17 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScatter(
   const DType dtype = DTypeOf(element);
   CLEAVE_ASSIGN_OR_RETURN(
       const Value nothing,
-      Aligned(Number(IdentityOf(reduce.reduction, dtype), dtype),
-              result.axes));
+      Aligned(Number(IdentityOf(reduce.reduction, dtype), dtype), result.axes));
   std::vector<int> axes;
   for (size_t i = 0; i < targets.size(); ++i) {
     axes.push_back(static_cast<int>(batch.size() + i));
   }
   CLEAVE_ASSIGN_OR_RETURN(
-      result.value,
-      builder_.Add(Primitive::kScatter,
-                   {{"axes", StaticValue::Ints(axes)},
-                    {"batch", static_cast<int64_t>(batch.size())},
-                    {"mode", *mode}},
-                   {nothing, index, updates}));
+      result.value, builder_.Add(Primitive::kScatter,
+                                 {{"axes", StaticValue::Ints(axes)},
+                                  {"batch", static_cast<int64_t>(batch.size())},
+                                  {"mode", *mode}},
+                                 {nothing, index, updates}));
   return result;
 }
 

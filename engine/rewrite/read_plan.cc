@@ -47,10 +47,10 @@ bool SortAsRunningNumber(std::vector<Digit>& digits) {
       const Dim beyond = left[next].coefficient * left[next].index->extent;
       sorted.push_back(left[next]);
       left.erase(left.begin() + next);
-      const auto it = std::find_if(left.begin(), left.end(),
-                                   [&beyond](const Digit& digit) {
-                                     return digit.coefficient == beyond;
-                                   });
+      const auto it =
+          std::find_if(left.begin(), left.end(), [&beyond](const Digit& digit) {
+            return digit.coefficient == beyond;
+          });
       if (it == left.end()) break;
       next = it - left.begin();
     }
@@ -83,8 +83,8 @@ void PlanAxis(const Affine& index, const std::vector<IndexPtr>& scope,
   const std::optional<int64_t> stride = sorted.back().coefficient.Value();
   if (running && stride.has_value() &&
       (digits->size() != 2 || axis.InRange())) {
-    axis.kind = digits->size() == 1 ? AxisPlan::Kind::kStrided
-                                    : AxisPlan::Kind::kSplit;
+    axis.kind =
+        digits->size() == 1 ? AxisPlan::Kind::kStrided : AxisPlan::Kind::kSplit;
     axis.stride = *stride;
     SetDigits(sorted, axis);
     return;

@@ -128,11 +128,11 @@ SplitTerms SplitIndices(std::vector<IndexPtr> indices,
                       Dim::FloorDiv(index->extent, *divisor)});
     const auto fast = std::make_shared<const IndexVariable>(
         IndexVariable{absl::StrCat(index->name, ".fast"), *divisor});
-    const TermPtr whole = PointwiseTerm(
-        Primitive::kAdd, DType::kI64,
-        {PointwiseTerm(Primitive::kMul, DType::kI64,
-                       {IndexTerm(slow), DimTerm(*divisor)}),
-         IndexTerm(fast)});
+    const TermPtr whole =
+        PointwiseTerm(Primitive::kAdd, DType::kI64,
+                      {PointwiseTerm(Primitive::kMul, DType::kI64,
+                                     {IndexTerm(slow), DimTerm(*divisor)}),
+                       IndexTerm(fast)});
     for (TermPtr& element : result.elements) {
       element = Substitute(element, {{index.get(), whole}});
     }

@@ -52,8 +52,8 @@ class Substituter {
     if (!inserted) return it->second;
     TermPtr result;
     if (term->kind == TermKind::kIndex) {
-      result = ConvertTerm(by_.at(term->indices[0].get()),
-                           ResolvedDType(*term));
+      result =
+          ConvertTerm(by_.at(term->indices[0].get()), ResolvedDType(*term));
     } else {
       Term copy = *term;
       for (TermPtr& child : copy.children) child = (*this)(child);
