@@ -13,6 +13,8 @@
 // exact constant of the other operand's dtype, rounded once (0.1 is the double;
 // Exact::Parse("0.1") the decimal). A mistake makes a value that is not valid,
 // as is what is computed of it; Trace returns the first one. Nothing crashes.
+// Nodes stand in the order that C++ evaluates the operands in, which is the
+// compiler's choice within one expression.
 //
 // Extension: a call of what is no primitive adds nodes to builder() and wraps
 // the result: trace::Wrap(x, node). Regions of scan and cond are made by Trace

@@ -1,0 +1,209 @@
+#include "engine/ir/graph.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "engine/ir/graph_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::HasSubstr;
+
+Dim N() { return Dim::Variable("n"); }
+TensorType F32(Shape shape) { return {DType::kF32, std::move(shape)}; }
+
+class GraphTest : public ::testing::Test {
+ protected:
+  std::shared_ptr<Context> context_ = std::make_shared<Context>();
+  GraphBuilder b_{context_};
+};
+
+TEST(ContextTest, InternsEqualValuesOnce) {
+  Context context;
+  EXPECT_EQ(context.Intern(Attributes()), kNoAttributes);
+  EXPECT_EQ(context.Intern(Provenance()), 0u);
+  const Attributes a{{"axis", 1}, {"keep", true}};
+  const Attributes same{{"keep", true}, {"axis", 1}};
+  const Attributes real{{"axis", Exact(1)}, {"keep", true}};
+  EXPECT_EQ(context.Intern(a), context.Intern(same));
+  EXPECT_NE(context.Intern(a), context.Intern(real));
+  EXPECT_EQ(context.Intern(F32({N(), 2})), context.Intern(F32({N(), 2})));
+  EXPECT_NE(context.Intern(F32({N(), 2})), context.Intern(F32({2, N()})));
+  EXPECT_EQ(context.InternOp("exp"), ToOpId(Primitive::kExp));
+  const OpId softplus = context.InternOp("softplus");
+  EXPECT_FALSE(IsPrimitive(softplus));
+  EXPECT_EQ(context.InternOp("softplus"), softplus);
+  EXPECT_NE(context.InternOp("softmax"), softplus);
+  EXPECT_EQ(context.op_name(softplus), "softplus");
+  EXPECT_EQ(context.op_name(ToOpId(Primitive::kExp)), "exp");
+}
+
+TEST(ContextTest, ConstantsThatAreNaNAreEqual) {
+  Context context;
+  EXPECT_EQ(context.Intern(Attributes{{"value", Exact::NaN()}}),
+            context.Intern(Attributes{{"value", Exact::NaN()}}));
+}
+
+TEST_F(GraphTest, EqualNodesAreOne) {
+  const Value x = b_.Input("x", F32({N()}));
+  const Value y = b_.Input("y", F32({N()}));
+  const Value sum = b_.Apply(Primitive::kAdd, {x, y});
+  EXPECT_EQ(b_.Apply(Primitive::kAdd, {x, y}), sum);
+  EXPECT_NE(b_.Apply(Primitive::kAdd, {y, x}), sum);
+  EXPECT_NE(b_.Apply(Primitive::kMul, {x, y}), sum);
+  EXPECT_EQ(b_.Constant(Exact(1), F32({N()})),
+            b_.Constant(Exact(1), F32({N()})));
+  EXPECT_NE(b_.Constant(Exact(1), DType::kF32),
+            b_.Constant(Exact(1), DType::kF64));
+}
+
+// Enough nodes that the table grows many times and probes collide.
+TEST_F(GraphTest, FindsEveryNodeAgain) {
+  const TypeId type = context_->Intern(F32({}));
+  const Value x = b_.Input("x", F32({}));
+  auto build = [&] {
+    std::vector<Value> nodes = {x};
+    for (uint32_t i = 1; i < 5000; ++i) {
+      nodes.push_back(b_.AddTyped(ToOpId(Primitive::kAdd), kNoAttributes, type,
+                                  {nodes[i - 1], nodes[i / 2]}, 0));
+    }
+    return nodes;
+  };
+  const std::vector<Value> first = build();
+  const int64_t size = b_.graph().size();
+  EXPECT_EQ(size, 5000);
+  EXPECT_EQ(build(), first);
+  EXPECT_EQ(b_.graph().size(), size);
+}
+
+TEST_F(GraphTest, OperandsMayLieInTheGraph) {
+  const TypeId type = context_->Intern(F32({}));
+  Value last = b_.Input("x", F32({}));
+  last = b_.AddTyped(ToOpId(Primitive::kAdd), kNoAttributes, type, {last, last},
+                     0);
+  for (OpId op = kNumPrimitives; op < kNumPrimitives + 1000; ++op) {
+    const Value next =
+        b_.AddTyped(op, kNoAttributes, type, b_.graph().operands(last), 0);
+    ASSERT_EQ(b_.graph().operands(next), b_.graph().operands(last));
+    last = next;
+  }
+}
+
+TEST_F(GraphTest, TheFirstProvenanceStays) {
+  const Value x = b_.Input("x", F32({}));
+  const ProvenanceId rule = context_->Intern(Provenance{"rule", "file", 1});
+  b_.SetProvenance(rule);
+  const Value y = b_.Apply(Primitive::kExp, {x});
+  b_.SetProvenance(0);
+  EXPECT_EQ(b_.Apply(Primitive::kExp, {x}), y);
+  EXPECT_EQ(b_.graph().node(y).provenance, rule);
+}
+
+TEST_F(GraphTest, MovementThatMovesNothingIsItsOperand) {
+  const Value x = b_.Input("x", F32({N(), 3, 4}));
+  const std::vector<Dim> zeros(3, Dim(0));
+  EXPECT_EQ(b_.Transpose(x, {0, 1, 2}), x);
+  EXPECT_EQ(b_.Reshape(x, {N(), 3, 4}), x);
+  EXPECT_EQ(b_.BroadcastTo(x, {N(), 3, 4}), x);
+  EXPECT_EQ(b_.Apply(Primitive::kConvert, {x}, {{"dtype", DType::kF32}}), x);
+  EXPECT_EQ(b_.Apply(Primitive::kReverse, {x}, {{"axes", StaticValue::List()}}),
+            x);
+  EXPECT_EQ(b_.Apply(Primitive::kConcatenate, {x}, {{"axis", 1}}), x);
+  EXPECT_EQ(
+      b_.Apply(Primitive::kSlice, {x},
+               {{"start", StaticValue::Dims(zeros)},
+                {"size", StaticValue::Dims({N(), 3, 4})},
+                {"stride", StaticValue::Ints(std::vector<int>{1, 1, 1})}}),
+      x);
+  EXPECT_EQ(b_.Apply(Primitive::kPad, {x, b_.Constant(Exact(0), DType::kF32)},
+                     {{"low", StaticValue::Dims(zeros)},
+                      {"high", StaticValue::Dims(zeros)},
+                      {"interior", StaticValue::Dims(zeros)}}),
+            x);
+  EXPECT_EQ(b_.Result(x, 0), x);
+  // What moves something does not.
+  EXPECT_NE(b_.Transpose(x, {0, 2, 1}), x);
+  EXPECT_NE(b_.Reshape(x, {N(), 12}), x);
+  EXPECT_NE(b_.Apply(Primitive::kReverse, {x},
+                     {{"axes", StaticValue::Ints(std::vector<int>{0})}}),
+            x);
+  const Value square = b_.Input("square", F32({3, 3}));
+  EXPECT_NE(b_.Transpose(square, {1, 0}), square);
+  EXPECT_NE(b_.Apply(Primitive::kNograd, {x}), x);
+}
+
+TEST_F(GraphTest, MovementsOfOneKindCollapse) {
+  const Value x = b_.Input("x", F32({2, 3, 4}));
+  const Value t = b_.Transpose(x, {1, 2, 0});
+  EXPECT_EQ(b_.Transpose(t, {2, 0, 1}), x);
+  EXPECT_EQ(b_.Transpose(t, {1, 2, 0}), b_.Transpose(x, {2, 0, 1}));
+  EXPECT_EQ(b_.type(b_.Transpose(t, {1, 2, 0})), F32({4, 2, 3}));
+  const Value r = b_.Reshape(x, {6, 4});
+  EXPECT_EQ(b_.Reshape(r, {24}), b_.Reshape(x, {24}));
+  EXPECT_EQ(b_.Reshape(r, {2, 3, 4}), x);
+}
+
+TEST_F(GraphTest, ReportsWhatDoesNotType) {
+  const Value x = b_.Input("x", F32({3}));
+  const Value y = b_.Input("y", F32({4}));
+  EXPECT_THAT(b_.Add(Primitive::kAdd, {}, {x, y}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("add")));
+  EXPECT_THAT(b_.Add(Primitive::kExp, {}, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(b_.Add(Primitive::kInput, {}, {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_EQ(b_.graph().size(), 2);
+}
+
+TEST_F(GraphTest, CollectsEachGuardOnce) {
+  const Dim m = Dim::Variable("m");
+  const Value x = b_.Input("x", F32({N()}));
+  const Value y = b_.Input("y", F32({m}));
+  b_.Apply(Primitive::kAdd, {x, y});
+  b_.Apply(Primitive::kMul, {x, y});
+  const Graph graph = std::move(b_).Build({{"x", x}});
+  ASSERT_EQ(graph.guards().size(), 1u);
+  EXPECT_EQ(graph.guards()[0].op, CompareOp::kEq);
+}
+
+TEST_F(GraphTest, BuildDropsWhatNoOutputNeeds) {
+  const Value x = b_.Input("x", F32({}));
+  const Value dead = b_.Apply(Primitive::kLog, {x});
+  b_.Apply(Primitive::kExp, {dead});
+  b_.Input("unused", F32({2}));
+  const Value y =
+      b_.Apply(Primitive::kAdd, {x, b_.Apply(Primitive::kExp, {x})});
+  const Graph graph = std::move(b_).Build({{"y", y}, {"x", x}});
+  EXPECT_EQ(PrintGraph(graph),
+            "graph (%x: f32[], %unused: f32[2]) -> (y: f32[], x: f32[]) {\n"
+            "  %1: f32[] = exp(%x)\n"
+            "  %2: f32[] = add(%x, %1)\n"
+            "  return y = %2, x = %x\n"
+            "}\n");
+  EXPECT_THAT(Verify(graph), IsOk());
+}
+
+TEST_F(GraphTest, InlineSubstitutesArguments) {
+  const Value x = b_.Input("x", F32({N()}));
+  const Value y = b_.Input("y", F32({N()}));
+  const Value difference = b_.Apply(Primitive::kSub, {x, y});
+  const Graph graph = std::move(b_).Build({{"d", difference}, {"y", y}});
+
+  GraphBuilder into(context_);
+  const Value a = into.Input("a", F32({N()}));
+  const Value e = into.Apply(Primitive::kExp, {a});
+  const std::vector<Value> outputs = into.Inline(graph, {e, a});
+  ASSERT_EQ(outputs.size(), 2u);
+  EXPECT_EQ(outputs[0], into.Apply(Primitive::kSub, {e, a}));
+  EXPECT_EQ(outputs[1], a);
+  EXPECT_EQ(into.Inline(graph, {e, a}), outputs);
+}
+
+}  // namespace
+}  // namespace cleave
