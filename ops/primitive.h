@@ -54,8 +54,8 @@
 //   nonzero(x: bool|number; size: Dim) -> i64[size, rank], row-major
 //   random_bits(key; shape, dtype), random_uniform(key; shape, dtype) in [0,
 //   1), random_split(key; count) -> key[count]: Philox 4x32-10 on (key,
-//   counter) scan(consts.., carries.., xs..; body: Region, consts: int,
-//   carries: int,
+//       counter); key[S..] gives S.. blocks, each as its key alone would
+//   scan(consts.., carries.., xs..; body: Region, consts: int, carries: int,
 //       length: Dim, reverse: bool) -> (carries.., ys..): body takes (consts..,
 //       carries.., slices of xs along axis 0..), gives (carries.., ys..)
 //   cond(p: bool[], operands..; then: Region, else: Region): both regions take

@@ -39,9 +39,16 @@ void SetSigmoid(mpfr_ptr out, mpfr_srcptr x) {
   }
 }
 
+// Newton steps square the error: what one of this size leaves is beyond the
+// last bit of y.
+bool IsLastStep(mpfr_srcptr step, mpfr_srcptr y) {
+  return mpfr_zero_p(step) ||
+         mpfr_get_exp(step) < mpfr_get_exp(y) - mpfr_get_prec(y) / 2 - 8;
+}
+
 // Solves erf(y) = x for 0 < |x| <= 1/2, or erfc(y) = t for 0 < t < 1/2 (by the
 // logarithm of both sides, which is nearly linear in y^2), by Newton steps from
-// `y` until they no longer change it at its precision.
+// `y`.
 void SolveErf(mpfr_ptr y, mpfr_srcptr x) {
   const mpfr_prec_t bits = mpfr_get_prec(y);
   Temporary step(bits), slope(bits), pi(bits);
@@ -56,9 +63,7 @@ void SolveErf(mpfr_ptr y, mpfr_srcptr x) {
     mpfr_mul(step, step, slope, MPFR_RNDN);
     mpfr_mul(step, step, pi, MPFR_RNDN);
     mpfr_sub(y, y, step, MPFR_RNDN);
-    if (mpfr_zero_p(step) || mpfr_get_exp(step) < mpfr_get_exp(y) - bits + 4) {
-      return;
-    }
+    if (IsLastStep(step, y)) return;
   }
 }
 void SolveErfc(mpfr_ptr y, mpfr_srcptr t) {
@@ -79,9 +84,7 @@ void SolveErfc(mpfr_ptr y, mpfr_srcptr t) {
     mpfr_mul(slope, slope, pi, MPFR_RNDN);
     mpfr_mul(step, step, slope, MPFR_RNDN);
     mpfr_add(y, y, step, MPFR_RNDN);
-    if (mpfr_zero_p(step) || mpfr_get_exp(step) < mpfr_get_exp(y) - bits + 8) {
-      return;
-    }
+    if (IsLastStep(step, y)) return;
   }
 }
 

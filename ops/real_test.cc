@@ -290,6 +290,101 @@ TEST(EvalReal, KeepsConstantsAndSumsUnrounded) {
             "0.3333333333333333333333333333341221942386");
 }
 
+// Each structured kernel gives the same over integers that reals and floats
+// hold exactly: one kernel serves both.
+TEST(EvalReal, AgreesWithF64OnStructuredPrimitives) {
+  const auto ints = [](const std::vector<int>& v) {
+    return StaticValue::Ints(v);
+  };
+  std::mt19937 random(5);
+  const auto f64 = [&](std::vector<int64_t> shape) {
+    Tensor x(DType::kF64, std::move(shape));
+    for (int64_t i = 0; i < x.size(); ++i) {
+      x.SetDouble(i, static_cast<int>(random() % 9) - 4);
+    }
+    return x;
+  };
+  const Tensor fill = Tensor::Scalar(DType::kF64, kNaN);
+  const Tensor index = Tensor::FromInts(DType::kI64, {4, 1}, {2, 0, 2, 9});
+  const Attributes axis = {{"axis", 0}, {"reverse", true}};
+  const Attributes axes = {{"axes", ints({0, 2})}};
+  const Attributes rows = {{"axes", ints({0})}, {"batch", 0}, {"mode", "fill"}};
+  Attributes windows = {{"sizes", ints({2})},
+                        {"strides", ints({1})},
+                        {"dilations", ints({2})},
+                        {"low", ints({1})},
+                        {"counts", ints({4})}};
+  Attributes windows_add = windows;
+  windows_add.Set("shape", ints({5}));
+  struct Case {
+    Primitive primitive;
+    Attributes attributes;
+    std::vector<Tensor> operands;
+  };
+  std::vector<Case> cases = {
+      {Primitive::kTranspose, {{"axes", ints({1, 0})}}, {f64({2, 3})}},
+      {Primitive::kReshape, {{"shape", ints({6})}}, {f64({2, 3})}},
+      {Primitive::kPad,
+       {{"low", ints({2})}, {"high", ints({-1})}, {"interior", ints({1})}},
+       {f64({3}), fill}},
+      {Primitive::kConcatenate, {{"axis", 0}}, {f64({2}), f64({0}), f64({3})}},
+      {Primitive::kWindows, windows, {f64({2, 5}), fill}},
+      {Primitive::kWindowsAdd, windows_add, {f64({2, 4, 2})}},
+      {Primitive::kDotGeneral,
+       {{"batch_a", ints({0})},
+        {"batch_b", ints({0})},
+        {"contract_a", ints({2})},
+        {"contract_b", ints({1})}},
+       {f64({2, 3, 4}), f64({2, 4, 5})}},
+      {Primitive::kConv,
+       {{"stride", ints({2})},
+        {"low", ints({1})},
+        {"high", ints({2})},
+        {"lhs_dilation", ints({2})},
+        {"rhs_dilation", ints({2})},
+        {"groups", 2},
+        {"batch_groups", 1}},
+       {f64({2, 4, 5}), f64({6, 2, 3})}},
+      {Primitive::kLinearScan, axis, {f64({4, 2}), f64({4, 2}), f64({2})}},
+      {Primitive::kCumulativeMax, axis, {f64({4, 2})}},
+      {Primitive::kCumulativeMin, axis, {f64({4, 2})}},
+      {Primitive::kGather, rows, {f64({3, 2}), index, fill}},
+      {Primitive::kSort, {{"axis", 0}, {"descending", true}}, {f64({9})}},
+      {Primitive::kNonzero, {{"size", Dim::Variable("k")}}, {f64({3, 5})}},
+      {Primitive::kNonzero, {{"size", Dim::Variable("k")}}, {index}},
+      {Primitive::kReverse, {{"axes", ints({0})}}, {index}},
+      {Primitive::kIota, {{"size", 4}}, {}},
+      {Primitive::kConvert, {{"dtype", DType::kF64}}, {index}},
+  };
+  for (const Primitive primitive :
+       {Primitive::kReduceSum, Primitive::kReduceProd, Primitive::kReduceMax,
+        Primitive::kReduceMin, Primitive::kArgmax, Primitive::kArgmin}) {
+    cases.push_back({primitive, axes, {f64({3, 2, 4})}});
+    cases.push_back({primitive, axes, {f64({3, 2, 0})}});
+  }
+  for (const char* mode : {"add", "mul", "max", "min", "set"}) {
+    Attributes attributes = rows;
+    attributes.Set("mode", mode);
+    cases.push_back(
+        {Primitive::kScatter, attributes, {f64({3, 2}), index, f64({4, 2})}});
+  }
+  for (const Case& c : cases) {
+    std::vector<RealTensor> reals;
+    for (const Tensor& operand : c.operands) {
+      reals.push_back(RealTensor::FromTensor(operand, 200));
+    }
+    const auto want = EvalReference(c.primitive, c.attributes, c.operands);
+    ASSERT_TRUE(want.ok()) << want.status();
+    const auto got = EvalReal(c.primitive, c.attributes, reals, 200);
+    ASSERT_TRUE(got.ok()) << got.status();
+    ASSERT_EQ(got->size(), want->size());
+    for (size_t i = 0; i < got->size(); ++i) {
+      EXPECT_TRUE(SameValue((*got)[i].RoundTo((*want)[i].dtype()), (*want)[i]))
+          << PrimitiveName(c.primitive);
+    }
+  }
+}
+
 TEST(EvalReal, ConvertsToIntegersByTruncating) {
   const Tensor x =
       Vector(DType::kF64, {-2.9, 2.9, 1e30, -1e30, kNaN, kInf, -0.5});

@@ -1,8 +1,11 @@
 // Reference kernels: slow, obvious evaluation of each primitive. The oracle for
-// floating point (EvalReference) and for the reals (EvalExact, in ops/real.h).
+// floating point (EvalReference) and for the reals (EvalReal, in ops/real.h).
 //
 // f16, bf16 and f32 round once per primitive: sums and products of reductions,
-// contractions and scans of these are kept in f64, f64 sums in double-double.
+// contractions and scans of these are kept in f64, those of f64 in 113 bits.
+//
+//   absl::StatusOr<std::vector<Tensor>> y =
+//       EvalReference(Primitive::kExp, {}, {Tensor::Scalar(DType::kF32, 1)});
 
 #ifndef CLEAVE_OPS_REFERENCE_H_
 #define CLEAVE_OPS_REFERENCE_H_
@@ -21,7 +24,9 @@ namespace cleave {
 // interpreter) on operands whose types InferType accepts; every Dim among the
 // attributes is constant. One tensor per result. OutOfRange for an index out of
 // range in mode "error", InvalidArgument for integer division by zero,
-// ResourceExhausted for a result beyond kMaxTensorElements.
+// ResourceExhausted for a result beyond kMaxTensorElements, Unimplemented for
+// an order of polygamma beyond 65536. nonzero gives the rows that it finds; a
+// constant `size` that differs from their number is InvalidArgument.
 absl::StatusOr<std::vector<Tensor>> EvalReference(
     Primitive primitive, const Attributes& attributes,
     absl::Span<const Tensor> operands);
