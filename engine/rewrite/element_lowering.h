@@ -125,8 +125,10 @@ class ElementLowering {
 
   TermLowering& terms_;
   GraphBuilder& builder_;
-  // The indices of the binders around, outermost first.
+  // The indices of the binders around, outermost first: those of the array,
+  // then those of reductions.
   std::vector<IndexPtr> scope_;
+  size_t array_indices_ = 0;
   // What holds where the element is evaluated: the conditions of reductions
   // around, as one bool element, and what they say about indices.
   std::optional<Element> mask_;

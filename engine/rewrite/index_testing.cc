@@ -6,6 +6,7 @@
 #include <limits>
 #include <utility>
 
+#include "absl/strings/str_join.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/lower_index.h"
@@ -506,12 +507,17 @@ void IndexTest::Check(const Array& array) {
   }
 }
 
-int IndexTest::CountOf(Primitive primitive) const {
-  int count = 0;
+std::string IndexTest::Structure() const {
+  std::vector<absl::string_view> names;
   for (uint32_t id = 0; id < impl_->graph.size(); ++id) {
-    if (impl_->graph.node(Value{id}).op == ToOpId(primitive)) ++count;
+    const Primitive primitive = ToPrimitive(impl_->graph.node(Value{id}).op);
+    const PrimitiveClass kind = ClassOf(primitive);
+    if (kind == PrimitiveClass::kLeaf || kind == PrimitiveClass::kPointwise) {
+      continue;
+    }
+    names.push_back(PrimitiveName(primitive));
   }
-  return count;
+  return absl::StrJoin(names, " ");
 }
 
 std::string IndexTest::GraphText() const {

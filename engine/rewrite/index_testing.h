@@ -7,7 +7,7 @@
 //   const Array x = t.Input("x", DType::kF32, {n});
 //   const Index i("i", n), j("j", n);
 //   t.Check({i}, Sum({j}, x(j), j <= i));     // against the oracle
-//   EXPECT_EQ(t.CountOf(Primitive::kLinearScan), 1);
+//   EXPECT_EQ(t.Structure(), "linear_scan");
 
 #ifndef CLEAVE_ENGINE_REWRITE_INDEX_TESTING_H_
 #define CLEAVE_ENGINE_REWRITE_INDEX_TESTING_H_
@@ -119,8 +119,9 @@ class IndexTest {
   void Check(const std::vector<Index>& indices, const Elem& element);
   void Check(const Array& array);
 
-  // Nodes of that primitive in the graph of the last run.
-  int CountOf(Primitive primitive) const;
+  // The names of the graph's nodes in order, without leaves and pointwise ones:
+  // "slice reduce_sum". Of the last run.
+  std::string Structure() const;
   std::string GraphText() const;
 
  private:

@@ -21,17 +21,26 @@ bool IsNumber(const Term& term, int64_t value) {
   return term.kind == TermKind::kNumber && term.number == Exact(value);
 }
 
-// The two factors of a product; null where the term is none. A factor 1 is
-// left out: it changes no bit.
-std::pair<TermPtr, TermPtr> FactorsOf(TermPtr term) {
-  while (term->kind == TermKind::kPointwise &&
-         term->primitive == Primitive::kMul) {
+bool IsProduct(const Term& term) {
+  return term.kind == TermKind::kPointwise && term.primitive == Primitive::kMul;
+}
+
+// Without factors 1, which change no bit.
+TermPtr WithoutOnes(TermPtr term) {
+  while (IsProduct(*term)) {
     const TermPtr& a = term->children[0];
     const TermPtr& b = term->children[1];
-    if (!IsNumber(*a, 1) && !IsNumber(*b, 1)) return {a, b};
+    if (!IsNumber(*a, 1) && !IsNumber(*b, 1)) break;
     term = IsNumber(*a, 1) ? b : a;
   }
-  return {nullptr, nullptr};
+  return term;
+}
+
+// The two factors of a product; null where the term is none.
+std::pair<TermPtr, TermPtr> FactorsOf(const TermPtr& term) {
+  const TermPtr product = WithoutOnes(term);
+  if (!IsProduct(*product)) return {nullptr, nullptr};
+  return {WithoutOnes(product->children[0]), WithoutOnes(product->children[1])};
 }
 
 Indices AxesWhere(const Indices& axes, bool in_other, const Indices& other,
@@ -128,8 +137,12 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryConv(
     const Term& reduce, const TermPtr& x, const TermPtr& w) {
   if (x->kind != TermKind::kRead || mask_.has_value()) return std::nullopt;
   CLEAVE_ASSIGN_OR_RETURN(const Value array, terms_.Lower(x->children[0]));
+  const auto is_window = [&](const IndexPtr& p, const IndexPtr& k, bool) {
+    return !Contains(reduce.indices, p) && Contains(reduce.indices, k) &&
+           !OccursFree(*w, p.get()) && OccursFree(*w, k.get());
+  };
   const ReadPlan plan =
-      PlanRead(*x, builder_.type(array).shape, facts_, scope_);
+      PlanRead(*x, builder_.type(array).shape, facts_, scope_, is_window);
   if (plan.HasComputed() || !plan.HasWindow()) return std::nullopt;
   if (!plan.InRange() && (x->fill == nullptr || !IsNumber(*x->fill, 0))) {
     return std::nullopt;

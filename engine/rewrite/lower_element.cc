@@ -64,6 +64,7 @@ absl::Status ElementLowering::ScopedConditions::Add(
 absl::StatusOr<Value> ElementLowering::LowerArray(
     const TermPtr& element, const std::vector<IndexPtr>& indices) {
   ScopedIndices scoped(*this, indices);
+  array_indices_ = indices.size();
   CLEAVE_ASSIGN_OR_RETURN(const Element lowered, Lower(element));
   return Aligned(lowered, indices);
 }

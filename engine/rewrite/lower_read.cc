@@ -30,7 +30,15 @@ absl::StatusOr<Element> ElementLowering::LowerRead(const Term& read) {
   CLEAVE_CHECK(read.children.size() == type.shape.size() + 1)
       << read.children.size() - 1 << " indices for " << type.ToString();
   if (type.shape.empty()) return Element{x, {}};
-  ReadPlan plan = PlanRead(read, type.shape, facts_, scope_);
+  const auto is_reduced = [this](const IndexPtr& index) {
+    return std::find(scope_.begin() + array_indices_, scope_.end(), index) !=
+           scope_.end();
+  };
+  ReadPlan plan = PlanRead(
+      read, type.shape, facts_, scope_,
+      [&is_reduced](const IndexPtr& p, const IndexPtr& k, bool whole_axis) {
+        return !whole_axis && !is_reduced(p) && is_reduced(k);
+      });
 
   // What is read out of range: the fill if it is one number, else a zero that
   // is replaced afterwards.

@@ -69,8 +69,31 @@ void SetDigits(const std::vector<Digit>& digits, AxisPlan& axis) {
   }
 }
 
+bool PlanSplit(std::vector<Digit> digits, AxisPlan& axis) {
+  if (!SortAsRunningNumber(digits)) return false;
+  const std::optional<int64_t> stride = digits.back().coefficient.Value();
+  if (!stride.has_value()) return false;
+  axis.kind =
+      digits.size() == 1 ? AxisPlan::Kind::kStrided : AxisPlan::Kind::kSplit;
+  axis.stride = *stride;
+  SetDigits(digits, axis);
+  return true;
+}
+
+bool PlanWindow(const std::vector<Digit>& digits, AxisPlan& axis) {
+  const std::optional<int64_t> p = digits[0].coefficient.Value();
+  const std::optional<int64_t> k = digits[1].coefficient.Value();
+  if (!p.has_value() || !k.has_value()) return false;
+  axis.kind = AxisPlan::Kind::kWindow;
+  axis.stride = *p;
+  axis.dilation = *k;
+  SetDigits(digits, axis);
+  return true;
+}
+
 // The plan of one axis, apart from ranges.
-void PlanAxis(const Affine& index, const std::vector<IndexPtr>& scope,
+void PlanAxis(const Affine& index, const Dim& extent,
+              const std::vector<IndexPtr>& scope, const WindowChoice& choice,
               AxisPlan& axis) {
   std::optional<std::vector<Digit>> digits = DigitsOf(index, axis.start);
   if (!digits.has_value()) return;
@@ -78,31 +101,24 @@ void PlanAxis(const Affine& index, const std::vector<IndexPtr>& scope,
     axis.kind = AxisPlan::Kind::kConstant;
     return;
   }
-  std::vector<Digit> sorted = *digits;
-  const bool running = SortAsRunningNumber(sorted);
-  const std::optional<int64_t> stride = sorted.back().coefficient.Value();
-  if (running && stride.has_value() &&
-      (digits->size() != 2 || axis.InRange())) {
-    axis.kind =
-        digits->size() == 1 ? AxisPlan::Kind::kStrided : AxisPlan::Kind::kSplit;
-    axis.stride = *stride;
-    SetDigits(sorted, axis);
+  if (digits->size() != 2) {
+    PlanSplit(*digits, axis);
     return;
   }
-  if (digits->size() != 2) return;
   const auto place = [&scope](const Digit& digit) {
     return std::find(scope.begin(), scope.end(), digit.index) - scope.begin();
   };
   if (place((*digits)[1]) < place((*digits)[0])) {
     std::swap((*digits)[0], (*digits)[1]);
   }
-  const std::optional<int64_t> p = (*digits)[0].coefficient.Value();
-  const std::optional<int64_t> k = (*digits)[1].coefficient.Value();
-  if (!p.has_value() || !k.has_value()) return;
-  axis.kind = AxisPlan::Kind::kWindow;
-  axis.stride = *p;
-  axis.dilation = *k;
-  SetDigits(*digits, axis);
+  const bool whole_axis =
+      axis.start == Dim(0) &&
+      (*digits)[0].index->extent * (*digits)[1].index->extent == extent;
+  const bool window = !axis.InRange() || choice((*digits)[0].index,
+                                                (*digits)[1].index, whole_axis);
+  if (window && PlanWindow(*digits, axis)) return;
+  if (PlanSplit(*digits, axis)) return;
+  PlanWindow(*digits, axis);
 }
 
 }  // namespace
@@ -147,7 +163,8 @@ void MakeComputed(AxisPlan& axis) {
 
 ReadPlan PlanRead(const Term& read, const Shape& shape,
                   const std::vector<Affine>& facts,
-                  const std::vector<IndexPtr>& scope) {
+                  const std::vector<IndexPtr>& scope,
+                  const WindowChoice& choice) {
   ReadPlan plan;
   std::set<const IndexVariable*> used;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -161,7 +178,7 @@ ReadPlan PlanRead(const Term& read, const Shape& shape,
       axis.not_above = ProvedNonNegative(above);
       axis.in_range_where_true =
           ProvedNonNegative(*index, facts) && ProvedNonNegative(above, facts);
-      PlanAxis(*index, scope, axis);
+      PlanAxis(*index, shape[d], scope, choice, axis);
     }
     // Each variable moves one axis; a diagonal's second axis is gathered.
     const bool again = std::any_of(

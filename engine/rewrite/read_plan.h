@@ -6,6 +6,7 @@
 #define CLEAVE_ENGINE_REWRITE_READ_PLAN_H_
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "engine/rewrite/affine.h"
@@ -55,12 +56,19 @@ struct AxisLabel {
   int origin = -1;
 };
 
+// Whether start + stride * p + dilation * k is a window although p and k could
+// be digits of a slice: x[2 * p + k] for k < 2. `whole_axis`: the slice would
+// have as many elements as the axis.
+using WindowChoice =
+    std::function<bool(const IndexPtr& p, const IndexPtr& k, bool whole_axis)>;
+
 // Plans the read of an array of `shape`. `facts` hold where the read counts. Of
 // a window's two variables, p is the one that stands first in `scope`: the
 // indices of reductions come last.
 ReadPlan PlanRead(const Term& read, const Shape& shape,
                   const std::vector<Affine>& facts,
-                  const std::vector<IndexPtr>& scope);
+                  const std::vector<IndexPtr>& scope,
+                  const WindowChoice& choice);
 
 // Makes an axis computed: read by a gather.
 void MakeComputed(AxisPlan& axis);
