@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/checked_dim.h"
 #include "ops/infer_context.h"
 #include "ops/status_macros.h"
 
@@ -74,12 +75,13 @@ absl::StatusOr<InferredType> InferDotGeneral(InferContext& context) {
 
 // Elements of an axis spread by `dilation`: (n - 1) * dilation + 1, and 0 for
 // none.
-Dim Dilated(const Dim& n, int64_t dilation) {
+CheckedDim Dilated(const Dim& extent, int64_t dilation) {
+  const CheckedDim n = extent;
   if (dilation == 1) return n;
-  if (Compare(n, CompareOp::kGe, 1) == Truth::kTrue) {
+  if (Compare(extent, CompareOp::kGe, 1) == Truth::kTrue) {
     return (n - 1) * dilation + 1;
   }
-  return Dim::Max(n - 1, 0) * dilation + Dim::Min(n, 1);
+  return CheckedDim::Max(n - 1, 0) * dilation + CheckedDim::Min(n, 1);
 }
 
 absl::StatusOr<InferredType> InferConv(InferContext& context) {
@@ -104,32 +106,39 @@ absl::StatusOr<InferredType> InferConv(InferContext& context) {
   if (groups > 1 && batch_groups > 1) {
     return context.Fail("`groups` and `batch_groups` cannot both exceed 1");
   }
+  CLEAVE_ASSIGN_OR_RETURN(const Dim channels,
+                          Dim::CheckedMul(w.shape[1], groups));
   CLEAVE_RETURN_IF_ERROR(
-      context.Require(x.shape[1], CompareOp::kEq, w.shape[1] * groups,
+      context.Require(x.shape[1], CompareOp::kEq, channels,
                       "channels of operand 0, and of operand 1 times groups"));
+  // One of the two is 1.
   const int64_t output_groups = groups * batch_groups;
   if (output_groups > 1) {
-    CLEAVE_RETURN_IF_ERROR(context.Require(Dim::Mod(w.shape[0], output_groups),
-                                           CompareOp::kEq, 0,
+    CLEAVE_ASSIGN_OR_RETURN(const Dim rest,
+                            Dim::CheckedMod(w.shape[0], output_groups));
+    CLEAVE_RETURN_IF_ERROR(context.Require(rest, CompareOp::kEq, 0,
                                            "outputs divide into the groups"));
   }
   Shape shape = {x.shape[0], w.shape[0]};
   if (batch_groups > 1) {
-    CLEAVE_RETURN_IF_ERROR(
-        context.Require(Dim::Mod(x.shape[0], batch_groups), CompareOp::kEq, 0,
-                        "the batch divides into the groups"));
-    shape[0] = Dim::FloorDiv(x.shape[0], batch_groups);
+    CLEAVE_ASSIGN_OR_RETURN(const Dim rest,
+                            Dim::CheckedMod(x.shape[0], batch_groups));
+    CLEAVE_RETURN_IF_ERROR(context.Require(
+        rest, CompareOp::kEq, 0, "the batch divides into the groups"));
+    CLEAVE_ASSIGN_OR_RETURN(shape[0],
+                            Dim::CheckedFloorDiv(x.shape[0], batch_groups));
   }
   for (int d = 0; d < k; ++d) {
     // Positions that a kernel of extent `kernel` has in the padded input; none
     // if it does not fit.
-    const Dim padded =
+    const CheckedDim padded =
         Dilated(x.shape[d + 2], lhs_dilation[d]) + low[d] + high[d];
-    const Dim kernel = Dilated(w.shape[d + 2], rhs_dilation[d]);
-    Dim count = Dim::FloorDiv(padded - kernel, stride[d]) + 1;
-    if (stride[d] == 1) count = padded - kernel + 1;
+    const CheckedDim kernel = Dilated(w.shape[d + 2], rhs_dilation[d]);
+    CheckedDim positions = CheckedDim::FloorDiv(padded - kernel, stride[d]) + 1;
+    if (stride[d] == 1) positions = padded - kernel + 1;
+    CLEAVE_ASSIGN_OR_RETURN(Dim count, positions.value());
     if (Compare(count, CompareOp::kGe, 0) != Truth::kTrue) {
-      count = Dim::Max(count, 0);
+      CLEAVE_ASSIGN_OR_RETURN(count, Dim::CheckedMax({count, 0}));
     }
     shape.push_back(count);
   }

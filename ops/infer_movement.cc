@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <set>
+#include <utility>
 
+#include "ops/checked_dim.h"
 #include "ops/infer_context.h"
 #include "ops/status_macros.h"
 
@@ -32,8 +34,10 @@ absl::StatusOr<InferredType> InferBroadcastInDim(InferContext& context) {
 absl::StatusOr<InferredType> InferReshape(InferContext& context) {
   const TensorType& x = context.operand(0);
   CLEAVE_ASSIGN_OR_RETURN(const Shape shape, context.ShapeOf("shape"));
+  CLEAVE_ASSIGN_OR_RETURN(const Dim from, NumElements(x.shape));
+  CLEAVE_ASSIGN_OR_RETURN(const Dim to, NumElements(shape));
   CLEAVE_RETURN_IF_ERROR(context.Require(
-      NumElements(x.shape), CompareOp::kEq, NumElements(shape),
+      from, CompareOp::kEq, to,
       absl::StrCat("the numbers of elements of ", ShapeToString(x.shape),
                    " and ", ShapeToString(shape))));
   return context.Finish({{x.dtype, shape}});
@@ -68,11 +72,14 @@ absl::StatusOr<InferredType> InferSlice(InferContext& context) {
     // One past the last element read; nothing is read if the size is 0.
     const bool has_elements =
         Compare(size[d], CompareOp::kGe, 1) == Truth::kTrue;
-    const Dim end = stride[d] == 1 ? start[d] + size[d]
-                    : has_elements
-                        ? start[d] + (size[d] - 1) * stride[d] + 1
-                        : start[d] + Dim::Max(size[d] - 1, 0) * stride[d] +
-                              Dim::Min(size[d], 1);
+    const CheckedDim first = start[d];
+    const CheckedDim count = size[d];
+    const CheckedDim beyond =
+        stride[d] == 1 ? first + count
+        : has_elements ? first + (count - 1) * stride[d] + 1
+                       : first + CheckedDim::Max(count - 1, 0) * stride[d] +
+                             CheckedDim::Min(count, 1);
+    CLEAVE_ASSIGN_OR_RETURN(const Dim end, beyond.value());
     CLEAVE_RETURN_IF_ERROR(context.Require(end, CompareOp::kLe, x.shape[d],
                                            absl::StrCat("end on ", where)));
   }
@@ -95,11 +102,12 @@ absl::StatusOr<InferredType> InferPad(InferContext& context) {
         interior[d], CompareOp::kGe, 0, absl::StrCat("interior on axis ", d)));
     const bool has_elements =
         Compare(x.shape[d], CompareOp::kGe, 1) == Truth::kTrue;
-    const Dim gaps =
-        has_elements ? x.shape[d] - 1 : Dim::Max(x.shape[d] - 1, 0);
-    Dim extent = low[d] + x.shape[d] + high[d];
-    if (interior[d] != Dim(0)) extent = extent + gaps * interior[d];
-    result.shape.push_back(extent);
+    const CheckedDim last = CheckedDim(x.shape[d]) - 1;
+    const CheckedDim gaps = has_elements ? last : CheckedDim::Max(last, 0);
+    CheckedDim padded = CheckedDim(low[d]) + x.shape[d] + high[d];
+    if (interior[d] != Dim(0)) padded = padded + gaps * interior[d];
+    CLEAVE_ASSIGN_OR_RETURN(Dim extent, padded.value());
+    result.shape.push_back(std::move(extent));
   }
   CLEAVE_RETURN_IF_ERROR(context.CheckExtents(result.shape));
   return context.Finish({result});
@@ -122,7 +130,8 @@ absl::StatusOr<InferredType> InferConcatenate(InferContext& context) {
     other[axis] = result.shape[axis];
     CLEAVE_RETURN_IF_ERROR(context.RequireSameShape(
         result.shape, other, absl::StrCat("operands 0 and ", i)));
-    result.shape[axis] = result.shape[axis] + extent;
+    CLEAVE_ASSIGN_OR_RETURN(result.shape[axis],
+                            Dim::CheckedAdd(result.shape[axis], extent));
   }
   return context.Finish({result});
 }

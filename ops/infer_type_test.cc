@@ -426,5 +426,54 @@ TEST(InferType, AnswersToMalformedAttributes) {
   EXPECT_EQ(answers, kNumPrimitives * 4 * 3 * 11);
 }
 
+// Arithmetic on extents and attributes that overflows is an error.
+TEST(InferType, RejectsHugeExtents) {
+  const Dim huge = int64_t{1} << 62;
+  const TensorType vector{DType::kF32, {huge}};
+  const TensorType matrix{DType::kF32, {huge, 4}};
+  const TensorType image{DType::kF32, {1, 1, huge}};
+  const TensorType scalar{DType::kF32, {}};
+  const StaticValue large = StaticValue::Dims({huge});
+  const StaticValue none = StaticValue::Dims({0});
+  const StaticValue one = StaticValue::Dims({1});
+  struct {
+    Primitive primitive;
+    Attributes attributes;
+    std::vector<TensorType> operands;
+  } cases[] = {
+      {Primitive::kReshape,
+       {{"shape", StaticValue::Dims({4, huge})}},
+       {matrix}},
+      {Primitive::kReshape, {{"shape", StaticValue::Dims({2, 2})}}, {matrix}},
+      {Primitive::kSlice,
+       {{"start", large}, {"size", large}, {"stride", one}},
+       {vector}},
+      {Primitive::kSlice,
+       {{"start", none}, {"size", large}, {"stride", large}},
+       {vector}},
+      {Primitive::kPad,
+       {{"low", large}, {"high", large}, {"interior", none}},
+       {vector, scalar}},
+      {Primitive::kPad,
+       {{"low", none}, {"high", none}, {"interior", large}},
+       {vector, scalar}},
+      {Primitive::kConcatenate, {{"axis", 0}}, {vector, vector, vector}},
+      {Primitive::kConv,
+       {{"stride", one},
+        {"low", none},
+        {"high", none},
+        {"lhs_dilation", large},
+        {"rhs_dilation", large},
+        {"groups", 1},
+        {"batch_groups", 1}},
+       {image, image}},
+  };
+  for (const auto& c : cases) {
+    const auto inferred = InferType(c.primitive, c.attributes, c.operands);
+    EXPECT_EQ(inferred.status().code(), absl::StatusCode::kResourceExhausted)
+        << PrimitiveName(c.primitive) << ": " << inferred.status();
+  }
+}
+
 }  // namespace
 }  // namespace cleave

@@ -75,9 +75,15 @@ absl::StatusOr<TensorType> ParseTensorType(absl::string_view text) {
   return type;
 }
 
-Dim NumElements(const Shape& shape) {
+absl::StatusOr<Dim> NumElements(const Shape& shape) {
   Dim product = 1;
-  for (const Dim& extent : shape) product = product * extent;
+  for (const Dim& extent : shape) {
+    // An empty shape has no elements, however large its other extents.
+    if (extent == Dim(0)) return Dim(0);
+  }
+  for (const Dim& extent : shape) {
+    CLEAVE_ASSIGN_OR_RETURN(product, Dim::CheckedMul(product, extent));
+  }
   return product;
 }
 

@@ -39,8 +39,9 @@ absl::StatusOr<TensorType> ParseTensorType(absl::string_view text);
 
 std::string ShapeToString(const Shape& shape);
 
-// The product of the extents; 1 for a scalar.
-Dim NumElements(const Shape& shape);
+// The product of the extents; 1 for a scalar. ResourceExhausted beyond the
+// limits of Dim: shapes come from rules, graphs and calls.
+absl::StatusOr<Dim> NumElements(const Shape& shape);
 
 // Right-aligned broadcasting of several shapes: only a literal 1 stretches; two
 // other extents must be provably equal. InvalidArgument names the pair (and the

@@ -35,9 +35,13 @@ TEST(TensorType, BadTextIsRejected) {
 }
 
 TEST(TensorType, NumElements) {
-  EXPECT_EQ(NumElements({}), Dim(1));
+  EXPECT_EQ(*NumElements({}), Dim(1));
   const Dim n = Dim::Variable("n");
-  EXPECT_EQ(NumElements({2, n, 3}), n * 6);
+  EXPECT_EQ(*NumElements({2, n, 3}), n * 6);
+  const Dim huge = int64_t{1} << 62;
+  EXPECT_EQ(*NumElements({huge, 4, 0}), Dim(0));
+  EXPECT_EQ(NumElements({huge, 4}).status().code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 TEST(TensorType, Broadcasting) {

@@ -64,7 +64,7 @@ class ElementLowering {
   // `value` with the extents of `axes`: a reshape where they differ in form.
   absl::StatusOr<Value> Shaped(Value value, const std::vector<IndexPtr>& axes);
   // The product of the extents of the indices in scope.
-  Dim ScopeSize() const;
+  absl::StatusOr<Dim> ScopeSize() const;
   bool ScopeHasElements() const;
 
   // lower_read.cc

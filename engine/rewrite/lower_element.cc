@@ -244,7 +244,7 @@ absl::StatusOr<Value> ElementLowering::Shaped(
                       {{"shape", StaticValue::Dims(shape)}}, {value});
 }
 
-Dim ElementLowering::ScopeSize() const {
+absl::StatusOr<Dim> ElementLowering::ScopeSize() const {
   return NumElements(ExtentsOf(scope_));
 }
 

@@ -127,14 +127,16 @@ absl::Status ElementLowering::CheckUnmasked(const Term& read,
     CLEAVE_CHECK(least.has_value() && greatest.has_value())
         << "a window's strides have signs";
     // Times the number of reads: where there is none, all is well.
-    const Dim reads = ScopeSize();
+    CLEAVE_ASSIGN_OR_RETURN(const Dim reads, ScopeSize());
     if (!axis.not_below) {
-      builder_.AddGuard({*least * reads, CompareOp::kGe, 0,
+      CLEAVE_ASSIGN_OR_RETURN(Dim low, Dim::CheckedMul(*least, reads));
+      builder_.AddGuard({std::move(low), CompareOp::kGe, 0,
                          absl::StrCat("the least index of axis ", d)});
     }
     if (!axis.not_above) {
-      builder_.AddGuard({*greatest * reads, CompareOp::kLe,
-                         (shape[d] - 1) * reads,
+      CLEAVE_ASSIGN_OR_RETURN(Dim high, Dim::CheckedMul(*greatest, reads));
+      CLEAVE_ASSIGN_OR_RETURN(Dim last, Dim::CheckedMul(shape[d] - 1, reads));
+      builder_.AddGuard({std::move(high), CompareOp::kLe, std::move(last),
                          absl::StrCat("the greatest index of axis ", d)});
     }
   }
