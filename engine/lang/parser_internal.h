@@ -22,6 +22,9 @@
 
 namespace cleave::internal {
 
+// The parser recurs several times for one level of nesting.
+inline constexpr int kMaxRecursion = 4 * kMaxNesting;
+
 class Parser {
  public:
   Parser(const Source& source, std::vector<Token> tokens,
@@ -154,7 +157,7 @@ class Parser {
 class Parser::Depth {
  public:
   explicit Depth(Parser* parser) : parser_(parser) {
-    if (++parser_->depth_ > kMaxNesting) parser_->FailNesting();
+    if (++parser_->depth_ > kMaxRecursion) parser_->FailNesting();
   }
   ~Depth() { --parser_->depth_; }
 

@@ -1,0 +1,94 @@
+#include "engine/lang/json_rule.h"
+
+#include <utility>
+
+#include "engine/lang/json_internal.h"
+
+namespace cleave {
+namespace {
+
+using internal::Json;
+
+std::string Dump(const Json& json) {
+  return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+// The pointer of the first node in which the two differ.
+std::string FirstDifference(const Json& a, const Json& b,
+                            const std::string& pointer) {
+  if (a.type() != b.type()) return pointer;
+  if (a.is_object()) {
+    for (const auto& member : a.items()) {
+      const std::string at = internal::PointerStep(pointer, member.key());
+      const auto other = b.find(member.key());
+      if (other == b.end()) return at;
+      if (member.value() != *other) {
+        return FirstDifference(member.value(), *other, at);
+      }
+    }
+    return pointer;
+  }
+  if (a.is_array()) {
+    for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
+      if (a[i] != b[i]) {
+        return FirstDifference(a[i], b[i], absl::StrCat(pointer, "/", i));
+      }
+    }
+  }
+  return pointer;
+}
+
+}  // namespace
+
+std::string RulesToJson(const RuleFile& file) {
+  return Dump(internal::JsonOf(file));
+}
+
+ParseResult ParseJsonRules(const Source& source) {
+  ParseResult result;
+  const std::string& text = source.text();
+  if (text.size() > kMaxSourceBytes) {
+    result.diagnostics.push_back(
+        {DiagnosticKind::kLimit,
+         absl::StrCat("a file has at most ", kMaxSourceBytes, " bytes"),
+         {0, 0},
+         "split the file",
+         ""});
+    return result;
+  }
+  if (!internal::CheckJsonText(text, &result.diagnostics)) return result;
+  const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const RuleFile file = internal::FileOfJson(json, &result.diagnostics);
+  if (!result.diagnostics.empty()) return result;
+  // What the tree means is what its text says: reading that gives the ranges,
+  // and finds what no single node shows (a record with names for some fields
+  // only, an override before the result).
+  const Source printed(source.name(), PrintRuleFile(file));
+  ParseResult read = ParseRules(printed);
+  if (!read.ok()) {
+    for (Diagnostic& diagnostic : read.diagnostics) {
+      diagnostic.pointer = JsonPointerOf(read.file, diagnostic.range);
+      if (diagnostic.pointer.empty()) diagnostic.pointer = "/";
+      diagnostic.help = absl::StrCat(
+          "as text: ",
+          printed.Line(printed.PositionOf(diagnostic.range.begin).line));
+    }
+    result.diagnostics = std::move(read.diagnostics);
+    return result;
+  }
+  const Json again = internal::JsonOf(read.file);
+  if (again != json) {
+    std::string pointer = FirstDifference(json, again, "");
+    if (pointer.empty()) pointer = "/";
+    result.diagnostics.push_back({DiagnosticKind::kJson,
+                                  "this node has no text of its own: it would "
+                                  "be read back as another",
+                                  {0, 0},
+                                  "",
+                                  std::move(pointer)});
+    return result;
+  }
+  return read;
+}
+
+}  // namespace cleave
