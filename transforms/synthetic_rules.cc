@@ -1,5 +1,6 @@
 #include "transforms/synthetic_rules.h"
 
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -8,6 +9,7 @@
 #include "ops/status_macros.h"
 #include "transforms/batch.h"
 #include "transforms/emit.h"
+#include "transforms/identity.h"
 #include "transforms/jvp_primitive.h"
 #include "transforms/tangent_graph.h"
 
@@ -129,6 +131,10 @@ absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
     rule.batched.push_back(result.batched);
   }
   rule.graph = std::move(builder).Build(Named(values));
+  if (!IsPrimitive(signature.op)) {
+    std::optional<BatchRule> call = KeepIdentity(signature, rule, rules_);
+    if (call.has_value()) return *std::move(call);
+  }
   return rule;
 }
 

@@ -8,11 +8,14 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/golden_file.h"
 #include "testing/status_matchers.h"
 #include "transforms/sample_nodes.h"
 #include "transforms/test_rules.h"
@@ -166,6 +169,41 @@ TEST_F(VmapTest, Nests) {
       }
     }
   }
+}
+
+// `0 _` as {0, kNotMapped}.
+std::vector<int> ParseAxes(absl::string_view text) {
+  std::vector<int> axes;
+  for (absl::string_view word :
+       absl::StrSplit(text, ' ', absl::SkipWhitespace())) {
+    int axis = kNotMapped;
+    if (word != "_") CLEAVE_CHECK(absl::SimpleAtoi(word, &axis)) << word;
+    axes.push_back(axis);
+  }
+  return axes;
+}
+
+TEST_F(VmapTest, Golden) {
+  TestGoldenFile(
+      "transforms/testdata/vmap.golden",
+      [this](absl::string_view input) -> std::string {
+        const size_t end = input.find('\n');
+        const size_t out = input.find(" out ");
+        const size_t batch = input.find(" batch ");
+        absl::StatusOr<Dim> extent =
+            Dim::Parse(input.substr(batch + 7, end - batch - 7));
+        absl::StatusOr<Graph> graph = ParseGraph(input.substr(end), context_);
+        EXPECT_THAT(extent, IsOk());
+        EXPECT_THAT(graph, IsOk());
+        if (!extent.ok() || !graph.ok()) return "";
+        absl::StatusOr<Graph> batched =
+            Vmap(*graph, ParseAxes(input.substr(3, out - 3)), *extent,
+                 ParseAxes(input.substr(out + 5, batch - out - 5)), *rules_);
+        EXPECT_THAT(batched, IsOk());
+        if (!batched.ok()) return "";
+        EXPECT_THAT(Verify(*batched), IsOk());
+        return PrintGraph(*batched);
+      });
 }
 
 TEST_F(VmapTest, LeavesAloneWhatIsNotBatched) {
