@@ -14,6 +14,8 @@ namespace {
 
 constexpr uint64_t kEmptySlot = UINT64_MAX;
 constexpr uint64_t kInitialSlots = 64;
+// Slots from which on a table doubles; smaller ones grow fourfold.
+constexpr uint64_t kLargeTable = uint64_t{1} << 18;
 
 // The product's halves, folded: every bit of the result depends on all of both.
 inline uint64_t Mix(uint64_t a, uint64_t b) {
@@ -80,16 +82,25 @@ bool GraphBuilder::Same(Value node, OpId op, AttributesId attributes,
   return std::equal(operands.begin(), operands.end(), own);
 }
 
-void GraphBuilder::Grow() {
+void GraphBuilder::Rehash(uint64_t slot_count) {
   std::vector<uint64_t> old = std::move(slots_);
-  slots_.assign(old.size() * 2, kEmptySlot);
-  slot_mask_ = slots_.size() - 1;
+  slots_.assign(slot_count, kEmptySlot);
+  slot_mask_ = slot_count - 1;
   for (uint64_t entry : old) {
     if (entry == kEmptySlot) continue;
     uint64_t i = (entry >> 32) & slot_mask_;
     while (slots_[i] != kEmptySlot) i = (i + 1) & slot_mask_;
     slots_[i] = entry;
   }
+  // The nodes grow in the same steps.
+  graph_.nodes_.reserve(slot_count / 2 + 1);
+  graph_.operands_.reserve(slot_count);
+}
+
+void GraphBuilder::Reserve(int64_t nodes) {
+  uint64_t slot_count = slots_.size();
+  while (slot_count < static_cast<uint64_t>(nodes) * 2) slot_count *= 2;
+  if (slot_count > slots_.size()) Rehash(slot_count);
 }
 
 Value GraphBuilder::AddTyped(OpId op, AttributesId attributes, TypeId type,
@@ -116,7 +127,8 @@ Value GraphBuilder::AddTyped(OpId op, AttributesId attributes, TypeId type,
   // At most half full: probes stay short.
   if (ABSL_PREDICT_FALSE(static_cast<uint64_t>(++used_slots_) * 2 >
                          slot_mask_)) {
-    Grow();
+    // Memory that is touched for the first time costs more than the probes.
+    Rehash(slots_.size() * (slots_.size() < kLargeTable ? 4 : 2));
   }
   return value;
 }
@@ -244,6 +256,9 @@ std::vector<Value> GraphBuilder::Inline(const Graph& graph,
   CLEAVE_CHECK(arguments.size() == graph.inputs().size())
       << arguments.size() << " arguments for " << graph.inputs().size()
       << " inputs";
+  // Only where this more than doubles the builder, so that growth stays
+  // amortised over many small graphs.
+  if (graph.size() > graph_.size()) Reserve(graph_.size() + graph.size());
   std::vector<Value> copies(graph.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Value input = graph.inputs()[i].value;

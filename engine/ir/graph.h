@@ -118,6 +118,9 @@ class GraphBuilder {
   std::vector<Value> Inline(const Graph& graph,
                             absl::Span<const Value> arguments);
 
+  // Makes room for `nodes` nodes in all, which saves growing step by step.
+  void Reserve(int64_t nodes);
+
   // Shorthands; CHECK that they type. Pointwise operands must agree in type.
   // A constant of dtype bool is value != 0.
   Value Constant(const Exact& value, DType dtype);             // 0-d
@@ -158,7 +161,7 @@ class GraphBuilder {
   Value Append(const Node& node, absl::Span<const Value> operands);
   bool Same(Value node, OpId op, AttributesId attributes,
             absl::Span<const Value> operands) const;
-  void Grow();
+  void Rehash(uint64_t slot_count);
 
   Graph graph_;
   ProvenanceId provenance_ = 0;
