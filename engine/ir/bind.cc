@@ -5,55 +5,14 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "ops/check.h"
+#include "engine/ir/map_dims.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
+
+using internal_ir::MapDims;
+
 namespace {
-
-// `value` with `replace` applied to each dim in it, regions aside.
-template <typename Replace>
-absl::StatusOr<StaticValue> MapDims(const StaticValue& value,
-                                    const Replace& replace) {
-  switch (value.kind()) {
-    case StaticValue::Kind::kInt: {
-      if (value.AsDim().IsConstant()) return value;
-      CLEAVE_ASSIGN_OR_RETURN(Dim dim, replace(value.AsDim()));
-      return StaticValue(std::move(dim));
-    }
-    case StaticValue::Kind::kList: {
-      StaticValue::List list;
-      list.reserve(value.AsList().size());
-      for (const StaticValue& element : value.AsList()) {
-        CLEAVE_ASSIGN_OR_RETURN(StaticValue mapped, MapDims(element, replace));
-        list.push_back(std::move(mapped));
-      }
-      return StaticValue(std::move(list));
-    }
-    case StaticValue::Kind::kRecord: {
-      StaticValue::Record record;
-      record.reserve(value.AsRecord().size());
-      for (const auto& [name, field] : value.AsRecord()) {
-        CLEAVE_ASSIGN_OR_RETURN(StaticValue mapped, MapDims(field, replace));
-        record.emplace_back(name, std::move(mapped));
-      }
-      return StaticValue(std::move(record));
-    }
-    default:
-      return value;
-  }
-}
-
-template <typename Replace>
-absl::StatusOr<Attributes> MapDims(const Attributes& attributes,
-                                   const Replace& replace) {
-  Attributes result;
-  for (const auto& [name, value] : attributes.values()) {
-    CLEAVE_ASSIGN_OR_RETURN(StaticValue mapped, MapDims(value, replace));
-    result.Set(name, std::move(mapped));
-  }
-  return result;
-}
 
 bool HasVariables(const StaticValue& value) {
   switch (value.kind()) {
@@ -187,15 +146,6 @@ bool HasDimVariables(const Attributes& attributes) {
     if (HasVariables(value)) return true;
   }
   return false;
-}
-
-Attributes Substitute(const Attributes& attributes,
-                      const std::map<std::string, Dim>& values) {
-  absl::StatusOr<Attributes> result = MapDims(attributes, [&](const Dim& dim) {
-    return dim.CheckedSubstitute(values);
-  });
-  CLEAVE_CHECK(result.ok()) << result.status();
-  return *std::move(result);
 }
 
 absl::StatusOr<Attributes> EvaluateDims(const Attributes& attributes,

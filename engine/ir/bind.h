@@ -2,7 +2,7 @@
 //
 //   DimValues values;
 //   BindEquations({{*Dim::Parse("2*n + 1"), 7, "x"}}, &values);  // n is 3
-//   Substitute(attributes, {{"n", Dim(3)}});  // shape: [2*n] -> shape: [6]
+//   EvaluateDims(attributes, values);         // shape: [2*n] -> shape: [6]
 
 #ifndef CLEAVE_ENGINE_IR_BIND_H_
 #define CLEAVE_ENGINE_IR_BIND_H_
@@ -14,8 +14,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "engine/ir/graph.h"
 #include "ops/dim.h"
+#include "ops/infer_type.h"
 #include "ops/static_value.h"
 #include "ops/tensor_type.h"
 
@@ -45,13 +45,9 @@ absl::StatusOr<std::vector<int64_t>> EvaluateShape(const Shape& shape,
 // Whether a dim among the values, regions aside, has variables.
 bool HasDimVariables(const Attributes& attributes);
 
-// The dims among the values with variables replaced; those not named stay.
-// Regions are left as they are. CHECKs that the arithmetic does not overflow.
-Attributes Substitute(const Attributes& attributes,
-                      const std::map<std::string, Dim>& values);
-
-// The same with numbers for the variables; dims that have one without a number
-// stay. InvalidArgument for a division by zero or an overflow.
+// The dims among the values, regions aside, with numbers for the variables;
+// dims that have a variable without a number stay. InvalidArgument for a
+// division by zero or an overflow.
 absl::StatusOr<Attributes> EvaluateDims(const Attributes& attributes,
                                         const DimValues& values);
 

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <set>
 
 #include "absl/base/optimization.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
 #include "engine/ir/infer_node.h"
+#include "engine/ir/substitute.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -30,6 +33,15 @@ inline uint32_t HashNode(OpId op, AttributesId attributes,
   return static_cast<uint32_t>(Mix(hash, 0xe7037ed1a0b428db));
 }
 
+bool IsExtentOfInput(const Graph& graph, const std::string& variable) {
+  for (const NamedValue& input : graph.inputs()) {
+    for (const Dim& dim : graph.type(input.value).shape) {
+      if (dim.Variables().count(variable) > 0) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 GraphBuilder::GraphBuilder(std::shared_ptr<Context> context) {
@@ -52,6 +64,12 @@ Value GraphBuilder::Input(absl::string_view name, const TensorType& type) {
   node.provenance = provenance_;
   const Value value = Append(node, {});
   graph_.inputs_.push_back({std::string(name), value});
+  for (const Dim& dim : type.shape) {
+    if (dim.IsConstant()) continue;
+    for (const std::string& variable : dim.Variables()) {
+      input_variables_.insert(variable);
+    }
+  }
   return value;
 }
 
@@ -123,6 +141,9 @@ Value GraphBuilder::AddTyped(OpId op, AttributesId attributes, TypeId type,
   node.type = type;
   node.provenance = provenance;
   const Value value = Append(node, operands);
+  if (ABSL_PREDICT_FALSE(op == ToOpId(Primitive::kNonzero))) {
+    sizes_.emplace(SizeVariable(graph_.attributes(value)), value);
+  }
   slots_[i] = (uint64_t{hash} << 32) | value.id;
   // At most half full: probes stay short.
   if (ABSL_PREDICT_FALSE(static_cast<uint64_t>(++used_slots_) * 2 >
@@ -249,6 +270,29 @@ void GraphBuilder::AddGuard(ShapeGuard guard) {
   graph_.guards_.push_back(std::move(guard));
 }
 
+std::string GraphBuilder::SizeVariable(const Attributes& attributes) {
+  const Dim& size = attributes.Get("size").AsDim();
+  const std::set<std::string> variables = size.Variables();
+  if (variables.size() != 1 || size != Dim::Variable(*variables.begin())) {
+    return "";
+  }
+  return *variables.begin();
+}
+
+std::string GraphBuilder::FreeSize(const std::string& variable,
+                                   Value operand) const {
+  std::string candidate = variable;
+  for (int number = 2;; ++number) {
+    auto it = sizes_.find(candidate);
+    if (it != sizes_.end()) {
+      if (graph_.operands(it->second)[0] == operand) return candidate;
+    } else if (!input_variables_.contains(candidate)) {
+      return candidate;
+    }
+    candidate = absl::StrCat(variable, "_", number);
+  }
+}
+
 std::vector<Value> GraphBuilder::Inline(const Graph& graph,
                                         absl::Span<const Value> arguments) {
   CLEAVE_CHECK(graph.context() == graph_.context_)
@@ -268,6 +312,8 @@ std::vector<Value> GraphBuilder::Inline(const Graph& graph,
         << graph.type(input).ToString();
     copies[input.id] = arguments[i];
   }
+  Context& context = *graph_.context_;
+  DimSubstitution renamed;  // rarely any
   absl::InlinedVector<Value, 8> operands;
   for (uint32_t id = 0; id < copies.size(); ++id) {
     const Node& node = graph.nodes_[id];
@@ -276,10 +322,26 @@ std::vector<Value> GraphBuilder::Inline(const Graph& graph,
     for (Value v : graph.operands(Value{id})) {
       operands.push_back(copies[v.id]);
     }
-    copies[id] = AddTyped(node.op, node.attributes, node.type, operands,
-                          node.provenance);
+    if (ABSL_PREDICT_FALSE(node.op == ToOpId(Primitive::kNonzero))) {
+      const std::string size = SizeVariable(graph.attributes(Value{id}));
+      // An extent of an input is what the argument's type says.
+      if (!size.empty() && !IsExtentOfInput(graph, size)) {
+        const std::string free = FreeSize(size, operands[0]);
+        if (free != size) renamed.emplace(size, Dim::Variable(free));
+      }
+    }
+    AttributesId attributes = node.attributes;
+    TypeId type = node.type;
+    if (ABSL_PREDICT_FALSE(!renamed.empty())) {
+      attributes = context.Intern(
+          SubstituteDims(context.attributes(attributes), renamed));
+      type = context.Intern(SubstituteDims(context.types(type), renamed));
+    }
+    copies[id] = AddTyped(node.op, attributes, type, operands, node.provenance);
   }
-  for (const ShapeGuard& guard : graph.guards()) AddGuard(guard);
+  for (const ShapeGuard& guard : graph.guards()) {
+    AddGuard(renamed.empty() ? guard : SubstituteDims(guard, renamed));
+  }
   std::vector<Value> outputs;
   outputs.reserve(graph.outputs().size());
   for (const NamedValue& output : graph.outputs()) {
@@ -295,11 +357,19 @@ Value GraphBuilder::Apply(Primitive primitive, absl::Span<const Value> operands,
   return *value;
 }
 
+Attributes ConstantAttributes(const Exact& value, DType dtype) {
+  Attributes attributes;
+  attributes.Set("dtype", dtype);
+  if (IsBool(dtype)) {
+    attributes.Set("value", value != Exact(0));
+  } else {
+    attributes.Set("value", value);
+  }
+  return attributes;
+}
+
 Value GraphBuilder::Constant(const Exact& value, DType dtype) {
-  const StaticValue static_value =
-      IsBool(dtype) ? StaticValue(value != Exact(0)) : StaticValue(value);
-  return Apply(Primitive::kConstant, {},
-               {{"value", static_value}, {"dtype", dtype}});
+  return Apply(Primitive::kConstant, {}, ConstantAttributes(value, dtype));
 }
 
 Value GraphBuilder::Constant(const Exact& value, const TensorType& type) {

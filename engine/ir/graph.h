@@ -95,6 +95,9 @@ class Graph {
   std::vector<ShapeGuard> guards_;
 };
 
+// The attributes of a constant; of dtype bool it is value != 0.
+Attributes ConstantAttributes(const Exact& value, DType dtype);
+
 class GraphBuilder {
  public:
   explicit GraphBuilder(std::shared_ptr<Context> context);
@@ -114,7 +117,8 @@ class GraphBuilder {
   Value AddTyped(OpId op, AttributesId attributes, TypeId type,
                  absl::Span<const Value> operands, ProvenanceId provenance);
   // Copies `graph` into this builder, its inputs replaced by `arguments` (same
-  // types), and returns its outputs. O(nodes). Nodes keep their provenance.
+  // types), and returns its outputs. O(nodes). Nodes keep their provenance. The
+  // size of a nonzero is renamed where another nonzero has it already.
   std::vector<Value> Inline(const Graph& graph,
                             absl::Span<const Value> arguments);
 
@@ -122,7 +126,6 @@ class GraphBuilder {
   void Reserve(int64_t nodes);
 
   // Shorthands; CHECK that they type. Pointwise operands must agree in type.
-  // A constant of dtype bool is value != 0.
   Value Constant(const Exact& value, DType dtype);             // 0-d
   Value Constant(const Exact& value, const TensorType& type);  // broadcast
   Value Zeros(const TensorType& type);
@@ -159,6 +162,11 @@ class GraphBuilder {
   Value MoveNothing(Primitive primitive, AttributesId attributes, TypeId type,
                     absl::Span<const Value> operands);
   Value Append(const Node& node, absl::Span<const Value> operands);
+  // The variable that a nonzero's size is; empty if it is no variable.
+  static std::string SizeVariable(const Attributes& attributes);
+  // The variable for the size of a nonzero of `operand`: `variable`, or one
+  // derived from it where that is taken.
+  std::string FreeSize(const std::string& variable, Value operand) const;
   bool Same(Value node, OpId op, AttributesId attributes,
             absl::Span<const Value> operands) const;
   void Rehash(uint64_t slot_count);
@@ -172,6 +180,10 @@ class GraphBuilder {
   uint64_t slot_mask_ = 0;
   int64_t used_slots_ = 0;
   absl::flat_hash_set<std::string> input_names_;
+  // Variables in the types of inputs, and nonzeros by the variable of their
+  // size.
+  absl::flat_hash_set<std::string> input_variables_;
+  absl::flat_hash_map<std::string, Value> sizes_;
   // (primitive, attributes, operand types) -> result types.
   absl::flat_hash_map<std::vector<uint32_t>, TypeId> inferred_;
   std::vector<uint32_t> inference_key_;  // scratch

@@ -6,6 +6,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/substitute.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
@@ -203,6 +204,56 @@ TEST_F(GraphTest, InlineSubstitutesArguments) {
   EXPECT_EQ(outputs[0], into.Apply(Primitive::kSub, {e, a}));
   EXPECT_EQ(outputs[1], a);
   EXPECT_EQ(into.Inline(graph, {e, a}), outputs);
+}
+
+// Two nonzeros of different operands have different sizes.
+TEST_F(GraphTest, InlineRenamesSizesKnownAtRunTime) {
+  const Dim found = Dim::Variable("found");
+  const Value x = b_.Input("x", F32({N()}));
+  const Value at = b_.Apply(Primitive::kNonzero, {x}, {{"size", found}});
+  const Value doubled = b_.Apply(Primitive::kAdd, {at, at});
+  const Graph graph = std::move(b_).Build({{"at", doubled}});
+
+  GraphBuilder into(context_);
+  const Value a = into.Input("a", F32({N()}));
+  const Value e = into.Input("e", F32({N()}));
+  const Value first = into.Inline(graph, {a})[0];
+  const Value second = into.Inline(graph, {e})[0];
+  EXPECT_EQ(into.Inline(graph, {a})[0], first);
+  EXPECT_EQ(into.Inline(graph, {e})[0], second);
+  EXPECT_EQ(into.type(first), (TensorType{DType::kI64, {found, 1}}));
+  EXPECT_NE(into.type(second), into.type(first));
+  const Graph both = std::move(into).Build({{"a", first}, {"b", second}});
+  EXPECT_THAT(Verify(both), IsOk());
+}
+
+TEST_F(GraphTest, SubstitutesDims) {
+  auto parsed = ParseGraph(R"(
+graph (%x: f32[n, 2*n]) -> (y: f32[2*n*n], z: f32[n, 2*n]) {
+  %1: f32[2*n*n] = reshape(%x, shape: [2*n*n])
+  %2: f32[n, 2*n] = scan(%x, body: graph (%x: f32[2*n]) -> (y: f32[2*n]) {
+    %1: f32[2*n] = reverse(%x, axes: [0])
+    return y = %1
+  }, consts: 0, carries: 0, length: n, reverse: false)
+  guard n <= m: "why"
+  return y = %1, z = %2
+}
+)",
+                           context_);
+  ASSERT_THAT(parsed, IsOk());
+  const Graph fixed = SubstituteDims(*parsed, {{"n", Dim(3)}});
+  EXPECT_THAT(Verify(fixed), IsOk());
+  EXPECT_EQ(PrintGraph(fixed),
+            R"(graph (%x: f32[3, 6]) -> (y: f32[18], z: f32[3, 6]) {
+  %1: f32[18] = reshape(%x, shape: [18])
+  %2: f32[3, 6] = scan(%x, body: graph (%x: f32[6]) -> (y: f32[6]) {
+    %1: f32[6] = reverse(%x, axes: [0])
+    return y = %1
+  }, carries: 0, consts: 0, length: 3, reverse: false)
+  guard 3 <= m: "why"
+  return y = %1, z = %2
+}
+)");
 }
 
 }  // namespace

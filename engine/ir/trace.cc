@@ -80,11 +80,8 @@ class Tracer : public std::enable_shared_from_this<Tracer> {
 
   absl::StatusOr<Value> Node(const TracedValue& x, DType dtype_of_numbers) {
     if (!x.number_.has_value()) return x.value_;
-    const StaticValue value = IsBool(dtype_of_numbers)
-                                  ? StaticValue(*x.number_ != Exact(0))
-                                  : StaticValue(*x.number_);
     return builder_.Add(Primitive::kConstant,
-                        {{"value", value}, {"dtype", dtype_of_numbers}}, {});
+                        ConstantAttributes(*x.number_, dtype_of_numbers), {});
   }
   static bool IsNumber(const TracedValue& x) { return x.number_.has_value(); }
   static const Exact& NumberOf(const TracedValue& x) { return *x.number_; }

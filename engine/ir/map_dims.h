@@ -1,0 +1,25 @@
+// A function applied to each dim among attributes. Internal to engine/ir.
+
+#ifndef CLEAVE_ENGINE_IR_MAP_DIMS_H_
+#define CLEAVE_ENGINE_IR_MAP_DIMS_H_
+
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "ops/dim.h"
+#include "ops/static_value.h"
+
+namespace cleave::internal_ir {
+
+using DimFunction = std::function<absl::StatusOr<Dim>(const Dim&)>;
+using RegionFunction = std::function<Region(const Region&)>;
+
+// `attributes` with `dim` applied to each dim that is no number, and `region`,
+// if there is one, to each region. The first error of `dim`.
+absl::StatusOr<Attributes> MapDims(const Attributes& attributes,
+                                   const DimFunction& dim,
+                                   const RegionFunction& region = nullptr);
+
+}  // namespace cleave::internal_ir
+
+#endif  // CLEAVE_ENGINE_IR_MAP_DIMS_H_
