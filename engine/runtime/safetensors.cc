@@ -222,12 +222,13 @@ absl::StatusOr<std::string> FormatSafetensors(const TensorMap& tensors) {
   json header = json::object();
   uint64_t offset = 0;
   for (const auto& [name, tensor] : tensors) {
-    const auto* entry = std::find_if(
-        std::begin(kFormatDTypes), std::end(kFormatDTypes),
-        [&](const FormatDType& e) { return e.dtype == tensor.dtype(); });
+    const DType dtype = tensor.dtype();
+    const auto* entry =
+        std::find_if(std::begin(kFormatDTypes), std::end(kFormatDTypes),
+                     [&](const FormatDType& e) { return e.dtype == dtype; });
     if (entry == std::end(kFormatDTypes)) {
-      return Invalid(name, absl::StrCat("the format has no dtype for ",
-                                        DTypeName(tensor.dtype())));
+      return Invalid(
+          name, absl::StrCat("the format has no dtype for ", DTypeName(dtype)));
     }
     header[name] = {{"dtype", entry->name},
                     {"shape", tensor.shape()},

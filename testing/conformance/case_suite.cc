@@ -6,8 +6,10 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <set>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "engine/runtime/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
@@ -17,39 +19,225 @@ namespace {
 
 using nlohmann::json;
 
+// Lists in lists; the deepest that an op's signature has are 2.
+constexpr int kMaxListDepth = 8;
+
+// What a section has besides its tolerance and its outputs.
+struct SectionForm {
+  const char* name;
+  bool list = false;     // several such sections
+  bool batched = false;  // in_axes and args
+  int tangents = 0;      // how many directions
+  bool cotangents = false;
+  const char* grads = nullptr;  // the member with them, in place of outputs
+};
+
+constexpr SectionForm kSectionForms[] = {
+    {"jvp", false, false, 1},
+    {"jvp_jvp", false, false, 2},
+    {"vjp", false, false, 0, true, "grads"},
+    {"jvp_vjp", false, false, 1, true, "outputs"},
+    {"vmap", true, true},
+    {"vmap_jvp", true, true, 1},
+};
+
+absl::Status Invalid(const std::string& where, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
+}
+
+// The JSON pointer of a member.
+std::string At(const std::string& where, const std::string& key) {
+  return absl::StrCat(where, "/",
+                      absl::StrReplaceAll(key, {{"~", "~0"}, {"/", "~1"}}));
+}
+std::string At(const std::string& where, size_t element) {
+  return absl::StrCat(where, "/", element);
+}
+
+absl::Status CheckMembers(const json& j, const std::set<std::string>& known,
+                          const std::set<std::string>& needed,
+                          const std::string& where) {
+  if (!j.is_object()) return Invalid(where, "not an object");
+  for (const auto& member : j.items()) {
+    if (known.count(member.key()) == 0 && needed.count(member.key()) == 0) {
+      return Invalid(where,
+                     absl::StrCat("unknown member `", member.key(), "`"));
+    }
+  }
+  for (const std::string& name : needed) {
+    if (!j.contains(name)) {
+      return Invalid(where, absl::StrCat("the member `", name, "` is missing"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> String(const json& j, const std::string& where) {
+  if (!j.is_string()) return Invalid(where, "not a string");
+  return j.get<std::string>();
+}
+
+// An integer that int64 holds.
+std::optional<int64_t> Integer(const json& j) {
+  if (j.is_number_unsigned() && j.get<uint64_t>() > INT64_MAX) {
+    return std::nullopt;
+  }
+  if (!j.is_number_integer()) return std::nullopt;
+  return j.get<int64_t>();
+}
+
+absl::StatusOr<double> Bound(const json& j, const std::string& where) {
+  if (!j.is_number() || !(j.get<double>() >= 0)) {
+    return Invalid(where, "not a number >= 0");
+  }
+  return j.get<double>();
+}
+
+absl::StatusOr<Tolerance> ReadTolerance(const json& j, Tolerance tolerance,
+                                        const std::string& where) {
+  if (j.contains("rtol")) {
+    CLEAVE_ASSIGN_OR_RETURN(tolerance.relative,
+                            Bound(j["rtol"], At(where, "rtol")));
+  }
+  if (j.contains("atol")) {
+    CLEAVE_ASSIGN_OR_RETURN(tolerance.absolute,
+                            Bound(j["atol"], At(where, "atol")));
+  }
+  return tolerance;
+}
+
+absl::StatusOr<CaseValue> Float(const json& v, const std::string& where) {
+  if (v.is_number()) return CaseValue{v.get<double>()};
+  const std::string text = v.is_string() ? v.get<std::string>() : "";
+  const double inf = std::numeric_limits<double>::infinity();
+  if (text == "inf") return CaseValue{inf};
+  if (text == "-inf") return CaseValue{-inf};
+  if (text == "nan") return CaseValue{std::nan("")};
+  return Invalid(where, "not a number, `inf`, `-inf` or `nan`");
+}
+
 // Reads one file's cases; `where` is the JSON pointer of what is being read.
 class CaseReader {
  public:
   explicit CaseReader(const TensorMap& tensors) : tensors_(tensors) {}
 
-  absl::StatusOr<CaseValue> Value(const json& j, const std::string& where) {
+  absl::StatusOr<Case> ReadCase(const json& j, const std::string& where) {
+    std::set<std::string> sections = {"rtol", "atol"};
+    for (const SectionForm& form : kSectionForms) sections.insert(form.name);
+    CLEAVE_RETURN_IF_ERROR(
+        CheckMembers(j, sections, {"id", "args", "outputs"}, where));
+    Case result;
+    CLEAVE_ASSIGN_OR_RETURN(result.id, String(j["id"], At(where, "id")));
+    CLEAVE_ASSIGN_OR_RETURN(result.arguments,
+                            Arguments(j["args"], At(where, "args")));
+    names_.clear();
+    for (const auto& [name, value] : result.arguments) names_.insert(name);
+    CLEAVE_ASSIGN_OR_RETURN(const Tolerance tolerance,
+                            ReadTolerance(j, Tolerance(), where));
+    CaseSection outputs;
+    outputs.name = "outputs";
+    outputs.tolerance = tolerance;
+    CLEAVE_ASSIGN_OR_RETURN(outputs.outputs,
+                            Outputs(j["outputs"], At(where, "outputs")));
+    result.sections.push_back(std::move(outputs));
+    for (const SectionForm& form : kSectionForms) {
+      if (!j.contains(form.name)) continue;
+      const json& sections_of = j[form.name];
+      const std::string at = At(where, form.name);
+      if (!form.list) {
+        CLEAVE_ASSIGN_OR_RETURN(CaseSection section,
+                                Section(sections_of, form, tolerance, at));
+        result.sections.push_back(std::move(section));
+        continue;
+      }
+      if (!sections_of.is_array()) return Invalid(at, "not a list");
+      for (size_t i = 0; i < sections_of.size(); ++i) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            CaseSection section,
+            Section(sections_of[i], form, tolerance, At(at, i)));
+        section.number = static_cast<int>(i);
+        result.sections.push_back(std::move(section));
+      }
+    }
+    return result;
+  }
+
+ private:
+  absl::StatusOr<CaseSection> Section(const json& j, const SectionForm& form,
+                                      Tolerance tolerance,
+                                      const std::string& where) {
+    const char* outputs = form.grads == nullptr ? "outputs" : form.grads;
+    std::set<std::string> needed = {outputs};
+    if (form.batched) needed.insert({"in_axes", "args"});
+    if (form.tangents > 0) needed.insert("tangents");
+    if (form.cotangents) needed.insert("cotangents");
+    CLEAVE_RETURN_IF_ERROR(CheckMembers(j, {"rtol", "atol"}, needed, where));
+    CaseSection section;
+    section.name = form.name;
+    CLEAVE_ASSIGN_OR_RETURN(section.tolerance,
+                            ReadTolerance(j, tolerance, where));
+    if (form.batched) {
+      CLEAVE_ASSIGN_OR_RETURN(section.arguments,
+                              Replacements(j["args"], At(where, "args")));
+      CLEAVE_ASSIGN_OR_RETURN(section.in_axes,
+                              InAxes(j["in_axes"], At(where, "in_axes")));
+    }
+    if (form.tangents > 0) {
+      CLEAVE_ASSIGN_OR_RETURN(
+          section.tangents,
+          Tangents(j["tangents"], form.tangents, At(where, "tangents")));
+    }
+    if (form.cotangents) {
+      CLEAVE_ASSIGN_OR_RETURN(
+          section.cotangents,
+          Outputs(j["cotangents"], At(where, "cotangents")));
+    }
+    if (form.grads != nullptr) {
+      CLEAVE_ASSIGN_OR_RETURN(section.grads,
+                              Replacements(j[outputs], At(where, outputs)));
+    } else {
+      CLEAVE_ASSIGN_OR_RETURN(section.outputs,
+                              Outputs(j[outputs], At(where, outputs)));
+    }
+    return section;
+  }
+
+  absl::StatusOr<CaseValue> Value(const json& j, const std::string& where,
+                                  int depth = 0) {
     if (!j.is_object() || j.size() != 1) {
       return Invalid(where, "a value is an object with one member");
     }
     const std::string kind = j.begin().key();
     const json& v = j.begin().value();
-    if (kind == "none") return CaseValue{CaseValue::None{}};
+    const std::string at = At(where, kind);
+    if (kind == "none" && v == true) return CaseValue{CaseValue::None{}};
     if (kind == "tensor") {
-      CLEAVE_ASSIGN_OR_RETURN(CaseValue::TensorRef ref, Tensor(j, where));
+      CLEAVE_ASSIGN_OR_RETURN(CaseValue::TensorRef ref, TensorOf(j, where));
       return CaseValue{std::move(ref)};
     }
-    if (kind == "int" && v.is_number_integer()) {
-      return CaseValue{v.get<int64_t>()};
+    if (kind == "int") {
+      const std::optional<int64_t> number = Integer(v);
+      if (!number) return Invalid(at, "not an integer of 64 bits");
+      return CaseValue{*number};
     }
-    if (kind == "float") return Float(v, where);
+    if (kind == "float") return Float(v, at);
     if (kind == "bool" && v.is_boolean()) return CaseValue{v.get<bool>()};
-    if (kind == "str" && v.is_string()) {
-      return CaseValue{v.get<std::string>()};
+    if (kind == "str") {
+      CLEAVE_ASSIGN_OR_RETURN(std::string text, String(v, at));
+      return CaseValue{std::move(text)};
     }
-    if (kind == "dtype" && v.is_string()) {
-      CLEAVE_ASSIGN_OR_RETURN(DType dtype, ParseDType(v.get<std::string>()));
-      return CaseValue{dtype};
+    if (kind == "dtype") {
+      CLEAVE_ASSIGN_OR_RETURN(const std::string text, String(v, at));
+      const absl::StatusOr<DType> dtype = ParseDType(text);
+      if (!dtype.ok()) return Invalid(at, dtype.status().message());
+      return CaseValue{*dtype};
     }
     if (kind == "list" && v.is_array()) {
+      if (depth == kMaxListDepth) return Invalid(at, "lists nest too deep");
       CaseValue::List list;
       for (size_t i = 0; i < v.size(); ++i) {
         CLEAVE_ASSIGN_OR_RETURN(CaseValue element,
-                                Value(v[i], absl::StrCat(where, "/list/", i)));
+                                Value(v[i], At(at, i), depth + 1));
         list.push_back(std::move(element));
       }
       return CaseValue{std::move(list)};
@@ -59,20 +247,74 @@ class CaseReader {
 
   absl::StatusOr<CaseArguments> Arguments(const json& j,
                                           const std::string& where) {
-    if (!j.is_object()) return Invalid(where, "arguments are an object");
+    if (!j.is_object()) return Invalid(where, "not an object");
     CaseArguments arguments;
     for (const auto& member : j.items()) {
-      CLEAVE_ASSIGN_OR_RETURN(
-          CaseValue value,
-          Value(member.value(), absl::StrCat(where, "/", member.key())));
+      CLEAVE_ASSIGN_OR_RETURN(CaseValue value,
+                              Value(member.value(), At(where, member.key())));
       arguments.emplace_back(member.key(), std::move(value));
     }
     return arguments;
   }
 
+  // Arguments by names that the case's call has.
+  absl::StatusOr<CaseArguments> Replacements(const json& j,
+                                             const std::string& where) {
+    CLEAVE_ASSIGN_OR_RETURN(CaseArguments arguments, Arguments(j, where));
+    for (const auto& [name, value] : arguments) {
+      CLEAVE_RETURN_IF_ERROR(CheckName(name, where));
+    }
+    return arguments;
+  }
+
+  absl::Status CheckName(const std::string& name, const std::string& where) {
+    if (names_.count(name) != 0) return absl::OkStatus();
+    return Invalid(where,
+                   absl::StrCat("the case has no argument `", name, "`"));
+  }
+
+  absl::StatusOr<std::map<std::string, std::optional<int>>> InAxes(
+      const json& j, const std::string& where) {
+    if (!j.is_object()) return Invalid(where, "not an object");
+    std::map<std::string, std::optional<int>> in_axes;
+    for (const auto& member : j.items()) {
+      CLEAVE_RETURN_IF_ERROR(CheckName(member.key(), where));
+      const std::optional<int64_t> axis = Integer(member.value());
+      if (member.value().is_null()) {
+        in_axes[member.key()] = std::nullopt;
+      } else if (axis && *axis >= 0 &&
+                 *axis <= std::numeric_limits<int>::max()) {
+        in_axes[member.key()] = static_cast<int>(*axis);
+      } else {
+        return Invalid(At(where, member.key()), "neither an axis nor null");
+      }
+    }
+    return in_axes;
+  }
+
+  // One object, or a list of `count` where there are several.
+  absl::StatusOr<std::vector<CaseArguments>> Tangents(
+      const json& j, int count, const std::string& where) {
+    std::vector<CaseArguments> tangents;
+    if (count == 1) {
+      CLEAVE_ASSIGN_OR_RETURN(CaseArguments one, Replacements(j, where));
+      tangents.push_back(std::move(one));
+      return tangents;
+    }
+    if (!j.is_array() || static_cast<int>(j.size()) != count) {
+      return Invalid(where, absl::StrCat("not a list of ", count));
+    }
+    for (size_t i = 0; i < j.size(); ++i) {
+      CLEAVE_ASSIGN_OR_RETURN(CaseArguments one,
+                              Replacements(j[i], At(where, i)));
+      tangents.push_back(std::move(one));
+    }
+    return tangents;
+  }
+
   absl::StatusOr<ExpectedOutputs> Outputs(const json& j,
                                           const std::string& where) {
-    if (!j.is_array()) return Invalid(where, "outputs are a list");
+    if (!j.is_array()) return Invalid(where, "not a list");
     ExpectedOutputs outputs;
     for (size_t i = 0; i < j.size(); ++i) {
       if (j[i].is_null()) {
@@ -80,129 +322,16 @@ class CaseReader {
         continue;
       }
       CLEAVE_ASSIGN_OR_RETURN(CaseValue::TensorRef ref,
-                              Tensor(j[i], absl::StrCat(where, "/", i)));
+                              TensorOf(j[i], At(where, i)));
       outputs.push_back(std::move(ref));
     }
     return outputs;
   }
 
-  absl::StatusOr<CaseSection> Section(const json& j, const std::string& name,
-                                      int number, Tolerance tolerance,
-                                      const std::string& where) {
-    if (!j.is_object()) return Invalid(where, "a section is an object");
-    CaseSection section;
-    section.name = name;
-    section.number = number;
-    section.tolerance = ReadTolerance(j, tolerance);
-    if (j.contains("args")) {
-      CLEAVE_ASSIGN_OR_RETURN(section.arguments,
-                              Arguments(j["args"], where + "/args"));
-    }
-    if (j.contains("in_axes")) {
-      for (const auto& member : j["in_axes"].items()) {
-        if (member.value().is_null()) {
-          section.in_axes[member.key()] = std::nullopt;
-        } else if (member.value().is_number_integer()) {
-          section.in_axes[member.key()] = member.value().get<int>();
-        } else {
-          return Invalid(where + "/in_axes", "an axis is an integer or null");
-        }
-      }
-    }
-    if (j.contains("tangents")) {
-      const json& t = j["tangents"];
-      const std::string at = where + "/tangents";
-      if (t.is_array()) {
-        for (size_t i = 0; i < t.size(); ++i) {
-          CLEAVE_ASSIGN_OR_RETURN(CaseArguments tangents,
-                                  Arguments(t[i], absl::StrCat(at, "/", i)));
-          section.tangents.push_back(std::move(tangents));
-        }
-      } else {
-        CLEAVE_ASSIGN_OR_RETURN(CaseArguments tangents, Arguments(t, at));
-        section.tangents.push_back(std::move(tangents));
-      }
-    }
-    if (j.contains("cotangents")) {
-      CLEAVE_ASSIGN_OR_RETURN(section.cotangents,
-                              Outputs(j["cotangents"], where + "/cotangents"));
-    }
-    const char* grads = name == "vjp" ? "grads" : "outputs";
-    if (name == "vjp" || name == "jvp_vjp") {
-      if (!j.contains(grads)) return Invalid(where, "grads are missing");
-      CLEAVE_ASSIGN_OR_RETURN(
-          section.grads, Arguments(j[grads], absl::StrCat(where, "/", grads)));
-      return section;
-    }
-    if (!j.contains("outputs")) return Invalid(where, "outputs are missing");
-    CLEAVE_ASSIGN_OR_RETURN(section.outputs,
-                            Outputs(j["outputs"], where + "/outputs"));
-    return section;
-  }
-
-  absl::StatusOr<Case> ReadCase(const json& j, const std::string& where) {
-    if (!j.is_object() || !j.contains("id") || !j["id"].is_string() ||
-        !j.contains("args")) {
-      return Invalid(where, "a case has an id and args");
-    }
-    Case result;
-    result.id = j["id"].get<std::string>();
-    CLEAVE_ASSIGN_OR_RETURN(result.arguments,
-                            Arguments(j["args"], where + "/args"));
-    const Tolerance tolerance = ReadTolerance(j, Tolerance());
-    CLEAVE_ASSIGN_OR_RETURN(CaseSection outputs,
-                            Section(j, "outputs", 0, tolerance, where));
-    outputs.arguments.clear();
-    result.sections.push_back(std::move(outputs));
-    for (const char* name :
-         {"jvp", "jvp_jvp", "vjp", "jvp_vjp", "vmap", "vmap_jvp"}) {
-      if (!j.contains(name)) continue;
-      const std::string at = absl::StrCat(where, "/", name);
-      if (!j[name].is_array()) {
-        CLEAVE_ASSIGN_OR_RETURN(CaseSection section,
-                                Section(j[name], name, 0, tolerance, at));
-        result.sections.push_back(std::move(section));
-        continue;
-      }
-      for (size_t i = 0; i < j[name].size(); ++i) {
-        CLEAVE_ASSIGN_OR_RETURN(CaseSection section,
-                                Section(j[name][i], name, static_cast<int>(i),
-                                        tolerance, absl::StrCat(at, "/", i)));
-        result.sections.push_back(std::move(section));
-      }
-    }
-    return result;
-  }
-
- private:
-  static absl::Status Invalid(const std::string& where,
-                              absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
-  }
-
-  static Tolerance ReadTolerance(const json& j, Tolerance otherwise) {
-    if (j.contains("rtol") && j["rtol"].is_number()) {
-      otherwise.relative = j["rtol"].get<double>();
-    }
-    if (j.contains("atol") && j["atol"].is_number()) {
-      otherwise.absolute = j["atol"].get<double>();
-    }
-    return otherwise;
-  }
-
-  absl::StatusOr<CaseValue> Float(const json& v, const std::string& where) {
-    if (v.is_number()) return CaseValue{v.get<double>()};
-    const std::string text = v.is_string() ? v.get<std::string>() : "";
-    const double inf = std::numeric_limits<double>::infinity();
-    if (text == "inf") return CaseValue{inf};
-    if (text == "-inf") return CaseValue{-inf};
-    if (text == "nan") return CaseValue{std::nan("")};
-    return Invalid(where, "malformed float");
-  }
-
-  absl::StatusOr<CaseValue::TensorRef> Tensor(const json& j,
-                                              const std::string& where) {
-    if (!j.is_object() || !j.contains("tensor") || !j["tensor"].is_string()) {
+  absl::StatusOr<CaseValue::TensorRef> TensorOf(const json& j,
+                                                const std::string& where) {
+    if (!j.is_object() || j.size() != 1 || !j.contains("tensor") ||
+        !j["tensor"].is_string()) {
       return Invalid(where, "a tensor is named by its key");
     }
     const std::string key = j["tensor"].get<std::string>();
@@ -214,38 +343,37 @@ class CaseReader {
   }
 
   const TensorMap& tensors_;
+  std::set<std::string> names_;  // the arguments of the case being read
 };
 
 }  // namespace
 
 absl::StatusOr<CaseFile> ReadCaseFile(const std::string& json_path) {
-  std::ifstream file(json_path);
-  if (!file)
+  std::ifstream file(json_path, std::ios::binary);
+  if (!file) {
     return absl::NotFoundError(absl::StrCat("cannot open ", json_path));
+  }
   const std::string text((std::istreambuf_iterator<char>(file)),
                          std::istreambuf_iterator<char>());
   const json j = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  const auto invalid = [&](absl::string_view what) {
-    return absl::InvalidArgumentError(absl::StrCat(json_path, ": ", what));
-  };
-  if (!j.is_object() || j.value("format", json()) != "cleave-cases/1") {
-    return invalid("not a suite of format cleave-cases/1");
+  if (j.is_discarded()) return Invalid(json_path, "not JSON");
+  CLEAVE_RETURN_IF_ERROR(CheckMembers(j, {"source", "opset", "domain"},
+                                      {"format", "op", "cases"}, json_path));
+  if (j["format"] != "cleave-cases/1") {
+    return Invalid(json_path, "the format is not `cleave-cases/1`");
   }
-  if (!j.contains("op") || !j["op"].is_string() || !j.contains("cases") ||
-      !j["cases"].is_array()) {
-    return invalid("an op and a list of cases are needed");
-  }
+  if (!j["cases"].is_array()) return Invalid(json_path, "cases: not a list");
+  CaseFile result;
+  CLEAVE_ASSIGN_OR_RETURN(result.op, String(j["op"], json_path + ": /op"));
   const std::string stem = json_path.substr(0, json_path.rfind('.'));
   CLEAVE_ASSIGN_OR_RETURN(const TensorMap tensors,
                           ReadSafetensors(stem + ".safetensors"));
   CaseReader reader(tensors);
-  CaseFile result;
-  result.op = j["op"].get<std::string>();
   for (size_t i = 0; i < j["cases"].size(); ++i) {
-    absl::StatusOr<Case> read =
-        reader.ReadCase(j["cases"][i], absl::StrCat("/cases/", i));
-    if (!read.ok()) return invalid(read.status().message());
-    result.cases.push_back(*std::move(read));
+    CLEAVE_ASSIGN_OR_RETURN(
+        Case read, reader.ReadCase(j["cases"][i],
+                                   absl::StrCat(json_path, ": /cases/", i)));
+    result.cases.push_back(std::move(read));
   }
   return result;
 }

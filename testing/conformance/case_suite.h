@@ -68,8 +68,9 @@ struct CaseFile {
   std::vector<Case> cases;
 };
 
-// Reads `<stem>.json` and `<stem>.safetensors`. Errors name the file and, for a
-// malformed case, its id and the JSON pointer.
+// Reads `<stem>.json` and `<stem>.safetensors`. Reading is strict: an unknown,
+// missing or malformed member is an InvalidArgument that names the file and the
+// JSON pointer.
 absl::StatusOr<CaseFile> ReadCaseFile(const std::string& json_path);
 
 // The `.json` files of a suite's folder, sorted by name; NotFound if there is

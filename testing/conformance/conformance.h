@@ -1,8 +1,8 @@
 // Conformance: the loaded rules against case suites.
 //
 // Each section of each case counts once, each element of a list section once.
-// `unsupported` is only an op without a rule, or a transform that coverage
-// calls impossible or not supported; anything else that does not pass has
+// `unsupported` is only an op without a rule, or a transform that is impossible
+// for it or not built yet (reverse mode); anything else that does not pass has
 // failed.
 
 #ifndef CLEAVE_TESTING_CONFORMANCE_CONFORMANCE_H_
@@ -66,12 +66,14 @@ struct ConformanceReport {
   std::map<std::string, std::string> unsupported;
   // Cases that passed because they are named as defects of their host.
   int host_defects = 0;
-  // Cases that --dtype leaves out: rounding their inputs changes an index, a
-  // mask or a branch, so the f64 truth is that of another case.
+  // Sections that a dtype leaves out, which count nowhere: rounding their
+  // inputs changes an index or a mask, so the f64 truth is that of another
+  // case.
   std::vector<std::string> left_out;
 };
 
-// Runs every case file of `folders`. Errors are those of reading the suites.
+// Runs every case file of `folders` that `options.ops` matches. Errors are
+// those of reading the suites; NotFound if no file matches.
 absl::StatusOr<ConformanceReport> RunConformance(
     const std::vector<std::string>& folders, const RuleSet& rules,
     const std::vector<HostDefect>& defects, const ConformanceOptions& options);
