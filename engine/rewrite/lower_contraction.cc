@@ -195,9 +195,8 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryConv(
       group_count.value_or(0) >= 1;
   if (!fits) return std::nullopt;
 
-  const DType dtype = builder_.type(array).dtype;
-  CLEAVE_ASSIGN_OR_RETURN(
-      Moved moved, Move(array, plan, builder_.Constant(Exact(0), dtype), true));
+  CLEAVE_ASSIGN_OR_RETURN(Moved moved,
+                          Move(array, plan, std::nullopt, /*padded=*/true));
   std::vector<int> order;
   for (const IndexPtr& index : Joined({batch, groups, channels})) {
     for (size_t d = 0; d < moved.labels.size(); ++d) {
