@@ -193,8 +193,7 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::Move(
       // The gap behind the last element counts: of none, there is none.
       CLEAVE_ASSIGN_OR_RETURN(const Dim span,
                               Dim::CheckedMul(size[d], axis.stride));
-      CLEAVE_ASSIGN_OR_RETURN(const Dim end,
-                              Dim::CheckedAdd(axis.start, span));
+      CLEAVE_ASSIGN_OR_RETURN(const Dim end, Dim::CheckedAdd(axis.start, span));
       CLEAVE_ASSIGN_OR_RETURN(high[d], Dim::CheckedSub(end, shape[d]));
       start[d] = 0;
     }

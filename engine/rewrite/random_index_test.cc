@@ -12,7 +12,7 @@ namespace {
 
 constexpr DType kF = DType::kF64;
 constexpr DType kI = DType::kI64;
-constexpr int kSeeds = 2500;
+constexpr int kSeeds = 1500;
 
 // Makes elements over the indices in scope. Extents are at least 1: what does
 // not depend on an index is evaluated even where that index has no values.
