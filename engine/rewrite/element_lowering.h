@@ -58,16 +58,14 @@ class ElementLowering {
   absl::StatusOr<Element> Pointwise(Primitive primitive,
                                     absl::Span<const Element> operands,
                                     const Attributes& attributes = {});
-  absl::StatusOr<Element> Number(const Exact& number, DType dtype);
-  // `element` where the condition holds, else the number.
-  absl::StatusOr<Element> Where(const Element& condition,
-                                const Element& element, const Exact& otherwise);
+  Element Number(const Exact& number, DType dtype);
   absl::StatusOr<Element> Converted(const Element& element, DType dtype);
   DType DTypeOf(const Element& element) const;
   // `value` with the extents of `axes`: a reshape where they differ in form.
   absl::StatusOr<Value> Shaped(Value value, const std::vector<IndexPtr>& axes);
-  // 1 where all indices have values, else 0.
-  static absl::StatusOr<Dim> HaveElements(absl::Span<const IndexPtr> indices);
+  // The product of the extents of the indices in scope.
+  absl::StatusOr<Dim> ScopeSize() const;
+  bool ScopeHasElements() const;
 
   // lower_read.cc
   absl::StatusOr<Element> LowerRead(const Term& read);
@@ -83,15 +81,12 @@ class ElementLowering {
     Value value;
     std::vector<AxisLabel> labels;
   };
-  // `fill` is what is read out of range; a zero if it is not given.
-  using Fill = std::optional<Value>;
-  absl::StatusOr<Value> FillValue(const Fill& fill, DType dtype);
-  absl::StatusOr<Moved> Move(Value x, const ReadPlan& plan, const Fill& fill,
+  absl::StatusOr<Moved> Move(Value x, const ReadPlan& plan, Value fill,
                              bool padded);
   absl::StatusOr<Moved> TakeWindows(Moved moved, const ReadPlan& plan,
-                                    const Fill& fill);
+                                    Value fill);
   absl::StatusOr<Element> Gather(const Moved& moved, const Term& read,
-                                 const ReadPlan& plan, const Fill& fill,
+                                 const ReadPlan& plan, Value fill,
                                  bool is_error);
   // Indices as the last axis of an i64 array whose other axes are `axes`.
   absl::StatusOr<Value> IndexArray(absl::Span<const Element> indices,

@@ -9,7 +9,6 @@
 #include <functional>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "engine/rewrite/affine.h"
 #include "engine/rewrite/term.h"
 
@@ -39,7 +38,7 @@ struct AxisPlan {
 
   bool InRange() const { return not_below && not_above; }
   // Elements that a slice takes (not of kWindow and kComputed).
-  absl::StatusOr<Dim> Size() const;
+  Dim Size() const;
 };
 
 struct ReadPlan {

@@ -70,6 +70,24 @@ struct NamedSource {
 
 class RuleSet;
 
+// Bodies that are derived from others: `jvp f(..)(..)` in a rule is a call of
+// the op "jvp:f", whose attribute `active` lists, per operand of f, whether its
+// tangent is given behind f's operands; its results are the tangents of f's
+// inexact results. transforms/ implements it.
+class DerivedBodies {
+ public:
+  virtual ~DerivedBodies() = default;
+  // `call` is the call of f alone: a graph of one composite node whose inputs
+  // are its operands and whose outputs are its results.
+  virtual absl::StatusOr<Graph> Jvp(const RuleSet& rules, const Graph& call,
+                                    const std::vector<bool>& active) = 0;
+};
+
+struct LoadOptions {
+  // Null: calls of derived ops are Unimplemented.
+  std::shared_ptr<DerivedBodies> derived;
+};
+
 struct LoadResult {
   std::shared_ptr<const RuleSet> rules;  // null if there is any diagnostic
   std::vector<std::string> diagnostics;  // rendered
@@ -79,9 +97,11 @@ struct LoadResult {
 // unreachable branches, dead overrides, ...) and compiles. All mistakes of all
 // files are reported.
 LoadResult LoadRules(const std::vector<NamedSource>& sources,
-                     std::shared_ptr<Context> context);
+                     std::shared_ptr<Context> context,
+                     const LoadOptions& options = {});
 
-// A rule set extended by one more text; the base stays as it is.
+// A rule set extended by one more text, with the options of the base, which
+// stays as it is.
 LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
                        const NamedSource& source);
 

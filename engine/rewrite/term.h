@@ -72,7 +72,8 @@ enum class TermKind : uint8_t {
   // Both: array terms with broadcasting, or element terms.
   kNumber,     // number: an exact constant, shape []
   kDim,        // dim: an extent as a number, shape []
-  kPointwise,  // primitive, attributes; children
+  kPointwise,  // primitive, attributes (a convert's dtype is the term's);
+               // children
   kZero,       // a symbolic zero (of a tangent that is zero)
 };
 
@@ -106,6 +107,7 @@ struct CallArgument {
 // A region: terms over its parameters (kParameter) and over terms around it,
 // which are captured.
 struct RegionTerm {
+  uint32_t first_order = 0;  // terms with a smaller `order` are around it
   std::vector<TermPtr> parameters;
   std::vector<TermPtr> results;
 };
@@ -148,6 +150,7 @@ struct Term {
   // The index variables that occur free, ascending by address.
   std::vector<const IndexVariable*> free;
   std::vector<AxisGroup> groups;  // of array terms; empty: not known
+  uint32_t order = 0;             // in which terms were made
 };
 
 // The DType of a term whose body is complete.

@@ -1,0 +1,27 @@
+// The static checks of rules: names, cycles, types and shapes at symbolic
+// signatures, branches that are never taken, overrides that are never used.
+
+#ifndef CLEAVE_ENGINE_REWRITE_CHECK_H_
+#define CLEAVE_ENGINE_REWRITE_CHECK_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/lang/diagnostic.h"
+#include "engine/rewrite/elaborator.h"
+#include "engine/rewrite/library.h"
+#include "engine/rewrite/rule_set.h"
+#include "ops/tensor_type.h"
+
+namespace cleave {
+
+// The mistakes in the items of one file of `rules`, in order of place.
+std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file);
+
+// A type whose sizes are variables of their names: `f32[B, D]`.
+absl::StatusOr<TensorType> DeclaredType(const TypeExpr& type,
+                                        Elaborator& elaborator, Scope& scope);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_REWRITE_CHECK_H_

@@ -1,0 +1,134 @@
+#include "engine/rewrite/expand.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+// One expansion. Bodies are expanded once per signature, so that a call becomes
+// one copy of a graph of primitives.
+class Expander {
+ public:
+  Expander(const RuleSet& rules, const ExpandOptions& options)
+      : rules_(rules), options_(options) {}
+
+  absl::StatusOr<Graph> Run(const Graph& graph) {
+    GraphBuilder builder(graph.context());
+    std::vector<Value> inputs;
+    for (const NamedValue& input : graph.inputs()) {
+      inputs.push_back(builder.Input(input.name, graph.type(input.value)));
+    }
+    std::vector<Value> copies(graph.size());
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      copies[graph.inputs()[i].value.id] = inputs[i];
+    }
+    // Results of calls that were replaced, by the call's node.
+    absl::flat_hash_map<uint32_t, std::vector<Value>> tuples;
+    absl::InlinedVector<Value, 8> operands;
+    for (uint32_t id = 0; id < graph.size(); ++id) {
+      const Value v{id};
+      const Node& node = graph.node(v);
+      if (node.op == ToOpId(Primitive::kInput)) continue;
+      operands.clear();
+      for (const Value operand : graph.operands(v)) {
+        operands.push_back(copies[operand.id]);
+      }
+      if (node.op == ToOpId(Primitive::kResult)) {
+        const Value tuple = graph.operands(v)[0];
+        const auto it = tuples.find(tuple.id);
+        if (it != tuples.end()) {
+          copies[id] = it->second[graph.attributes(v).GetInt("index")];
+          continue;
+        }
+      }
+      if (IsPrimitive(node.op)) {
+        AttributesId attributes = node.attributes;
+        if (ClassOf(ToPrimitive(node.op)) == PrimitiveClass::kControl) {
+          CLEAVE_ASSIGN_OR_RETURN(attributes, ExpandRegions(graph, v));
+        }
+        copies[id] = builder.AddTyped(node.op, attributes, node.type, operands,
+                                      node.provenance);
+        continue;
+      }
+      CLEAVE_ASSIGN_OR_RETURN(const Graph* body, BodyOf(graph, v));
+      if (body == nullptr) {  // preserved
+        copies[id] = builder.AddTyped(node.op, node.attributes, node.type,
+                                      operands, node.provenance);
+        continue;
+      }
+      std::vector<Value> results = builder.Inline(*body, operands);
+      if (results.size() != graph.types(v).size()) {
+        return absl::InternalError(absl::StrCat(
+            "the body of `", graph.context()->op_name(node.op), "` gives ",
+            results.size(), " results, not ", graph.types(v).size()));
+      }
+      copies[id] = results[0];
+      if (results.size() > 1) tuples.emplace(id, std::move(results));
+    }
+    for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
+    std::vector<NamedValue> outputs;
+    for (const NamedValue& output : graph.outputs()) {
+      outputs.push_back({output.name, copies[output.value.id]});
+    }
+    return std::move(builder).Build(std::move(outputs));
+  }
+
+ private:
+  // (op, attributes, operand types...)
+  using Key = absl::InlinedVector<uint32_t, 8>;
+
+  // The expanded body of a call; null if the op is preserved.
+  absl::StatusOr<const Graph*> BodyOf(const Graph& graph, Value v) {
+    const Node& node = graph.node(v);
+    key_.clear();
+    key_.push_back(node.op);
+    key_.push_back(node.attributes);
+    for (const Value operand : graph.operands(v)) {
+      key_.push_back(graph.node(operand).type);
+    }
+    const auto it = bodies_.find(key_);
+    if (it != bodies_.end()) return it->second.get();
+    const Key key = key_;
+    const std::string name(graph.context()->op_name(node.op));
+    std::unique_ptr<const Graph> expanded;
+    if (options_.preserve.count(name) == 0) {
+      CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
+                              rules_.Body(RuleSet::SignatureOf(graph, v)));
+      CLEAVE_ASSIGN_OR_RETURN(Graph inner, Run(*body));
+      expanded = std::make_unique<const Graph>(std::move(inner));
+    }
+    return bodies_.emplace(key, std::move(expanded)).first->second.get();
+  }
+
+  absl::StatusOr<AttributesId> ExpandRegions(const Graph& graph, Value v) {
+    Attributes attributes = graph.attributes(v);
+    for (const auto& [name, value] : graph.attributes(v).values()) {
+      if (value.kind() != StaticValue::Kind::kRegion) continue;
+      CLEAVE_ASSIGN_OR_RETURN(Graph region, Run(*value.AsRegion().graph));
+      attributes.Set(name, MakeRegion(std::move(region)));
+    }
+    return graph.context()->Intern(attributes);
+  }
+
+  const RuleSet& rules_;
+  const ExpandOptions& options_;
+  Key key_;
+  absl::flat_hash_map<Key, std::unique_ptr<const Graph>> bodies_;
+};
+
+}  // namespace
+
+absl::StatusOr<Graph> Expand(const Graph& graph, const RuleSet& rules,
+                             const ExpandOptions& options) {
+  return Expander(rules, options).Run(graph);
+}
+
+}  // namespace cleave

@@ -1,0 +1,104 @@
+#include "engine/rewrite/library.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ops/check.h"
+
+namespace cleave {
+
+std::string CallableName(const Item& item) {
+  switch (item.kind) {
+    case ItemKind::kAten:
+      return absl::StrCat("aten.", item.name);
+    case ItemKind::kOnnx:
+      return absl::StrCat("onnx.", item.name);
+    default:
+      return item.name;
+  }
+}
+
+void Library::Add(std::shared_ptr<const LoadedFile> file,
+                  std::vector<Diagnostic>* diagnostics) {
+  const auto add = [&](std::map<std::string, const Item*>& table,
+                       const Item& item, absl::string_view what) {
+    if (!table.emplace(item.name, &item).second) {
+      diagnostics->push_back(
+          {DiagnosticKind::kDuplicate,
+           absl::StrCat(what, " `", item.name, "` is declared twice"),
+           item.range, "", ""});
+    }
+  };
+  for (const RuleFile::Entry& entry : file->file.entries) {
+    if (!entry.item.has_value()) continue;
+    const Item& item = *entry.item;
+    sources_[&item] = &file->source;
+    switch (item.kind) {
+      case ItemKind::kOp:
+      case ItemKind::kAten:
+      case ItemKind::kOnnx:
+      case ItemKind::kFn: {
+        const std::string name = CallableName(item);
+        if (callables_.count(name) > 0 || defs_.count(name) > 0) {
+          diagnostics->push_back(
+              {DiagnosticKind::kDuplicate,
+               absl::StrCat("`", name, "` is declared twice"), item.range, "",
+               ""});
+          break;
+        }
+        callables_.emplace(name, MakeCallable(item, file->source, diagnostics));
+        for (const AttributeDecl& attribute : item.attributes) {
+          enum_words_.insert(attribute.enum_values.begin(),
+                             attribute.enum_values.end());
+        }
+        break;
+      }
+      case ItemKind::kDef:
+        if (callables_.count(item.name) > 0) {
+          diagnostics->push_back(
+              {DiagnosticKind::kDuplicate,
+               absl::StrCat("`", item.name, "` is declared twice"), item.range,
+               "", ""});
+          break;
+        }
+        add(defs_, item, "def");
+        break;
+      case ItemKind::kJvp:
+        add(derivatives_, item, "the derivative of");
+        break;
+      case ItemKind::kNumeric:
+        add(numerics_, item, "numeric");
+        break;
+      case ItemKind::kRewrite:
+        add(rewrites_, item, "rewrite");
+        break;
+      case ItemKind::kExample:
+        examples_.push_back(&item);
+        break;
+    }
+  }
+  files_.push_back(std::move(file));
+}
+
+const Callable* Library::FindCallable(absl::string_view name) const {
+  const auto it = callables_.find(std::string(name));
+  return it == callables_.end() ? nullptr : &it->second;
+}
+
+const Item* Library::FindDef(absl::string_view name) const {
+  const auto it = defs_.find(std::string(name));
+  return it == defs_.end() ? nullptr : it->second;
+}
+
+const Item* Library::FindDerivative(absl::string_view primitive) const {
+  const auto it = derivatives_.find(std::string(primitive));
+  return it == derivatives_.end() ? nullptr : it->second;
+}
+
+const Source& Library::SourceOf(const Item& item) const {
+  const auto it = sources_.find(&item);
+  CLEAVE_CHECK(it != sources_.end()) << item.name << " is not of this library";
+  return *it->second;
+}
+
+}  // namespace cleave

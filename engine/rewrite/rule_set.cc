@@ -1,0 +1,508 @@
+#include "engine/rewrite/rule_set.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/rewrite/builtins.h"
+#include "engine/rewrite/primitive_jvp.h"
+#include "engine/rewrite/rule_set_impl.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+using Kind = RuleValue::Kind;
+
+// `layout`: which inputs are there, where not all are or one is variadic.
+std::optional<StaticValue> LayoutOf(const Callable& callable,
+                                    const Binding& binding) {
+  StaticValue::List layout;
+  bool needed = false;
+  for (size_t i = 0; i < callable.inputs.size(); ++i) {
+    if (callable.inputs[i].is_static) continue;
+    const RuleValue& value = binding.inputs[i];
+    if (value.Is(Kind::kList)) {
+      needed = true;
+      StaticValue::List elements;
+      for (const RuleValue& element : value.AsList()) {
+        elements.push_back(!element.Is(Kind::kAbsent));
+      }
+      layout.push_back(std::move(elements));
+      continue;
+    }
+    needed = needed || value.Is(Kind::kAbsent);
+    layout.push_back(!value.Is(Kind::kAbsent));
+  }
+  if (!needed) return std::nullopt;
+  return StaticValue(std::move(layout));
+}
+
+std::vector<TermPtr> OperandTerms(const Binding& binding) {
+  std::vector<TermPtr> terms;
+  for (const RuleValue& value : binding.inputs) {
+    if (value.Is(Kind::kTerm)) terms.push_back(value.AsTerm());
+    if (value.Is(Kind::kList)) {
+      for (const RuleValue& element : value.AsList()) {
+        if (element.Is(Kind::kTerm)) terms.push_back(element.AsTerm());
+      }
+    }
+  }
+  return terms;
+}
+
+template <typename T>
+absl::StatusOr<const T*> Pointer(
+    const absl::StatusOr<std::unique_ptr<const T>>& cached) {
+  if (!cached.ok()) return cached.status();
+  return cached->get();
+}
+
+}  // namespace
+
+RuleSet::RuleSet(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
+  impl_->rules = this;
+}
+RuleSet::~RuleSet() = default;
+
+const std::shared_ptr<Context>& RuleSet::context() const {
+  return impl_->context;
+}
+
+const Item* RuleSet::Find(absl::string_view name) const {
+  const Callable* callable = impl_->library.FindCallable(name);
+  return callable == nullptr ? nullptr : callable->item;
+}
+
+std::vector<std::string> RuleSet::Names(ItemKind kind) const {
+  std::vector<std::string> names;
+  for (const auto& file : impl_->library.files()) {
+    for (const RuleFile::Entry& entry : file->file.entries) {
+      if (entry.item.has_value() && entry.item->kind == kind) {
+        names.push_back(CallableName(*entry.item));
+      }
+    }
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+const std::vector<const Item*>& RuleSet::examples() const {
+  return impl_->library.examples();
+}
+
+const Source& RuleSet::SourceOf(const Item& item) const {
+  return impl_->library.SourceOf(item);
+}
+
+std::vector<std::string> RuleSet::ResultNames(absl::string_view op) const {
+  std::vector<std::string> names;
+  const Callable* callable = impl_->library.FindCallable(op);
+  if (callable == nullptr) return names;
+  for (const ResultDecl& result : callable->results) {
+    names.push_back(result.name);
+  }
+  return names;
+}
+
+const Callable* RuleSet::Impl::CallableOf(OpId op) const {
+  return library.FindCallable(context->op_name(op));
+}
+
+OpCompiler RuleSet::Impl::MakeCompiler(const Callable& callable) const {
+  return OpCompiler(
+      library, callable, context,
+      [this](GraphBuilder& builder, absl::string_view op,
+             const std::vector<Argument>& arguments,
+             const Attributes& attributes) {
+        return Call(builder, op, arguments, attributes);
+      },
+      [this](const Graph& graph, Value node) {
+        return IsElementwise(graph, node);
+      },
+      [this](const Callable& c, const Binding& binding) {
+        return ResultTypesOf(c, binding);
+      });
+}
+
+absl::StatusOr<std::vector<std::optional<TermType>>>
+RuleSet::Impl::ResultTypesOf(const Callable& callable,
+                             const Binding& binding) const {
+  Signature signature;
+  signature.op = context->InternOp(callable.name);
+  for (const TermPtr& term : OperandTerms(binding)) {
+    const std::optional<DType> dtype = term->dtype->dtype();
+    if (!dtype.has_value()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "`", callable.name, "`: the dtype of an operand is not known here"));
+    }
+    signature.operands.push_back(
+        context->Intern(TensorType{*dtype, term->shape}));
+  }
+  Attributes attributes = binding.attributes;
+  if (std::optional<StaticValue> layout = LayoutOf(callable, binding)) {
+    attributes.Set("layout", *std::move(layout));
+  }
+  signature.attributes = context->Intern(attributes);
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules->Body(signature));
+  std::vector<std::optional<TermType>> types;
+  for (const ResultDecl& result : callable.results) {
+    std::optional<TermType> type;
+    for (const NamedValue& output : body->outputs()) {
+      if (output.name != result.name) continue;
+      const TensorType& t = body->type(output.value);
+      type = TermType{DTypeVariable::Known(t.dtype), t.shape, {}};
+    }
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
+absl::StatusOr<std::vector<std::optional<Value>>> RuleSet::Call(
+    GraphBuilder& builder, absl::string_view op,
+    const std::vector<Argument>& arguments,
+    const Attributes& attributes) const {
+  return impl_->Call(builder, op, arguments, attributes);
+}
+
+absl::StatusOr<std::vector<std::optional<Value>>> RuleSet::Impl::Call(
+    GraphBuilder& builder, absl::string_view op,
+    const std::vector<Argument>& arguments,
+    const Attributes& attributes) const {
+  const Callable* callable = library.FindCallable(op);
+  if (callable == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no op `", op, "`"));
+  }
+  CLEAVE_CHECK(builder.context() == context) << "another context";
+  Elaborator elaborator(library, *context, callable->name, nullptr);
+  elaborator.EnterSource(*callable->source);
+  GivenArguments given;
+  const auto term = [&](Value value) -> RuleValue {
+    return elaborator.terms().InGraph(value, builder.type(value));
+  };
+  for (const Argument& argument : arguments) {
+    RuleValue value;
+    if (const Value* v = std::get_if<Value>(&argument.value)) {
+      value = term(*v);
+    } else if (const auto* list =
+                   std::get_if<std::vector<std::optional<Value>>>(
+                       &argument.value)) {
+      RuleList elements;
+      for (const std::optional<Value>& element : *list) {
+        elements.push_back(element.has_value() ? term(*element) : RuleValue());
+      }
+      value = RuleValue(std::move(elements));
+    } else if (const StaticValue* s =
+                   std::get_if<StaticValue>(&argument.value)) {
+      value = FromStatic(*s);
+    }
+    if (argument.name.empty()) {
+      given.positional.push_back(std::move(value));
+    } else {
+      given.named.emplace_back(argument.name, std::move(value));
+    }
+  }
+  for (const auto& [name, value] : attributes.values()) {
+    given.named.emplace_back(name, FromStatic(value));
+  }
+  BindOptions options;
+  options.fresh_prefix = absl::StrCat(op, ".", dynamic_calls);
+  options.check_errors = true;
+  CLEAVE_ASSIGN_OR_RETURN(const Binding binding,
+                          Bind(*callable, given, options, elaborator));
+  if (!binding.fresh.empty()) ++dynamic_calls;
+  TermLowerer lowerer(builder, nullptr, nullptr);
+  std::vector<Value> operands;
+  Signature signature;
+  signature.op = context->InternOp(callable->name);
+  for (const TermPtr& operand : OperandTerms(binding)) {
+    CLEAVE_ASSIGN_OR_RETURN(const Value value, lowerer.Lower(operand));
+    operands.push_back(value);
+    signature.operands.push_back(builder.graph().node(value).type);
+  }
+  Attributes canonical = binding.attributes;
+  if (std::optional<StaticValue> layout = LayoutOf(*callable, binding)) {
+    canonical.Set("layout", *std::move(layout));
+  }
+  for (const auto& [name, dim] : binding.fresh) {
+    canonical.Set(absl::StrCat("new.", name), dim);
+  }
+  signature.attributes = context->Intern(canonical);
+  for (const ShapeGuard& guard : elaborator.guards()) builder.AddGuard(guard);
+  std::vector<std::optional<TensorType>> types;
+  if (callable->has_result_types) {
+    for (const std::optional<TermType>& type : binding.results) {
+      std::optional<TensorType> known;
+      if (type.has_value()) {
+        known =
+            TensorType{type->dtype->dtype().value_or(DType::kI64), type->shape};
+      }
+      types.push_back(std::move(known));
+    }
+  } else {
+    CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules->Body(signature));
+    for (const ResultDecl& result : callable->results) {
+      std::optional<TensorType> type;
+      for (const NamedValue& output : body->outputs()) {
+        if (output.name == result.name) type = body->type(output.value);
+      }
+      types.push_back(std::move(type));
+    }
+  }
+  std::vector<TensorType> present;
+  for (const std::optional<TensorType>& type : types) {
+    if (type.has_value()) present.push_back(*type);
+  }
+  if (present.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", op, "` has no result here"));
+  }
+  const Value node = builder.AddTyped(signature.op, signature.attributes,
+                                      context->Intern(present), operands,
+                                      builder.provenance());
+  std::vector<std::optional<Value>> results;
+  int place = 0;
+  for (const std::optional<TensorType>& type : types) {
+    if (!type.has_value()) {
+      results.push_back(std::nullopt);
+    } else {
+      results.push_back(present.size() == 1 ? node
+                                            : builder.Result(node, place++));
+    }
+  }
+  return results;
+}
+
+Signature RuleSet::SignatureOf(const Graph& graph, Value node) {
+  Signature signature;
+  signature.op = graph.node(node).op;
+  signature.attributes = graph.node(node).attributes;
+  for (const Value operand : graph.operands(node)) {
+    signature.operands.push_back(graph.node(operand).type);
+  }
+  return signature;
+}
+
+absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
+    const Signature& signature) const {
+  absl::string_view name = context->op_name(signature.op);
+  if (options.derived == nullptr) {
+    return absl::UnimplementedError(
+        absl::StrCat("not supported: `", name,
+                     "`: the rules were loaded without transforms"));
+  }
+  name.remove_prefix(kJvpCallPrefix.size());
+  Attributes attributes = context->attributes(signature.attributes);
+  std::vector<bool> active;
+  for (const StaticValue& a : attributes.Get("active").AsList()) {
+    active.push_back(a.AsBool());
+  }
+  // The call of f alone. Its canonical attributes are given again by name.
+  const Callable* callable = library.FindCallable(name);
+  CLEAVE_CHECK(callable != nullptr) << name;
+  GraphBuilder builder(context);
+  std::vector<Value> operands;
+  for (size_t i = 0; i < active.size(); ++i) {
+    operands.push_back(builder.Input(
+        absl::StrCat("x", i), context->types(signature.operands[i]).front()));
+  }
+  std::vector<Argument> arguments;
+  const StaticValue* layout = attributes.Find("layout");
+  size_t next = 0;
+  size_t tensor_input = 0;
+  for (const InputDecl& input : callable->inputs) {
+    if (input.is_static) continue;
+    const StaticValue* entry =
+        layout == nullptr ? nullptr : &layout->AsList()[tensor_input];
+    ++tensor_input;
+    if (entry != nullptr && entry->kind() == StaticValue::Kind::kList) {
+      std::vector<std::optional<Value>> list;
+      for (const StaticValue& there : entry->AsList()) {
+        list.push_back(there.AsBool() ? std::optional<Value>(operands[next++])
+                                      : std::nullopt);
+      }
+      arguments.push_back({input.name, std::move(list)});
+    } else if (entry == nullptr || entry->AsBool()) {
+      arguments.push_back({input.name, operands[next++]});
+    }
+  }
+  Attributes own;
+  for (const auto& [key, value] : attributes.values()) {
+    if (key != "active" && key != "layout") own.Set(key, value);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::optional<Value>> results,
+                          Call(builder, name, arguments, own));
+  std::vector<NamedValue> outputs;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].has_value()) {
+      outputs.push_back({callable->results[i].name, *results[i]});
+    }
+  }
+  const Graph call = std::move(builder).Build(std::move(outputs));
+  return options.derived->Jvp(*rules, call, active);
+}
+
+absl::StatusOr<const Graph*> RuleSet::Body(const Signature& signature) const {
+  const auto it = impl_->bodies.find(signature);
+  if (it != impl_->bodies.end()) return Pointer(it->second);
+  const absl::string_view name = context()->op_name(signature.op);
+  if (std::find(impl_->compiling.begin(), impl_->compiling.end(), signature) !=
+      impl_->compiling.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the body of `", name, "` needs itself"));
+  }
+  if (impl_->compiling.size() > kMaxInliningDepth) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat("bodies are nested deeper than ", kMaxInliningDepth));
+  }
+  impl_->compiling.push_back(signature);
+  absl::StatusOr<Graph> body = [&]() -> absl::StatusOr<Graph> {
+    if (absl::StartsWith(name, kJvpCallPrefix)) {
+      return impl_->CompileDerived(signature);
+    }
+    const Callable* callable = impl_->CallableOf(signature.op);
+    if (callable == nullptr) {
+      return absl::NotFoundError(absl::StrCat("there is no op `", name, "`"));
+    }
+    OpCompiler compiler = impl_->MakeCompiler(*callable);
+    CLEAVE_RETURN_IF_ERROR(compiler.BindSignature(signature));
+    return compiler.Body();
+  }();
+  impl_->compiling.pop_back();
+  Impl::GraphOr cached =
+      body.ok() ? Impl::GraphOr(std::make_unique<const Graph>(*std::move(body)))
+                : Impl::GraphOr(body.status());
+  return Pointer(
+      impl_->bodies.emplace(signature, std::move(cached)).first->second);
+}
+
+absl::StatusOr<const Graph*> RuleSet::Spec(const Signature& signature) const {
+  const auto it = impl_->specs.find(signature);
+  if (it != impl_->specs.end()) return Pointer(it->second);
+  Impl::GraphOr cached = [&]() -> Impl::GraphOr {
+    const Callable* callable = impl_->CallableOf(signature.op);
+    if (callable == nullptr || callable->item->spec == nullptr ||
+        !callable->has_result_types) {
+      return std::unique_ptr<const Graph>();
+    }
+    OpCompiler compiler = impl_->MakeCompiler(*callable);
+    CLEAVE_RETURN_IF_ERROR(compiler.BindSignature(signature));
+    CLEAVE_ASSIGN_OR_RETURN(Graph graph, compiler.Spec());
+    return std::make_unique<const Graph>(std::move(graph));
+  }();
+  return Pointer(
+      impl_->specs.emplace(signature, std::move(cached)).first->second);
+}
+
+absl::StatusOr<const RuleSet::JvpOverride*> RuleSet::Jvp(
+    const Signature& signature, const std::vector<bool>& active) const {
+  const Impl::MaskedKey key(signature, active);
+  const auto it = impl_->jvps.find(key);
+  if (it != impl_->jvps.end()) return Pointer(it->second);
+  using Cached = absl::StatusOr<std::unique_ptr<const JvpOverride>>;
+  Cached cached = [&]() -> Cached {
+    const Callable* callable = impl_->CallableOf(signature.op);
+    if (callable == nullptr) return std::unique_ptr<const JvpOverride>();
+    OpCompiler compiler = impl_->MakeCompiler(*callable);
+    CLEAVE_RETURN_IF_ERROR(compiler.BindSignature(signature));
+    CLEAVE_ASSIGN_OR_RETURN(std::optional<JvpOverride> found,
+                            compiler.Jvp(active));
+    if (!found.has_value()) return std::unique_ptr<const JvpOverride>();
+    return std::make_unique<const JvpOverride>(*std::move(found));
+  }();
+  return Pointer(impl_->jvps.emplace(key, std::move(cached)).first->second);
+}
+
+absl::StatusOr<const Graph*> RuleSet::Vmap(const Signature& signature,
+                                           const std::vector<bool>& batched,
+                                           const Dim& batch) const {
+  const Impl::BatchedKey key{{signature, batched}, batch};
+  const auto it = impl_->vmaps.find(key);
+  if (it != impl_->vmaps.end()) return Pointer(it->second);
+  Impl::GraphOr cached = [&]() -> Impl::GraphOr {
+    const Callable* callable = impl_->CallableOf(signature.op);
+    if (callable == nullptr) return std::unique_ptr<const Graph>();
+    const auto& statements = callable->item->body->statements;
+    if (std::none_of(statements.begin(), statements.end(),
+                     [](const Statement& s) {
+                       return s.kind == StatementKind::kVmap;
+                     })) {
+      return std::unique_ptr<const Graph>();
+    }
+    OpCompiler compiler = impl_->MakeCompiler(*callable);
+    CLEAVE_RETURN_IF_ERROR(compiler.BindSignature(signature, batched, batch));
+    CLEAVE_ASSIGN_OR_RETURN(std::optional<Graph> found, compiler.Vmap(batched));
+    if (!found.has_value()) return std::unique_ptr<const Graph>();
+    return std::make_unique<const Graph>(*std::move(found));
+  }();
+  return Pointer(impl_->vmaps.emplace(key, std::move(cached)).first->second);
+}
+
+absl::StatusOr<const Graph*> RuleSet::PrimitiveJvp(
+    const Signature& signature, const std::vector<bool>& active) const {
+  const Impl::MaskedKey key(signature, active);
+  const auto it = impl_->primitive_jvps.find(key);
+  if (it != impl_->primitive_jvps.end()) return Pointer(it->second);
+  Impl::GraphOr cached = [&]() -> Impl::GraphOr {
+    const absl::string_view name = context()->op_name(signature.op);
+    const Item* item = impl_->library.FindDerivative(name);
+    if (item == nullptr) {
+      return absl::UnimplementedError(absl::StrCat(
+          "impossible: no rule gives the derivative of `", name, "`"));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        Graph graph, CompilePrimitiveJvp(
+                         impl_->library, *item, context(), signature, active,
+                         [this](GraphBuilder& builder, absl::string_view op,
+                                const std::vector<Argument>& arguments,
+                                const Attributes& attributes) {
+                           return impl_->Call(builder, op, arguments,
+                                              attributes);
+                         },
+                         [this](const Graph& graph, Value node) {
+                           return impl_->IsElementwise(graph, node);
+                         }));
+    return std::make_unique<const Graph>(std::move(graph));
+  }();
+  return Pointer(
+      impl_->primitive_jvps.emplace(key, std::move(cached)).first->second);
+}
+
+// An op acts on each element by itself if, on vectors of unknown length, its
+// body is pointwise throughout.
+absl::StatusOr<bool> RuleSet::Impl::IsElementwise(const Graph& graph,
+                                                  Value node) const {
+  const std::pair<OpId, AttributesId> key(graph.node(node).op,
+                                          graph.node(node).attributes);
+  const auto it = elementwise.find(key);
+  if (it != elementwise.end()) return it->second;
+  Signature signature{key.first, key.second, {}};
+  for (const Value operand : graph.operands(node)) {
+    signature.operands.push_back(context->Intern(
+        TensorType{graph.type(operand).dtype, {Dim::Variable("n")}}));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules->Body(signature));
+  bool result = true;
+  for (uint32_t id = 0; id < body->size(); ++id) {
+    const Node& n = body->node(Value{id});
+    if (!IsPrimitive(n.op)) {
+      CLEAVE_ASSIGN_OR_RETURN(const bool inner,
+                              IsElementwise(*body, Value{id}));
+      result = result && inner;
+      continue;
+    }
+    const Primitive primitive = ToPrimitive(n.op);
+    const bool is_broadcast_scalar =
+        primitive == Primitive::kBroadcastInDim &&
+        body->type(body->operands(Value{id})[0]).shape.empty();
+    result = result && (ClassOf(primitive) == PrimitiveClass::kPointwise ||
+                        ClassOf(primitive) == PrimitiveClass::kLeaf ||
+                        is_broadcast_scalar);
+  }
+  elementwise.emplace(key, result);
+  return result;
+}
+
+}  // namespace cleave
