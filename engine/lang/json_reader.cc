@@ -386,11 +386,11 @@ class TextChecker : public nlohmann::json_sax<Json> {
   bool end_array() override { return Close(); }
   bool end_object() override { return Close(); }
   bool key(string_t& key) override {
-    if (!keys_.back().insert(key).second) {
-      Report(DiagnosticKind::kDuplicate,
-             absl::StrCat("member `", key.substr(0, 40),
-                          "` occurs twice in an object"),
-             0);
+    open_.back().key = key;
+    if (!open_.back().keys.insert(key).second) {
+      ReportHere(DiagnosticKind::kDuplicate,
+                 absl::StrCat("member `", key.substr(0, 40),
+                              "` occurs twice in an object"));
       return false;
     }
     return true;
@@ -400,8 +400,8 @@ class TextChecker : public nlohmann::json_sax<Json> {
     Report(DiagnosticKind::kJson,
            token.empty() || token == "<U+0000>"
                ? "the text is not JSON"
-               : absl::StrCat("the text is not JSON after this, at `",
-                              ShortToken(token), "`"),
+               : absl::StrCat("the text is not JSON: near `", ShortToken(token),
+                              "`"),
            position);
     return false;
   }
@@ -414,25 +414,44 @@ class TextChecker : public nlohmann::json_sax<Json> {
     }
     return out;
   }
+  // An object, or, without a key, an array.
+  struct Opened {
+    absl::flat_hash_set<std::string> keys;
+    std::string key;
+    int64_t values = 0;
+  };
+
   bool Count() {
+    if (!open_.empty()) ++open_.back().values;
     if (++count_ <= kMaxTokens) return true;
-    Report(DiagnosticKind::kLimit,
-           absl::StrCat("a file has at most ", kMaxTokens, " JSON values"), 0);
+    ReportHere(DiagnosticKind::kLimit,
+               absl::StrCat("a file has at most ", kMaxTokens, " JSON values"));
     return false;
   }
   bool Open() {
-    keys_.emplace_back();
-    if (keys_.size() > kMaxJsonNesting) {
-      Report(DiagnosticKind::kLimit,
-             absl::StrCat("brackets nest at most ", kMaxJsonNesting, " deep"),
-             0);
-      return false;
-    }
-    return Count();
+    if (!Count()) return false;
+    open_.emplace_back();
+    if (open_.size() <= kMaxJsonNesting) return true;
+    ReportHere(DiagnosticKind::kLimit, absl::StrCat("brackets nest at most ",
+                                                    kMaxJsonNesting, " deep"));
+    return false;
   }
   bool Close() {
-    keys_.pop_back();
+    open_.pop_back();
     return true;
+  }
+  void ReportHere(DiagnosticKind kind, std::string message) {
+    std::string pointer;
+    for (const Opened& opened : open_) {
+      pointer = opened.keys.empty()
+                    ? absl::StrCat(pointer, "/",
+                                   std::max<int64_t>(0, opened.values - 1))
+                    : PointerStep(pointer, opened.key);
+      // More than this names no place that one could read.
+      if (pointer.size() > 1000) break;
+    }
+    diagnostics_->push_back(
+        {kind, std::move(message), {0, 0}, "", std::move(pointer)});
   }
   void Report(DiagnosticKind kind, std::string message, size_t position) {
     // Without a pointer: the place is one of the JSON text.
@@ -445,7 +464,7 @@ class TextChecker : public nlohmann::json_sax<Json> {
 
   absl::string_view text_;
   std::vector<Diagnostic>* diagnostics_;
-  std::vector<absl::flat_hash_set<std::string>> keys_;
+  std::vector<Opened> open_;
   int count_ = 0;
 };
 

@@ -38,6 +38,20 @@ std::string FirstDifference(const Json& a, const Json& b,
   return pointer;
 }
 
+// The pointer of the entry whose text holds `offset` of the printed file: of
+// one that cannot be read, there are no ranges.
+std::string EntryAt(const RuleFile& file, uint32_t offset) {
+  RuleFile one;
+  size_t end = PrintRuleFile(one).size();
+  const size_t heading = end;
+  for (size_t i = 0; i < file.entries.size(); ++i) {
+    one.entries = {file.entries[i]};
+    end += PrintRuleFile(one).size() - heading;
+    if (offset < end) return absl::StrCat("/entries/", i);
+  }
+  return "/entries";
+}
+
 }  // namespace
 
 std::string RulesToJson(const RuleFile& file) {
@@ -68,7 +82,9 @@ ParseResult ParseJsonRules(const Source& source) {
   if (!read.ok()) {
     for (Diagnostic& diagnostic : read.diagnostics) {
       diagnostic.pointer = JsonPointerOf(read.file, diagnostic.range);
-      if (diagnostic.pointer.empty()) diagnostic.pointer = "/";
+      if (diagnostic.pointer.empty()) {
+        diagnostic.pointer = EntryAt(file, diagnostic.range.begin);
+      }
       diagnostic.help = absl::StrCat(
           "as text: ",
           printed.Line(printed.PositionOf(diagnostic.range.begin).line));

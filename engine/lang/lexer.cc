@@ -223,9 +223,12 @@ void Lexer::ReadNumber() {
            begin, bad_end);
     end = bad_end;
   } else if (bare_point) {
-    Report(DiagnosticKind::kBadNumber,
-           "a number has digits on both sides of its point", begin, end + 1,
-           absl::StrCat("write `", text_.substr(begin, end - begin), ".0`"));
+    Report(
+        DiagnosticKind::kBadNumber,
+        "a number has digits on both sides of its point", begin, end + 1,
+        absl::StrContains(text_.substr(begin, end - begin), '.')
+            ? ""
+            : absl::StrCat("write `", text_.substr(begin, end - begin), ".0`"));
     ++end;
   } else if (!NumberWithinLimits(text_.substr(begin, end - begin))) {
     Report(DiagnosticKind::kLimit,

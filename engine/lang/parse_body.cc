@@ -56,10 +56,14 @@ BodyPtr Parser::ParseBlock(bool overrides) {
   const uint32_t begin = Begin();
   const int open = at_;
   Expect("{", "before the body");
+  // A brace without its other one ends with the block around it.
   const int close = panic_ ? -1 : tokens_[open].match;
+  const int outer_end = block_end_;
+  if (close >= 0 && (outer_end < 0 || close < outer_end)) block_end_ = close;
+  const int end = block_end_;
   int column = -1;
-  bool panicked = panic_;
-  while (!panicked) {
+  bool complete = true;
+  while (!panic_) {
     Statement statement;
     if (Raw().kind == TokenKind::kDoc) {
       Report(DiagnosticKind::kPlacement, "`///` documents an item", Raw().range,
@@ -69,7 +73,7 @@ BodyPtr Parser::ParseBlock(bool overrides) {
     }
     statement.comments = TakeComments();
     const Token& token = Raw();
-    if (at_ == close || token.kind == TokenKind::kEnd ||
+    if ((end >= 0 && at_ >= end) || token.kind == TokenKind::kEnd ||
         (close < 0 && token.first_on_line && token.column == 0)) {
       if (!statement.comments.empty()) {
         Report(DiagnosticKind::kPlacement, "a comment at the end of a body",
@@ -93,14 +97,18 @@ BodyPtr Parser::ParseBlock(bool overrides) {
     std::vector<std::string> comments = std::move(statement.comments);
     statement = ParseStatement();
     statement.comments = std::move(comments);
-    if (!panic_ && at_ != close && !Raw().first_on_line) {
+    if (!panic_ && at_ != end && !Raw().first_on_line) {
       FailUnexpected("a new line after the statement");
     }
-    if (panic_) Recover(indent_, close);
+    if (panic_) {
+      complete = false;
+      Recover(indent_, end);
+    }
     LeaveExtent(saved);
+    if (panic_) break;
     body.statements.push_back(std::move(statement));
   }
-  if (!panicked) {
+  if (!panic_) {
     if (at_ == close) {
       ++at_;
     } else {
@@ -109,8 +117,9 @@ BodyPtr Parser::ParseBlock(bool overrides) {
       panic_ = true;
     }
   }
+  block_end_ = outer_end;
   body.range = RangeFrom(begin);
-  if (!panic_) CheckOrder(body, overrides);
+  if (!panic_ && complete) CheckOrder(body, overrides);
   return std::make_shared<const Body>(std::move(body));
 }
 

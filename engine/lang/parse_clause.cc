@@ -84,6 +84,7 @@ void Parser::ParseClausesAndBody(Item* item) {
     }
     if (panic_) Recover(indent_, -1);
     LeaveExtent(saved);
+    if (panic_) return;
   }
   // The rest of a clause that could not be read is no body.
   const Token& token = Raw();
@@ -114,8 +115,9 @@ void Parser::ParseClausesAndBody(Item* item) {
     LeaveExtent(saved);
     return;
   }
-  if (token.first_on_line && token.column > 0 && !HasClauses(item->kind)) {
-    FailUnexpected("`=` or `{` and the body");
+  if (token.first_on_line && token.column > 0) {
+    FailUnexpected(HasClauses(item->kind) ? "a clause or the body"
+                                          : "`=` or `{` and the body");
     return;
   }
   Report(DiagnosticKind::kSyntax,

@@ -114,8 +114,15 @@ void Parser::Fail(std::string message, std::string help) {
     const uint32_t end = tokens_[at_ - 1].range.end;
     range = {end, end + 1};
   }
-  Report(DiagnosticKind::kSyntax, std::move(message), range, std::move(help));
   panic_ = true;
+  // What the lexer left out here is the mistake.
+  const uint32_t before = at_ > 0 ? tokens_[at_ - 1].range.end : 0;
+  for (const Diagnostic& diagnostic : result_.diagnostics) {
+    if (diagnostic.range.begin >= before && diagnostic.range.end <= range.end) {
+      return;
+    }
+  }
+  Report(DiagnosticKind::kSyntax, std::move(message), range, std::move(help));
 }
 
 void Parser::FailUnexpected(absl::string_view expected) {
@@ -137,6 +144,7 @@ void Parser::FailNesting() {
          absl::StrCat("an expression nests at most ", kMaxNesting, " deep"),
          Raw().range, "name its parts with `let`");
   panic_ = true;
+  abandoned_ = true;
 }
 
 void Parser::Report(DiagnosticKind kind, std::string message, SourceRange range,
@@ -164,6 +172,7 @@ void Parser::LeaveExtent(Extent saved) {
 }
 
 void Parser::Recover(int indent, int limit) {
+  if (abandoned_) return;
   panic_ = false;
   const int last = static_cast<int>(tokens_.size()) - 1;
   limit = limit < 0 ? last : std::min(limit, last);
@@ -262,12 +271,14 @@ void Parser::ParseEntries() {
       }
     }
     if (panic_) {
+      abandoned_ = false;
       Recover(0, -1);
     } else {
       entry.item = std::move(item);
       result_.file.entries.push_back(std::move(entry));
     }
     LeaveExtent(saved);
+    abandoned_ = false;
     // Whatever the mistake was, the parser goes on.
     if (at_ == start) ++at_;
     heights_.clear();

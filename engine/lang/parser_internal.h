@@ -145,10 +145,12 @@ class Parser {
   int at_ = 0;
   int depth_ = 0;
   bool panic_ = false;
+  bool abandoned_ = false;  // the rest of the item is not read
   // Lines at this column or before it, other than that of token start_, belong
   // to what follows.
   int indent_ = -1;
   int start_ = 0;
+  int block_end_ = -1;  // the brace that closes the innermost block
   bool matmul_ = true;  // whether `@` is the operator: not in an axis
   // Heights of the trees that have no parent yet.
   absl::flat_hash_map<const void*, int> heights_;

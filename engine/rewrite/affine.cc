@@ -1,6 +1,8 @@
 #include "engine/rewrite/affine.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 #include "engine/rewrite/term_builder.h"
 
@@ -28,16 +30,27 @@ struct Assumptions {
   }
 };
 
+// a + b * c; nullopt beyond the limits.
+std::optional<Dim> MultiplyAdd(const Dim& a, const Dim& b, const Dim& c) {
+  const absl::StatusOr<Dim> product = Dim::CheckedMul(b, c);
+  if (!product.ok()) return std::nullopt;
+  const absl::StatusOr<Dim> sum = Dim::CheckedAdd(a, *product);
+  if (!sum.ok()) return std::nullopt;
+  return *sum;
+}
+
 std::optional<Dim> Extreme(const Affine& a, bool greatest) {
-  Dim value = a.constant;
+  if (a.overflow) return std::nullopt;
+  std::optional<Dim> value = a.constant;
   for (const auto& [index, coefficient] : a.terms) {
     const bool positive = IsTrue(Compare(coefficient, CompareOp::kGe, 0));
     if (!positive && !IsTrue(Compare(coefficient, CompareOp::kLe, 0))) {
       return std::nullopt;
     }
-    if (positive == greatest) {
-      value = value + coefficient * (index->extent - 1);
-    }
+    if (positive != greatest) continue;
+    const std::optional<Dim> last = MultiplyAdd(index->extent, 1, -1);
+    if (last.has_value()) value = MultiplyAdd(*value, coefficient, *last);
+    if (!last.has_value() || !value.has_value()) return std::nullopt;
   }
   return value;
 }
@@ -49,22 +62,26 @@ struct Division {
 };
 
 std::optional<Division> Divide(const Affine& a, const Dim& c) {
+  if (a.overflow) return std::nullopt;
   if (!IsTrue(Compare(c, CompareOp::kGe, 1))) return std::nullopt;
   Division result;
   for (const auto& term : a.terms) {
-    const Dim quotient = Dim::FloorDiv(term.second, c);
-    if (quotient * c == term.second) {
-      result.quotient.terms.emplace_back(term.first, quotient);
+    const absl::StatusOr<Dim> quotient = Dim::CheckedFloorDiv(term.second, c);
+    if (!quotient.ok()) return std::nullopt;
+    if (MultiplyAdd(0, *quotient, c) == term.second) {
+      result.quotient.terms.emplace_back(term.first, *quotient);
     } else {
       result.remainder.terms.push_back(term);
     }
   }
-  const Dim quotient = Dim::FloorDiv(a.constant, c);
-  if (a.constant.IsConstant() || quotient * c == a.constant) {
-    result.quotient.constant = quotient;
-    result.remainder.constant = a.constant - quotient * c;
-  } else {
-    result.remainder.constant = a.constant;
+  const absl::StatusOr<Dim> quotient = Dim::CheckedFloorDiv(a.constant, c);
+  if (!quotient.ok()) return std::nullopt;
+  const std::optional<Dim> multiple = MultiplyAdd(0, *quotient, c);
+  if (!multiple.has_value()) return std::nullopt;
+  result.remainder.constant = a.constant;
+  if (a.constant.IsConstant() || *multiple == a.constant) {
+    result.quotient.constant = *quotient;
+    result.remainder.constant = a.constant - *multiple;
   }
   Affine last;
   last.constant = c - 1;
@@ -98,7 +115,39 @@ std::vector<Affine> ComparisonFacts(Primitive comparison, const Affine& a,
 
 class AffineReader {
  public:
+  // Once for each term: they share subterms.
   std::optional<Affine> Read(const Term& e) {
+    const auto it = read_.find(&e);
+    if (it != read_.end()) return it->second;
+    return read_[&e] = ReadNew(e);
+  }
+
+  // The element that a read of a comprehension stands for; null if there is
+  // none, or the read may be out of range.
+  TermPtr Inlined(const Term& read) {
+    const Term& array = *read.children[0];
+    if (array.kind != TermKind::kComprehension) return nullptr;
+    if (++inlined_ > kMaxInlinedReads) return nullptr;
+    for (size_t d = 0; d < array.indices.size(); ++d) {
+      const std::optional<Affine> at = Read(*read.children[d + 1]);
+      if (!at.has_value() || !ProvedNonNegative(*at)) return nullptr;
+      Affine last;
+      last.constant = array.indices[d]->extent - 1;
+      if (!ProvedNonNegative(last - *at)) return nullptr;
+    }
+    const TermPtr inlined = InlinedRead(read);
+    if (inlined != nullptr) kept_.push_back(inlined);
+    return inlined;
+  }
+
+  Truth Decided(const Term& condition) {
+    const auto it = decided_.find(&condition);
+    if (it != decided_.end()) return it->second;
+    return decided_[&condition] = DecidedNew(condition);
+  }
+
+ private:
+  std::optional<Affine> ReadNew(const Term& e) {
     // Others could wrap.
     if (ResolvedDType(e) != DType::kI64) return std::nullopt;
     Affine result;
@@ -127,23 +176,7 @@ class AffineReader {
     }
   }
 
-  // The element that a read of a comprehension stands for; null if there is
-  // none, or the read may be out of range.
-  TermPtr Inlined(const Term& read) {
-    const Term& array = *read.children[0];
-    if (array.kind != TermKind::kComprehension) return nullptr;
-    if (++inlined_ > kMaxInlinedReads) return nullptr;
-    for (size_t d = 0; d < array.indices.size(); ++d) {
-      const std::optional<Affine> at = Read(*read.children[d + 1]);
-      if (!at.has_value() || !ProvedNonNegative(*at)) return nullptr;
-      Affine last;
-      last.constant = array.indices[d]->extent - 1;
-      if (!ProvedNonNegative(last - *at)) return nullptr;
-    }
-    return InlinedRead(read);
-  }
-
-  Truth Decided(const Term& condition) {
+  Truth DecidedNew(const Term& condition) {
     if (condition.kind == TermKind::kNumber) {
       return condition.number == Exact(0) ? Truth::kFalse : Truth::kTrue;
     }
@@ -180,7 +213,6 @@ class AffineReader {
     }
   }
 
- private:
   Truth DecidedComparison(const Term& condition) {
     const std::optional<Affine> a = Read(*condition.children[0]);
     if (!a.has_value()) return Truth::kUnknown;
@@ -256,21 +288,117 @@ class AffineReader {
   }
 
   int inlined_ = 0;
+  std::vector<TermPtr> kept_;  // so that no address is used again
+  std::map<const Term*, std::optional<Affine>> read_;
+  std::map<const Term*, Truth> decided_;
 };
 
-void AppendConjuncts(const TermPtr& condition, std::vector<TermPtr>& out) {
+void AppendConjuncts(const TermPtr& condition, std::set<TermPtr>& seen,
+                     std::vector<TermPtr>& out) {
+  if (!seen.insert(condition).second) return;
   if (condition->kind == TermKind::kPointwise &&
       condition->primitive == Primitive::kAnd) {
-    AppendConjuncts(condition->children[0], out);
-    AppendConjuncts(condition->children[1], out);
+    AppendConjuncts(condition->children[0], seen, out);
+    AppendConjuncts(condition->children[1], seen, out);
     return;
   }
   if (condition->kind == TermKind::kRead) {
     const TermPtr inlined = AffineReader().Inlined(*condition);
-    if (inlined != nullptr) return AppendConjuncts(inlined, out);
+    if (inlined != nullptr) return AppendConjuncts(inlined, seen, out);
   }
   if (Decide(*condition) != Truth::kTrue) out.push_back(condition);
 }
+
+// Proves that elements are in [0, extent); see ProveRange.
+class RangeProver {
+ public:
+  RangeProver(const Dim& extent, const std::vector<Affine>& facts)
+      : extent_(extent), facts_(facts) {}
+
+  RangeProof Prove(const Term& element) {
+    const auto it = proofs_.find(&element);
+    if (it != proofs_.end()) return it->second;
+    return proofs_[&element] = ProveNew(element);
+  }
+
+ private:
+  RangeProof ProveNew(const Term& element) {
+    if (const std::optional<Affine> affine = ToAffine(element)) {
+      Affine last;
+      last.constant = extent_ - 1;
+      return {ProvedNonNegative(*affine, facts_),
+              ProvedNonNegative(last - *affine, facts_)};
+    }
+    switch (element.kind) {
+      case TermKind::kRead: {
+        const Term& array = *element.children[0];
+        if (array.kind != TermKind::kComprehension || element.fill != nullptr) {
+          return {};
+        }
+        // Its indices are others: the facts do not speak of them.
+        return ProveRange(*array.children[0], extent_);
+      }
+      case TermKind::kReduce:
+        return ProvePlace(element);
+      case TermKind::kPointwise:
+        return ProvePointwise(element);
+      default:
+        return {};
+    }
+  }
+
+  // The place of an extreme is one of those reduced.
+  RangeProof ProvePlace(const Term& reduce) const {
+    if (reduce.reduction != Reduction::kArgmax &&
+        reduce.reduction != Reduction::kArgmin) {
+      return {};
+    }
+    std::optional<Dim> count = 1;
+    for (const IndexPtr& index : reduce.indices) {
+      if (count.has_value()) count = MultiplyAdd(0, *count, index->extent);
+    }
+    return {true, count.has_value() &&
+                      IsTrue(Compare(*count, CompareOp::kLe, extent_))};
+  }
+
+  RangeProof ProvePointwise(const Term& element) {
+    const auto range = [&](int child) {
+      return Prove(*element.children[child]);
+    };
+    switch (element.primitive) {
+      case Primitive::kSelect: {
+        const RangeProof a = range(1);
+        const RangeProof b = range(2);
+        return {a.not_below && b.not_below, a.not_above && b.not_above};
+      }
+      case Primitive::kMax: {
+        const RangeProof a = range(0);
+        const RangeProof b = range(1);
+        return {a.not_below || b.not_below, a.not_above && b.not_above};
+      }
+      case Primitive::kMin: {
+        const RangeProof a = range(0);
+        const RangeProof b = range(1);
+        return {a.not_below && b.not_below, a.not_above || b.not_above};
+      }
+      case Primitive::kFloorMod: {
+        // A remainder by 0 is an error of its own.
+        const std::optional<Affine> by = ToAffine(*element.children[1]);
+        if (!by.has_value() || !by->IsConstant() ||
+            !IsTrue(Compare(by->constant, CompareOp::kGe, 0))) {
+          return {};
+        }
+        return {true, IsTrue(Compare(by->constant, CompareOp::kLe, extent_))};
+      }
+      default:
+        return {};
+    }
+  }
+
+  const Dim& extent_;
+  const std::vector<Affine>& facts_;
+  std::map<const Term*, RangeProof> proofs_;
+};
 
 }  // namespace
 
@@ -283,7 +411,16 @@ Dim Affine::CoefficientOf(const IndexVariable* index) const {
 
 Affine operator+(const Affine& a, const Affine& b) {
   Affine sum = a;
-  sum.constant = a.constant + b.constant;
+  sum.overflow = a.overflow || b.overflow;
+  const auto add = [&sum](Dim& to, const Dim& value) {
+    const std::optional<Dim> total = MultiplyAdd(to, value, 1);
+    if (total.has_value()) {
+      to = *total;
+    } else {
+      sum.overflow = true;
+    }
+  };
+  add(sum.constant, b.constant);
   for (const auto& term : b.terms) {
     auto it = std::find_if(
         sum.terms.begin(), sum.terms.end(),
@@ -291,7 +428,7 @@ Affine operator+(const Affine& a, const Affine& b) {
     if (it == sum.terms.end()) {
       sum.terms.push_back(term);
     } else {
-      it->second = it->second + term.second;
+      add(it->second, term.second);
       if (it->second == Dim(0)) sum.terms.erase(it);
     }
   }
@@ -300,10 +437,16 @@ Affine operator+(const Affine& a, const Affine& b) {
 
 Affine Scaled(const Affine& a, const Dim& by) {
   Affine result;
-  result.constant = a.constant * by;
+  result.overflow = a.overflow;
   if (by == Dim(0)) return result;
+  const auto scaled = [&](const Dim& value) {
+    const std::optional<Dim> product = MultiplyAdd(0, value, by);
+    result.overflow = result.overflow || !product.has_value();
+    return product.value_or(0);
+  };
+  result.constant = scaled(a.constant);
   for (const auto& [index, coefficient] : a.terms) {
-    result.terms.emplace_back(index, coefficient * by);
+    result.terms.emplace_back(index, scaled(coefficient));
   }
   return result;
 }
@@ -314,6 +457,7 @@ std::optional<Dim> LeastValue(const Affine& a) { return Extreme(a, false); }
 std::optional<Dim> GreatestValue(const Affine& a) { return Extreme(a, true); }
 
 bool ProvedNonNegative(const Affine& a, const std::vector<Affine>& facts) {
+  if (a.overflow) return false;
   const Assumptions assumptions(a);
   if (assumptions.empty) return true;
   const std::optional<Dim> least = LeastValue(a);
@@ -333,7 +477,23 @@ bool ProvedSometimesNegative(const Affine& a) {
 }
 
 std::optional<Affine> ToAffine(const Term& element) {
-  return AffineReader().Read(element);
+  std::optional<Affine> affine = AffineReader().Read(element);
+  if (!affine.has_value() || affine->overflow) return std::nullopt;
+  // Further arithmetic stays between these.
+  const bool known_signs = std::all_of(
+      affine->terms.begin(), affine->terms.end(), [](const auto& term) {
+        return IsTrue(Compare(term.second, CompareOp::kGe, 0)) ||
+               IsTrue(Compare(term.second, CompareOp::kLe, 0));
+      });
+  const bool bounded =
+      LeastValue(*affine).has_value() && GreatestValue(*affine).has_value();
+  if (known_signs && !bounded) return std::nullopt;
+  return affine;
+}
+
+RangeProof ProveRange(const Term& element, const Dim& extent,
+                      const std::vector<Affine>& facts) {
+  return RangeProver(extent, facts).Prove(element);
 }
 
 Truth Decide(const Term& condition) {
@@ -354,7 +514,8 @@ std::vector<Affine> FactsOf(const Term& condition) {
 
 std::vector<TermPtr> Conjuncts(const TermPtr& condition) {
   std::vector<TermPtr> conjuncts;
-  AppendConjuncts(condition, conjuncts);
+  std::set<TermPtr> seen;
+  AppendConjuncts(condition, seen, conjuncts);
   return conjuncts;
 }
 

@@ -58,14 +58,16 @@ class ElementLowering {
   absl::StatusOr<Element> Pointwise(Primitive primitive,
                                     absl::Span<const Element> operands,
                                     const Attributes& attributes = {});
-  Element Number(const Exact& number, DType dtype);
+  absl::StatusOr<Element> Number(const Exact& number, DType dtype);
+  // `element` where the condition holds, else the number.
+  absl::StatusOr<Element> Where(const Element& condition,
+                                const Element& element, const Exact& otherwise);
   absl::StatusOr<Element> Converted(const Element& element, DType dtype);
   DType DTypeOf(const Element& element) const;
   // `value` with the extents of `axes`: a reshape where they differ in form.
   absl::StatusOr<Value> Shaped(Value value, const std::vector<IndexPtr>& axes);
-  // The product of the extents of the indices in scope.
-  absl::StatusOr<Dim> ScopeSize() const;
-  bool ScopeHasElements() const;
+  // 1 where all indices have values, else 0.
+  static absl::StatusOr<Dim> HaveElements(absl::Span<const IndexPtr> indices);
 
   // lower_read.cc
   absl::StatusOr<Element> LowerRead(const Term& read);
@@ -81,12 +83,15 @@ class ElementLowering {
     Value value;
     std::vector<AxisLabel> labels;
   };
-  absl::StatusOr<Moved> Move(Value x, const ReadPlan& plan, Value fill,
+  // `fill` is what is read out of range; a zero if it is not given.
+  using Fill = std::optional<Value>;
+  absl::StatusOr<Value> FillValue(const Fill& fill, DType dtype);
+  absl::StatusOr<Moved> Move(Value x, const ReadPlan& plan, const Fill& fill,
                              bool padded);
   absl::StatusOr<Moved> TakeWindows(Moved moved, const ReadPlan& plan,
-                                    Value fill);
+                                    const Fill& fill);
   absl::StatusOr<Element> Gather(const Moved& moved, const Term& read,
-                                 const ReadPlan& plan, Value fill,
+                                 const ReadPlan& plan, const Fill& fill,
                                  bool is_error);
   // Indices as the last axis of an i64 array whose other axes are `axes`.
   absl::StatusOr<Value> IndexArray(absl::Span<const Element> indices,

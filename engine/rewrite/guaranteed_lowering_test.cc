@@ -103,6 +103,25 @@ TEST_F(Lowering, SeveralComputedIndicesAreOneGather) {
   EXPECT_EQ(t_.Structure(), "reshape reshape concatenate gather");
 }
 
+// No check is left where a computed index is proved to be in range.
+TEST_F(Lowering, GatherAtARemainderNeedsNoCheck) {
+  const Array x = t_.Input("x", kF, {c_});
+  const Index i("i", c_ + 3);
+  t_.Check({i}, x((i - 2) % c_));
+  EXPECT_THAT(t_.Structure(), ::testing::EndsWith("reshape gather"));
+  EXPECT_THAT(t_.GraphText(), ::testing::HasSubstr("mode: \"fill\""));
+}
+
+TEST_F(Lowering, GatherAtAMaximumNeedsNoCheck) {
+  const Array x = t_.Input("x", kF, {a_, 3});
+  const Index i("i", a_), j("j", 3);
+  const Array at = Comprehension(
+      {i_}, Reduce(Reduction::kArgmax, {j}, x(i_, j), std::nullopt));
+  t_.Check({i}, x(i, at(i)));
+  EXPECT_EQ(t_.Structure(), "argmax reshape gather");
+  EXPECT_THAT(t_.GraphText(), ::testing::HasSubstr("mode: \"fill\""));
+}
+
 TEST_F(Lowering, SumIsAReduction) {
   const Array x = t_.Input("x", kF, {a_, b_, c_});
   t_.Check({j_}, Sum({i_, k_}, x(i_, j_, k_)));

@@ -72,9 +72,11 @@ Indices Joined(std::initializer_list<Indices> parts) {
   return all;
 }
 
-Dim SizeOf(const Indices& indices) {
+absl::StatusOr<Dim> SizeOf(const Indices& indices) {
   Dim size = 1;
-  for (const IndexPtr& index : indices) size = size * index->extent;
+  for (const IndexPtr& index : indices) {
+    CLEAVE_ASSIGN_OR_RETURN(size, Dim::CheckedMul(size, index->extent));
+  }
   return size;
 }
 
@@ -169,9 +171,13 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryConv(
     dilation.push_back(axis.dilation);
     low.push_back(-axis.start);
     // As much as the last window needs.
-    high.push_back(axis.start + (p->extent - 1) * axis.stride +
-                   (k->extent - 1) * axis.dilation + 1 -
-                   builder_.type(array).shape[d]);
+    const std::optional<Dim> last =
+        GreatestValue(*ToAffine(*x->children[d + 1]));
+    if (!last.has_value()) return std::nullopt;
+    CLEAVE_ASSIGN_OR_RETURN(
+        Dim beyond, Dim::CheckedSub(*last, builder_.type(array).shape[d]));
+    CLEAVE_ASSIGN_OR_RETURN(beyond, Dim::CheckedAdd(beyond, 1));
+    high.push_back(std::move(beyond));
   }
   CLEAVE_ASSIGN_OR_RETURN(const Element weight, Lower(w));
   const Indices batch =
@@ -182,7 +188,8 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryConv(
       AxesWhere(x_plain, true, weight.axes, true, reduce.indices);
   const Indices outputs =
       AxesWhere(weight.axes, false, x_plain, false, reduce.indices);
-  const std::optional<int64_t> group_count = SizeOf(groups).Value();
+  CLEAVE_ASSIGN_OR_RETURN(const Dim group_size, SizeOf(groups));
+  const std::optional<int64_t> group_count = group_size.Value();
   // Each summed index is a channel or a kernel's, and each factor has it.
   const bool fits =
       batch.size() + groups.size() + channels.size() == x_plain.size() &&
@@ -195,16 +202,21 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryConv(
       group_count.value_or(0) >= 1;
   if (!fits) return std::nullopt;
 
-  const DType dtype = builder_.type(array).dtype;
-  CLEAVE_ASSIGN_OR_RETURN(
-      Moved moved, Move(array, plan, builder_.Constant(Exact(0), dtype), true));
+  CLEAVE_ASSIGN_OR_RETURN(Moved moved,
+                          Move(array, plan, std::nullopt, /*padded=*/true));
   std::vector<int> order;
   for (const IndexPtr& index : Joined({batch, groups, channels})) {
     for (size_t d = 0; d < moved.labels.size(); ++d) {
       if (moved.labels[d].index == index) order.push_back(static_cast<int>(d));
     }
   }
-  Shape shape = {SizeOf(batch), SizeOf(groups) * SizeOf(channels)};
+  CLEAVE_ASSIGN_OR_RETURN(const Dim batch_size, SizeOf(batch));
+  CLEAVE_ASSIGN_OR_RETURN(const Dim channel_count, SizeOf(channels));
+  CLEAVE_ASSIGN_OR_RETURN(const Dim input_channels,
+                          SizeOf(Joined({groups, channels})));
+  CLEAVE_ASSIGN_OR_RETURN(const Dim output_channels,
+                          SizeOf(Joined({groups, outputs})));
+  Shape shape = {batch_size, input_channels};
   for (size_t d = 0; d < moved.labels.size(); ++d) {
     if (moved.labels[d].index != nullptr) continue;
     order.push_back(static_cast<int>(d));
@@ -215,7 +227,7 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryConv(
   CLEAVE_ASSIGN_OR_RETURN(
       const Value aligned,
       Aligned(weight, Joined({groups, outputs, channels, kernel})));
-  Shape weight_shape = {SizeOf(groups) * SizeOf(outputs), SizeOf(channels)};
+  Shape weight_shape = {output_channels, channel_count};
   for (const IndexPtr& k : kernel) weight_shape.push_back(k->extent);
   const std::vector<int64_t> ones(kernel.size(), 1);
   CLEAVE_ASSIGN_OR_RETURN(

@@ -219,8 +219,26 @@ absl::StatusOr<Element> ElementLowering::Pointwise(
   return Element{value, axes};
 }
 
-Element ElementLowering::Number(const Exact& number, DType dtype) {
-  return {builder_.Constant(number, dtype), {}};
+absl::StatusOr<Element> ElementLowering::Number(const Exact& number,
+                                                DType dtype) {
+  // Not every number is one of the dtype: that is the rule's mistake.
+  Attributes attributes = {{"dtype", dtype}};
+  if (IsBool(dtype)) {
+    attributes.Set("value", number != Exact(0));
+  } else {
+    attributes.Set("value", number);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const Value constant,
+                          builder_.Add(Primitive::kConstant, attributes, {}));
+  return Element{constant, {}};
+}
+
+absl::StatusOr<Element> ElementLowering::Where(const Element& condition,
+                                               const Element& element,
+                                               const Exact& otherwise) {
+  CLEAVE_ASSIGN_OR_RETURN(const Element other,
+                          Number(otherwise, DTypeOf(element)));
+  return Pointwise(Primitive::kSelect, {condition, element, other});
 }
 
 absl::StatusOr<Element> ElementLowering::Converted(const Element& element,
@@ -244,14 +262,15 @@ absl::StatusOr<Value> ElementLowering::Shaped(
                       {{"shape", StaticValue::Dims(shape)}}, {value});
 }
 
-absl::StatusOr<Dim> ElementLowering::ScopeSize() const {
-  return NumElements(ExtentsOf(scope_));
-}
-
-bool ElementLowering::ScopeHasElements() const {
-  return std::all_of(scope_.begin(), scope_.end(), [](const IndexPtr& index) {
-    return Compare(index->extent, CompareOp::kGe, 1) == Truth::kTrue;
-  });
+absl::StatusOr<Dim> ElementLowering::HaveElements(
+    absl::Span<const IndexPtr> indices) {
+  Dim have = 1;
+  for (const IndexPtr& index : indices) {
+    if (Compare(index->extent, CompareOp::kGe, 1) == Truth::kTrue) continue;
+    CLEAVE_ASSIGN_OR_RETURN(const Dim one, Dim::CheckedMin({index->extent, 1}));
+    CLEAVE_ASSIGN_OR_RETURN(have, Dim::CheckedMul(have, one));
+  }
+  return have;
 }
 
 }  // namespace cleave

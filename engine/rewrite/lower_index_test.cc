@@ -15,7 +15,7 @@ namespace cleave {
 namespace {
 
 constexpr DType kF = DType::kF64;
-constexpr int kRuns = 60;
+constexpr int kRuns = 40;
 
 // An expression: makes its inputs and checks itself.
 struct Expression {

@@ -18,10 +18,6 @@ bool IsSlice(const AxisPlan& axis) {
   return axis.kind != Kind::kWindow && axis.kind != Kind::kComputed;
 }
 
-// Elements from the first to behind the last that a slice takes; of none, none
-// either: the stride's gap behind the last one is counted.
-Dim SpanOf(const AxisPlan& axis) { return axis.Size() * axis.stride; }
-
 }  // namespace
 
 absl::StatusOr<Element> ElementLowering::LowerRead(const Term& read) {
@@ -42,7 +38,7 @@ absl::StatusOr<Element> ElementLowering::LowerRead(const Term& read) {
 
   // What is read out of range: the fill if it is one number, else a zero that
   // is replaced afterwards.
-  Value fill = builder_.Constant(Exact(0), type.dtype);
+  Fill fill;
   std::optional<Element> replacement;
   bool gather_fails = false;  // a gather out of range is an error
   bool checked = false;       // an error only where the conditions hold
@@ -111,7 +107,8 @@ absl::Status ElementLowering::CheckUnmasked(const Term& read,
     last.constant = shape[d] - 1;
     const Affine above = last - *index;
     if (ProvedSometimesNegative(*index) || ProvedSometimesNegative(above)) {
-      if (!ScopeHasElements()) {
+      CLEAVE_ASSIGN_OR_RETURN(const Dim reads, HaveElements(scope_));
+      if (reads != Dim(1)) {
         // Where an extent is 0 nothing is read, and nothing is wrong.
         MakeComputed(axis);
         continue;
@@ -126,8 +123,8 @@ absl::Status ElementLowering::CheckUnmasked(const Term& read,
     const std::optional<Dim> greatest = GreatestValue(*index);
     CLEAVE_CHECK(least.has_value() && greatest.has_value())
         << "a window's strides have signs";
-    // Times the number of reads: where there is none, all is well.
-    CLEAVE_ASSIGN_OR_RETURN(const Dim reads, ScopeSize());
+    // Where nothing is read, all is well.
+    CLEAVE_ASSIGN_OR_RETURN(const Dim reads, HaveElements(scope_));
     if (!axis.not_below) {
       CLEAVE_ASSIGN_OR_RETURN(Dim low, Dim::CheckedMul(*least, reads));
       builder_.AddGuard({std::move(low), CompareOp::kGe, 0,
@@ -156,13 +153,18 @@ absl::StatusOr<Element> ElementLowering::Checked(const Element& element,
                     {"batch", 0},
                     {"mode", "error"}},
                    {one, index, builder_.Constant(Exact(0), DType::kBool)}));
-  return Pointwise(
-      Primitive::kSelect,
-      {{good, place.axes}, element, Number(Exact(0), DTypeOf(element))});
+  return Where({good, place.axes}, element, Exact(0));
+}
+
+absl::StatusOr<Value> ElementLowering::FillValue(const Fill& fill,
+                                                 DType dtype) {
+  if (fill.has_value()) return *fill;
+  CLEAVE_ASSIGN_OR_RETURN(const Element zero, Number(Exact(0), dtype));
+  return zero.value;
 }
 
 absl::StatusOr<ElementLowering::Moved> ElementLowering::Move(
-    Value x, const ReadPlan& plan, Value fill, bool padded) {
+    Value x, const ReadPlan& plan, const Fill& fill, bool padded) {
   const Shape shape = builder_.type(x).shape;
   const int rank = static_cast<int>(shape.size());
 
@@ -172,7 +174,7 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::Move(
   for (int d = 0; d < rank; ++d) {
     const AxisPlan& axis = plan.axes[d];
     if (!IsSlice(axis)) continue;
-    size[d] = axis.Size();
+    CLEAVE_ASSIGN_OR_RETURN(size[d], axis.Size());
     stride[d] = axis.stride;
     start[d] = axis.start;
     // What is in range may be nothing, behind the end: no slice, but padding
@@ -188,16 +190,24 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::Move(
     const bool slices = axis.InRange() ? starts_inside : !padded;
     if (!slices) {
       low[d] = -axis.start;
-      high[d] = axis.start + SpanOf(axis) - shape[d];
+      // The gap behind the last element counts: of none, there is none.
+      CLEAVE_ASSIGN_OR_RETURN(const Dim span,
+                              Dim::CheckedMul(size[d], axis.stride));
+      CLEAVE_ASSIGN_OR_RETURN(const Dim end, Dim::CheckedAdd(axis.start, span));
+      CLEAVE_ASSIGN_OR_RETURN(high[d], Dim::CheckedSub(end, shape[d]));
       start[d] = 0;
     }
   }
-  CLEAVE_ASSIGN_OR_RETURN(x,
-                          builder_.Add(Primitive::kPad,
-                                       {{"low", StaticValue::Dims(low)},
-                                        {"high", StaticValue::Dims(high)},
-                                        {"interior", StaticValue::Dims(none)}},
-                                       {x, fill}));
+  if (low != none || high != none) {
+    CLEAVE_ASSIGN_OR_RETURN(const Value outside,
+                            FillValue(fill, builder_.type(x).dtype));
+    CLEAVE_ASSIGN_OR_RETURN(
+        x, builder_.Add(Primitive::kPad,
+                        {{"low", StaticValue::Dims(low)},
+                         {"high", StaticValue::Dims(high)},
+                         {"interior", StaticValue::Dims(none)}},
+                        {x, outside}));
+  }
   CLEAVE_ASSIGN_OR_RETURN(x,
                           builder_.Add(Primitive::kSlice,
                                        {{"start", StaticValue::Dims(start)},
@@ -232,7 +242,7 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::Move(
 }
 
 absl::StatusOr<ElementLowering::Moved> ElementLowering::TakeWindows(
-    Moved moved, const ReadPlan& plan, Value fill) {
+    Moved moved, const ReadPlan& plan, const Fill& fill) {
   if (!plan.HasWindow()) return moved;
   // Windows go over trailing axes.
   std::vector<int> order;
@@ -266,6 +276,8 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::TakeWindows(
       result.labels.push_back({axis->indices[which], -1});
     }
   }
+  CLEAVE_ASSIGN_OR_RETURN(const Value outside,
+                          FillValue(fill, builder_.type(moved.value).dtype));
   CLEAVE_ASSIGN_OR_RETURN(
       const Value windows,
       builder_.Add(Primitive::kWindows,
@@ -274,7 +286,7 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::TakeWindows(
                     {"dilations", StaticValue::Ints(dilations)},
                     {"low", StaticValue::Dims(low)},
                     {"counts", StaticValue::Dims(counts)}},
-                   {builder_.Transpose(moved.value, order), fill}));
+                   {builder_.Transpose(moved.value, order), outside}));
   CLEAVE_ASSIGN_OR_RETURN(
       result.value,
       builder_.Add(Primitive::kReverse, {{"axes", StaticValue::Ints(reversed)}},
@@ -300,7 +312,8 @@ absl::StatusOr<Value> ElementLowering::IndexArray(
 absl::StatusOr<Element> ElementLowering::Gather(const Moved& moved,
                                                 const Term& read,
                                                 const ReadPlan& plan,
-                                                Value fill, bool is_error) {
+                                                const Fill& fill,
+                                                bool is_error) {
   std::vector<Element> indices;  // of the axes still to be read
   std::vector<int> computed;     // these axes
   std::vector<int> plain;
@@ -369,13 +382,15 @@ absl::StatusOr<Element> ElementLowering::Gather(const Moved& moved,
   const bool in_range = std::all_of(
       computed.begin(), computed.end(),
       [&](int d) { return plan.axes[moved.labels[d].origin].InRange(); });
+  CLEAVE_ASSIGN_OR_RETURN(const Value outside,
+                          FillValue(fill, builder_.type(moved.value).dtype));
   CLEAVE_ASSIGN_OR_RETURN(
       result.value,
       builder_.Add(Primitive::kGather,
                    {{"axes", StaticValue::Ints(axes)},
                     {"batch", static_cast<int64_t>(batch.size())},
                     {"mode", is_error && !in_range ? "error" : "fill"}},
-                   {builder_.Transpose(moved.value, order), index, fill}));
+                   {builder_.Transpose(moved.value, order), index, outside}));
   return result;
 }
 

@@ -123,8 +123,7 @@ absl::StatusOr<Element> ElementLowering::MaskedElement(
   CLEAVE_ASSIGN_OR_RETURN(const Element condition, Lower(AndTerm(conditions)));
   CLEAVE_ASSIGN_OR_RETURN(const Element element,
                           LowerUnder(reduce.children[0], conditions));
-  return Pointwise(Primitive::kSelect,
-                   {condition, element, Number(otherwise, DTypeOf(element))});
+  return Where(condition, element, otherwise);
 }
 
 absl::StatusOr<Element> ElementLowering::LowerUnder(
@@ -181,7 +180,13 @@ absl::StatusOr<Element> ElementLowering::LowerArgReduce(
 
   Element place;
   std::optional<Element> found;  // whether there is anything, if not proved
-  if (conditions.empty()) {
+  if (reduce.indices.empty()) {
+    // One element, number 0, if there is no condition against it.
+    CLEAVE_ASSIGN_OR_RETURN(place, Number(Exact(0), DType::kI64));
+    if (!conditions.empty()) {
+      CLEAVE_ASSIGN_OR_RETURN(found, Lower(AndTerm(conditions)));
+    }
+  } else if (conditions.empty()) {
     CLEAVE_ASSIGN_OR_RETURN(const Element element, Lower(reduce.children[0]));
     CLEAVE_ASSIGN_OR_RETURN(const Element row, rows(element));
     CLEAVE_ASSIGN_OR_RETURN(
@@ -225,26 +230,24 @@ absl::StatusOr<Element> ElementLowering::LowerArgReduce(
 }
 
 absl::Status ElementLowering::CheckArgReduceOfSomething(const Term& reduce) {
-  Dim size = 1;
-  for (const IndexPtr& index : reduce.indices) size = size * index->extent;
-  if (Compare(size, CompareOp::kGe, 1) == Truth::kTrue) {
-    return absl::OkStatus();
-  }
-  Dim around = 1;
+  CLEAVE_ASSIGN_OR_RETURN(const Dim some, HaveElements(reduce.indices));
+  if (some == Dim(1)) return absl::OkStatus();
+  std::vector<IndexPtr> around;
   for (const IndexPtr& index : scope_) {
     if (std::find(reduce.indices.begin(), reduce.indices.end(), index) ==
         reduce.indices.end()) {
-      around = around * index->extent;
+      around.push_back(index);
     }
   }
+  CLEAVE_ASSIGN_OR_RETURN(const Dim asked, HaveElements(around));
   const absl::string_view name =
       reduce.reduction == Reduction::kArgmax ? "argmax" : "argmin";
-  if (size == Dim(0) && Compare(around, CompareOp::kGe, 1) == Truth::kTrue) {
+  if (some == Dim(0) && asked == Dim(1)) {
     return absl::OutOfRangeError(absl::StrCat(name, " of nothing"));
   }
   // Where nothing asks for it, it may be of nothing.
-  builder_.AddGuard({Dim::Min(around, 1), CompareOp::kLe, size,
-                     absl::StrCat("an element for ", name)});
+  builder_.AddGuard(
+      {asked, CompareOp::kLe, some, absl::StrCat("an element for ", name)});
   return absl::OkStatus();
 }
 

@@ -81,9 +81,7 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScan(
                           LowerUnder(reduce.children[0], reached));
   if (!others.empty()) {
     CLEAVE_ASSIGN_OR_RETURN(const Element condition, Lower(AndTerm(others)));
-    CLEAVE_ASSIGN_OR_RETURN(
-        element, Pointwise(Primitive::kSelect,
-                           {condition, element, Number(identity, dtype)}));
+    CLEAVE_ASSIGN_OR_RETURN(element, Where(condition, element, identity));
   }
   CLEAVE_ASSIGN_OR_RETURN(element,
                           Scan(reduce.reduction, element, j, order->reverse));
@@ -94,13 +92,13 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScan(
     std::vector<Dim> low(element.axes.size(), 0), high = low, none = low;
     low[axis] = order->reverse ? -1 : 1;
     high[axis] = order->reverse ? 1 : -1;
+    CLEAVE_ASSIGN_OR_RETURN(const Element nothing, Number(identity, dtype));
     CLEAVE_ASSIGN_OR_RETURN(
-        element.value,
-        builder_.Add(Primitive::kPad,
-                     {{"low", StaticValue::Dims(low)},
-                      {"high", StaticValue::Dims(high)},
-                      {"interior", StaticValue::Dims(none)}},
-                     {element.value, builder_.Constant(identity, dtype)}));
+        element.value, builder_.Add(Primitive::kPad,
+                                    {{"low", StaticValue::Dims(low)},
+                                     {"high", StaticValue::Dims(high)},
+                                     {"interior", StaticValue::Dims(none)}},
+                                    {element.value, nothing.value}));
     CLEAVE_ASSIGN_OR_RETURN(element.value, Shaped(element.value, element.axes));
   }
   element.axes[axis] = order->outer;
@@ -121,7 +119,6 @@ absl::StatusOr<Element> ElementLowering::Scan(Reduction reduction,
   const int64_t axis =
       std::find(result.axes.begin(), result.axes.end(), along) -
       result.axes.begin();
-  const TensorType type = builder_.type(x);
   const Attributes attributes = {{"axis", axis}, {"reverse", reverse}};
   if (reduction == Reduction::kMax || reduction == Reduction::kMin) {
     CLEAVE_ASSIGN_OR_RETURN(
@@ -131,17 +128,20 @@ absl::StatusOr<Element> ElementLowering::Scan(Reduction reduction,
                      attributes, {x}));
     return result;
   }
-  TensorType init = type;
-  init.shape.erase(init.shape.begin() + axis);
   // A sum is y_i = 1 y_(i-1) + x_i, a product y_i = x_i y_(i-1) + 0.
   const bool sum = reduction == Reduction::kSum;
-  const Value one = builder_.Constant(Exact(1), type);
-  const Value zero = builder_.Zeros(type);
+  std::vector<IndexPtr> rest = result.axes;
+  rest.erase(rest.begin() + axis);
+  const DType dtype = DTypeOf(element);
+  CLEAVE_ASSIGN_OR_RETURN(const Element one, Number(Exact(1), dtype));
+  CLEAVE_ASSIGN_OR_RETURN(const Element zero, Number(Exact(0), dtype));
+  CLEAVE_ASSIGN_OR_RETURN(const Value constant,
+                          Aligned(sum ? one : zero, result.axes));
+  CLEAVE_ASSIGN_OR_RETURN(const Value init, Aligned(sum ? zero : one, rest));
   CLEAVE_ASSIGN_OR_RETURN(
       result.value,
       builder_.Add(Primitive::kLinearScan, attributes,
-                   {sum ? one : x, sum ? x : zero,
-                    builder_.Constant(Exact(sum ? 0 : 1), init)}));
+                   {sum ? constant : x, sum ? x : constant, init}));
   return result;
 }
 

@@ -104,10 +104,8 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScatter(
   if (!others.empty()) {
     // What does not count goes nowhere.
     CLEAVE_ASSIGN_OR_RETURN(const Element condition, Lower(AndTerm(others)));
-    CLEAVE_ASSIGN_OR_RETURN(
-        indices[0],
-        Pointwise(Primitive::kSelect,
-                  {condition, indices[0], Number(Exact(-1), DType::kI64)}));
+    CLEAVE_ASSIGN_OR_RETURN(indices[0],
+                            Where(condition, indices[0], Exact(-1)));
   }
 
   // Axes: outer indices that the places depend on (batch), the reduced ones,
@@ -135,9 +133,9 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScatter(
   result.axes.insert(result.axes.end(), targets.begin(), targets.end());
   result.axes.insert(result.axes.end(), rest.begin(), rest.end());
   const DType dtype = DTypeOf(element);
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Value nothing,
-      Aligned(Number(IdentityOf(reduce.reduction, dtype), dtype), result.axes));
+  CLEAVE_ASSIGN_OR_RETURN(const Element identity,
+                          Number(IdentityOf(reduce.reduction, dtype), dtype));
+  CLEAVE_ASSIGN_OR_RETURN(const Value nothing, Aligned(identity, result.axes));
   std::vector<int> axes;
   for (size_t i = 0; i < targets.size(); ++i) {
     axes.push_back(static_cast<int>(batch.size() + i));

@@ -5,6 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "ops/status_macros.h"
+
 namespace cleave {
 namespace {
 
@@ -123,9 +125,11 @@ void PlanAxis(const Affine& index, const Dim& extent,
 
 }  // namespace
 
-Dim AxisPlan::Size() const {
+absl::StatusOr<Dim> AxisPlan::Size() const {
   Dim size = 1;
-  for (const IndexPtr& index : indices) size = size * index->extent;
+  for (const IndexPtr& index : indices) {
+    CLEAVE_ASSIGN_OR_RETURN(size, Dim::CheckedMul(size, index->extent));
+  }
   return size;
 }
 
@@ -170,14 +174,13 @@ ReadPlan PlanRead(const Term& read, const Shape& shape,
   for (size_t d = 0; d < shape.size(); ++d) {
     AxisPlan axis;
     const std::optional<Affine> index = ToAffine(*read.children[d + 1]);
+    const Term& element = *read.children[d + 1];
+    const RangeProof proof = ProveRange(element, shape[d]);
+    axis.not_below = proof.not_below;
+    axis.not_above = proof.not_above;
+    const RangeProof counted = ProveRange(element, shape[d], facts);
+    axis.in_range_where_true = counted.not_below && counted.not_above;
     if (index.has_value()) {
-      Affine last;
-      last.constant = shape[d] - 1;
-      const Affine above = last - *index;
-      axis.not_below = ProvedNonNegative(*index);
-      axis.not_above = ProvedNonNegative(above);
-      axis.in_range_where_true =
-          ProvedNonNegative(*index, facts) && ProvedNonNegative(above, facts);
       PlanAxis(*index, shape[d], scope, choice, axis);
     }
     // Each variable moves one axis; a diagonal's second axis is gathered.

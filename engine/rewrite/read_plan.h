@@ -9,6 +9,7 @@
 #include <functional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "engine/rewrite/affine.h"
 #include "engine/rewrite/term.h"
 
@@ -38,7 +39,7 @@ struct AxisPlan {
 
   bool InRange() const { return not_below && not_above; }
   // Elements that a slice takes (not of kWindow and kComputed).
-  Dim Size() const;
+  absl::StatusOr<Dim> Size() const;
 };
 
 struct ReadPlan {

@@ -69,6 +69,19 @@ class Substituter {
   std::map<const Term*, TermPtr> done_;
 };
 
+// Visits each term once: they share subterms.
+bool FindReduction(const Term& element, std::set<const Term*>& seen) {
+  if (element.kind == TermKind::kReduce) return true;
+  if (!seen.insert(&element).second) return false;
+  if (element.fill != nullptr && FindReduction(*element.fill, seen)) {
+    return true;
+  }
+  const size_t first = element.kind == TermKind::kRead ? 1 : 0;
+  return std::any_of(
+      element.children.begin() + first, element.children.end(),
+      [&seen](const TermPtr& child) { return FindReduction(*child, seen); });
+}
+
 }  // namespace
 
 TermPtr IndexTerm(const IndexPtr& index, DType dtype) {
@@ -127,11 +140,8 @@ bool OccursFree(const Term& term, const std::vector<IndexPtr>& indices) {
 }
 
 bool HasReduction(const Term& element) {
-  if (element.kind == TermKind::kReduce) return true;
-  if (element.fill != nullptr && HasReduction(*element.fill)) return true;
-  const size_t first = element.kind == TermKind::kRead ? 1 : 0;
-  return std::any_of(element.children.begin() + first, element.children.end(),
-                     [](const TermPtr& child) { return HasReduction(*child); });
+  std::set<const Term*> seen;
+  return FindReduction(element, seen);
 }
 
 TermPtr Substitute(const TermPtr& element, const IndexSubstitution& by) {
