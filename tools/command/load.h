@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/lang/parser.h"
 #include "engine/lang/source.h"
@@ -26,16 +25,10 @@ int Complain(const absl::Status& status);
 // it.
 void ShowProgress(absl::string_view line);
 
-absl::StatusOr<std::string> ReadFile(const std::string& path);
 absl::Status WriteFile(const std::string& path, absl::string_view text);
 
 // Rule text, or its JSON twin for a name that ends in `.json`.
 ParseResult ParseAny(const Source& source);
-
-// The rule files (`.rules`, `.json`) that `paths` name; folders with all that
-// they hold, sorted. NotFound for a path that is not there.
-absl::StatusOr<std::vector<std::string>> RuleFiles(
-    const std::vector<std::string>& paths);
 
 struct LoadedRules {
   std::shared_ptr<const RuleSet> rules;

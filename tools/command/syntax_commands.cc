@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/lang/ast.h"
 #include "engine/lang/json_rule.h"
+#include "engine/runtime/rule_files.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 
@@ -30,7 +31,7 @@ struct FmtOptions {
 };
 
 int Fmt(const FmtOptions& options) {
-  const auto files = RuleFiles(options.paths);
+  const auto files = ListRuleFiles(options.paths);
   if (!files.ok()) return Complain(files.status());
   int status = kExitOk;
   for (const std::string& path : *files) {

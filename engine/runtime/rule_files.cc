@@ -1,0 +1,80 @@
+#include "engine/runtime/rule_files.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+
+namespace fs = std::filesystem;
+
+absl::StatusOr<std::string> ReadFile(const std::string& path) {
+  std::error_code error;
+  if (fs::is_directory(path, error)) {
+    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder"));
+  }
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
+  std::string text((std::istreambuf_iterator<char>(file)),
+                   std::istreambuf_iterator<char>());
+  if (file.bad()) {
+    return absl::DataLossError(absl::StrCat("cannot read ", path));
+  }
+  return text;
+}
+
+absl::StatusOr<std::vector<std::string>> ListRuleFiles(
+    const std::vector<std::string>& paths) {
+  std::vector<std::string> files;
+  for (const std::string& path : paths) {
+    std::error_code error;
+    if (!fs::exists(path, error)) {
+      return absl::NotFoundError(absl::StrCat("no file or folder ", path));
+    }
+    if (!fs::is_directory(path, error)) {
+      files.push_back(path);
+      continue;
+    }
+    std::vector<std::string> inside;
+    for (fs::recursive_directory_iterator it(path, error), end;
+         !error && it != end; it.increment(error)) {
+      if (it->path().extension() == ".rules") {
+        inside.push_back(it->path().string());
+      }
+    }
+    if (error) {
+      return absl::UnavailableError(
+          absl::StrCat("cannot list ", path, ": ", error.message()));
+    }
+    if (inside.empty()) {
+      return absl::NotFoundError(absl::StrCat("no rule files in ", path));
+    }
+    std::sort(inside.begin(), inside.end());
+    files.insert(files.end(), inside.begin(), inside.end());
+  }
+  return files;
+}
+
+absl::StatusOr<std::vector<NamedSource>> ReadRuleFiles(
+    const std::vector<std::string>& paths) {
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                          ListRuleFiles(paths));
+  std::set<fs::path> seen;
+  std::vector<NamedSource> sources;
+  for (const std::string& path : files) {
+    std::error_code error;
+    if (!seen.insert(fs::weakly_canonical(path, error)).second) continue;
+    CLEAVE_ASSIGN_OR_RETURN(std::string text, ReadFile(path));
+    sources.push_back({path, std::move(text), absl::EndsWith(path, ".json")});
+  }
+  return sources;
+}
+
+}  // namespace cleave
