@@ -374,6 +374,23 @@ TEST(LoweringErrors, ReadUnderAFalseConditionIsNone) {
   }
 }
 
+// A check under the outer condition makes the inner element depend on what the
+// inner scan or scatter would make.
+TEST(LoweringErrors, ChecksOfNestedReductions) {
+  for (const int64_t greatest : {2, 5}) {
+    for (const bool scan : {false, true}) {
+      IndexTest t(/*symbolic=*/true, 1);
+      const Dim n = t.Extent("n", 3);
+      const Array x = t.Input("x", kF, {n});
+      const Array at = t.Input("at", kI, {n}, 0, greatest);
+      const Array f = t.Input("f", kI, {n}, 0, 2);
+      const Index i("i", n), j("j", n);
+      const Elem inner = Sum({j}, x(at(j)), scan ? j <= i : f(j) == i);
+      t.Check({}, Sum({i}, inner, f(i) > 0));
+    }
+  }
+}
+
 // Masked elements lose against the lowest value, and against NaN.
 TEST(ConditionalArgmax, FindsWhatCounts) {
   const double inf = std::numeric_limits<double>::infinity();

@@ -5,7 +5,8 @@
 //   - a read at p * s + k * d - q under a reduction over k is `windows` (a
 //     product of it with a read at k, summed, is `conv`);
 //   - a read at computed indices is a gather;
-//   - a reduction under a condition `f[j] == b`, b an outer index, is a scatter;
+//   - a reduction under a condition `f[j] == b`, b an outer index, is a
+//     scatter;
 //   - a sum, product, max or min over j where `j <= i` is a scan (cumulative).
 // What matches none of them is a broadcast over all of its indices, masked by
 // the condition, and a reduction.

@@ -75,13 +75,21 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScan(
             ? PointwiseTerm(Primitive::kGt, DType::kBool,
                             {IndexTerm(j), NumberTerm(Exact(0), DType::kI64)})
             : PointwiseTerm(Primitive::kLt, DType::kBool,
-                            {IndexTerm(j), DimTerm(j->extent - 1)}));
+                            {PointwiseTerm(Primitive::kAdd, DType::kI64,
+                                           {IndexTerm(j),
+                                            NumberTerm(Exact(1), DType::kI64)}),
+                             DimTerm(j->extent)}));
   }
   CLEAVE_ASSIGN_OR_RETURN(Element element,
                           LowerUnder(reduce.children[0], reached));
   if (!others.empty()) {
     CLEAVE_ASSIGN_OR_RETURN(const Element condition, Lower(AndTerm(others)));
     CLEAVE_ASSIGN_OR_RETURN(element, Where(condition, element, identity));
+  }
+  // Checks under the conditions of reductions around may bring i in.
+  if (std::find(element.axes.begin(), element.axes.end(), order->outer) !=
+      element.axes.end()) {
+    return std::nullopt;
   }
   CLEAVE_ASSIGN_OR_RETURN(element,
                           Scan(reduce.reduction, element, j, order->reverse));

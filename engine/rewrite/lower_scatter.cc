@@ -108,6 +108,14 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScatter(
                             Where(condition, indices[0], Exact(-1)));
   }
 
+  // Checks under the conditions of reductions around may bring targets in.
+  for (const IndexPtr& target : targets) {
+    if (Contains(element.axes, target)) return std::nullopt;
+    for (const Element& index : indices) {
+      if (Contains(index.axes, target)) return std::nullopt;
+    }
+  }
+
   // Axes: outer indices that the places depend on (batch), the reduced ones,
   // and outer ones of the element alone.
   std::vector<IndexPtr> batch;

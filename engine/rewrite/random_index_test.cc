@@ -1,7 +1,7 @@
 // Random element terms against nested loops: what no table of expressions
 // thinks of.
 
-#include <string>
+#include <optional>
 #include <vector>
 
 #include "engine/rewrite/index_testing.h"
@@ -12,7 +12,7 @@ namespace {
 
 constexpr DType kF = DType::kF64;
 constexpr DType kI = DType::kI64;
-constexpr int kSeeds = 1500;
+constexpr int kSeeds = 800;
 
 // Makes elements over the indices in scope. Extents are at least 1: what does
 // not depend on an index is evaluated even where that index has no values.
@@ -137,23 +137,65 @@ class RandomElements {
     }
   }
 
+  // A read at indices, or of windows: p * s + k * d - q.
+  Elem PlainRead() {
+    const Array& array = arrays_[t_.Random(0, 3)];
+    std::vector<Elem> at;
+    for (size_t d = 0; d < array.term->shape.size(); ++d) {
+      Elem place = AnyIndex();
+      if (t_.Random(0, 2) == 0) {
+        place = place * static_cast<int>(t_.Random(1, 2)) +
+                scope_.back() * static_cast<int>(t_.Random(1, 2)) -
+                static_cast<int>(t_.Random(0, 2));
+      }
+      at.push_back(place);
+    }
+    return array.Read(at).Or(0);
+  }
+
+  // Of the kinds that have lowerings of their own as often as of any other.
   Elem Reduction(int depth) {
+    const Index outer = AnyIndex();
     std::vector<Index> reduced;
     const int64_t count = t_.Random(1, 2);
     for (int64_t i = 0; i < count; ++i) {
-      reduced.emplace_back("j", AnyExtent());
+      reduced.emplace_back(
+          "j", t_.Random(0, 1) == 0 ? outer.index->extent : AnyExtent());
       scope_.push_back(reduced.back());
     }
+    const Index j = reduced.back();
     const cleave::Reduction kinds[] = {
-        cleave::Reduction::kSum,  cleave::Reduction::kSum,
-        cleave::Reduction::kProd, cleave::Reduction::kMax,
-        cleave::Reduction::kMin,  cleave::Reduction::kArgmax};
-    const cleave::Reduction kind = kinds[t_.Random(0, 5)];
-    const Elem element = Number(depth);
+        cleave::Reduction::kSum,    cleave::Reduction::kProd,
+        cleave::Reduction::kMax,    cleave::Reduction::kMin,
+        cleave::Reduction::kArgmax, cleave::Reduction::kArgmin};
+    cleave::Reduction kind = kinds[t_.Random(0, 5)];
+    std::optional<Elem> element;
     std::optional<Elem> condition;
-    if (t_.Random(0, 1) == 0) condition = Condition(depth);
-    scope_.resize(scope_.size() - reduced.size(), scope_[0]);
-    const Elem result = Reduce(kind, reduced, element, condition);
+    switch (t_.Random(0, 4)) {
+      case 0:
+        kind = cleave::Reduction::kSum;
+        element = PlainRead() * PlainRead();
+        break;
+      case 1: {
+        const Elem orders[] = {j <= outer, j < outer, outer <= j, outer < j};
+        condition = orders[t_.Random(0, 3)];
+        break;
+      }
+      case 2:
+        condition = places_[0](j).Or(0) == outer;
+        break;
+      case 3:
+        condition = Condition(depth);
+        break;
+      default:
+        break;
+    }
+    if (condition.has_value() && t_.Random(0, 2) == 0) {
+      condition = *condition && Condition(depth);
+    }
+    if (!element.has_value()) element = Number(depth);
+    scope_.resize(scope_.size() - reduced.size(), outer);
+    const Elem result = Reduce(kind, reduced, *element, condition);
     return result.dtype() == kF ? result : Convert(result, kF);
   }
 
