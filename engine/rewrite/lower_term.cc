@@ -73,10 +73,21 @@ absl::StatusOr<Value> TermLowerer::LowerNew(const TermPtr& term) {
       return LowerPointwise(*term);
     case TermKind::kZero:
       return builder_.Zeros({ResolvedDType(*term), term->shape});
-    case TermKind::kIndex:
     case TermKind::kRead:
     case TermKind::kReduce:
-    case TermKind::kCallElement:
+    case TermKind::kCallElement: {
+      if (!term->free.empty()) break;
+      // An element that depends on no index: a 0-d array.
+      auto scalar = std::make_shared<Term>();
+      scalar->kind = TermKind::kComprehension;
+      scalar->dtype = term->dtype;
+      scalar->children = {term};
+      scalar->range = term->range;
+      scalar->provenance = term->provenance;
+      scalar->order = term->order;
+      return LowerComprehension(*scalar, *this);
+    }
+    case TermKind::kIndex:
       break;
   }
   return absl::InternalError("an element stands where an array is wanted");
