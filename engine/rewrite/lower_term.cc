@@ -82,7 +82,6 @@ absl::StatusOr<Value> TermLowerer::LowerNew(const TermPtr& term) {
       scalar->kind = TermKind::kComprehension;
       scalar->dtype = term->dtype;
       scalar->children = {term};
-      scalar->range = term->range;
       scalar->provenance = term->provenance;
       scalar->order = term->order;
       return LowerComprehension(*scalar, *this);
