@@ -114,10 +114,10 @@ absl::StatusOr<CaseCall> MakeCaseCall(const RuleSet& rules,
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::optional<Value>> results,
                           rules.Call(builder, op, call_arguments, attributes));
-  const std::vector<std::string> names = rules.ResultNames(op);
   std::vector<NamedValue> outputs;
   for (size_t i = 0; i < results.size(); ++i) {
-    if (results[i]) outputs.push_back({names[i], *results[i]});
+    call.results.push_back(results[i] ? static_cast<int>(outputs.size()) : -1);
+    if (results[i]) outputs.push_back({absl::StrCat("y", i), *results[i]});
   }
   call.graph = std::move(builder).Build(std::move(outputs));
   return call;

@@ -22,6 +22,9 @@ struct CaseCall {
   std::vector<std::string> arguments;  // the argument that it belongs to
   std::vector<int> elements;           // its place in a list, 0 otherwise
   std::vector<Tensor> tensors;
+  // Per declared result its place among the graph's outputs; -1 where the call
+  // has no such result.
+  std::vector<int> results;
 };
 
 // Calls `op` on `arguments`. Errors are those of RuleSet::Call.

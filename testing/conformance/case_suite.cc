@@ -45,6 +45,10 @@ absl::Status Invalid(const std::string& where, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
 }
 
+bool IsNone(const json& j) {
+  return j.is_object() && j.size() == 1 && j.value("none", json()) == true;
+}
+
 // The JSON pointer of a member.
 std::string At(const std::string& where, const std::string& key) {
   return absl::StrCat(where, "/",
@@ -210,7 +214,7 @@ class CaseReader {
     const std::string kind = j.begin().key();
     const json& v = j.begin().value();
     const std::string at = At(where, kind);
-    if (kind == "none" && v == true) return CaseValue{CaseValue::None{}};
+    if (IsNone(j)) return CaseValue{CaseValue::None{}};
     if (kind == "tensor") {
       CLEAVE_ASSIGN_OR_RETURN(CaseValue::TensorRef ref, TensorOf(j, where));
       return CaseValue{std::move(ref)};
@@ -317,7 +321,7 @@ class CaseReader {
     if (!j.is_array()) return Invalid(where, "not a list");
     ExpectedOutputs outputs;
     for (size_t i = 0; i < j.size(); ++i) {
-      if (j[i].is_null()) {
+      if (j[i].is_null() || IsNone(j[i])) {
         outputs.push_back(std::nullopt);
         continue;
       }

@@ -35,7 +35,7 @@ struct CaseValue {
 
 using CaseArguments = std::vector<std::pair<std::string, CaseValue>>;
 
-// An expected output: nothing for `null`.
+// The expected outputs: nothing for `null` and `{"none": true}`.
 using ExpectedOutputs = std::vector<std::optional<CaseValue::TensorRef>>;
 
 struct Tolerance {
