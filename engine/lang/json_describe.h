@@ -148,12 +148,13 @@ void Describe(V& v, Statement::OverrideInput& input) {
   v.Flag("unbatched", input.unbatched, false);
 }
 
+// `new n <= bound` is the axis that has a bound.
 template <typename V>
 void Describe(V& v, AxisExpr& axis) {
-  v.Flag("new", axis.is_new, false);
   v.Value("size", axis.size);
   v.OptionalText("axis", axis.at, TextKind::kName);
   v.OptionalValue("bound", axis.bound);
+  axis.is_new = axis.bound != nullptr;
 }
 
 template <typename V>

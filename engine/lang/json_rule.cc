@@ -1,5 +1,6 @@
 #include "engine/lang/json_rule.h"
 
+#include <optional>
 #include <utility>
 
 #include "engine/lang/json_internal.h"
@@ -13,28 +14,34 @@ std::string Dump(const Json& json) {
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-// The pointer of the first node in which the two differ.
-std::string FirstDifference(const Json& a, const Json& b,
-                            const std::string& pointer) {
-  if (a.type() != b.type()) return pointer;
+// The pointer of the first node in which the two differ, the order of members
+// aside; nullopt if there is none.
+std::optional<std::string> FirstDifference(const Json& a, const Json& b,
+                                           const std::string& pointer) {
+  if (a.is_object() != b.is_object() || a.is_array() != b.is_array()) {
+    return pointer;
+  }
   if (a.is_object()) {
     for (const auto& member : a.items()) {
       const std::string at = internal::PointerStep(pointer, member.key());
       const auto other = b.find(member.key());
       if (other == b.end()) return at;
-      if (member.value() != *other) {
-        return FirstDifference(member.value(), *other, at);
-      }
+      const auto difference = FirstDifference(member.value(), *other, at);
+      if (difference.has_value()) return difference;
     }
-    return pointer;
+    if (a.size() != b.size()) return pointer;
+    return std::nullopt;
   }
   if (a.is_array()) {
     for (size_t i = 0; i < a.size() && i < b.size(); ++i) {
-      if (a[i] != b[i]) {
-        return FirstDifference(a[i], b[i], absl::StrCat(pointer, "/", i));
-      }
+      const auto difference =
+          FirstDifference(a[i], b[i], absl::StrCat(pointer, "/", i));
+      if (difference.has_value()) return difference;
     }
+    if (a.size() != b.size()) return pointer;
+    return std::nullopt;
   }
+  if (a == b) return std::nullopt;
   return pointer;
 }
 
@@ -92,16 +99,16 @@ ParseResult ParseJsonRules(const Source& source) {
     result.diagnostics = std::move(read.diagnostics);
     return result;
   }
-  const Json again = internal::JsonOf(read.file);
-  if (again != json) {
-    std::string pointer = FirstDifference(json, again, "");
-    if (pointer.empty()) pointer = "/";
+  std::optional<std::string> difference =
+      FirstDifference(json, internal::JsonOf(read.file), "");
+  if (difference.has_value()) {
+    if (difference->empty()) difference = "/";
     result.diagnostics.push_back({DiagnosticKind::kJson,
                                   "this node has no text of its own: it would "
                                   "be read back as another",
                                   {0, 0},
                                   "",
-                                  std::move(pointer)});
+                                  *std::move(difference)});
     return result;
   }
   return read;

@@ -48,6 +48,14 @@ TEST(JsonRule, TextToJsonToTextIsIdentical) {
   }
 }
 
+TEST(JsonRule, OrderOfMembersMeansNothing) {
+  const RuleFile file = ParseJson(
+      R"({"entries": [{"right": {"text": "x", "kind": "name"}, "name": "r",
+          "left": {"kind": "name", "text": "y"}, "kind": "rewrite"}],
+          "language": 1})");
+  EXPECT_EQ(PrintRuleFile(file), "language 1\n\nrewrite r: y => x\n");
+}
+
 TEST(JsonRule, Diagnostics) {
   std::set<DiagnosticKind> kinds;
   TestGoldenFile("engine/lang/testdata/fail_json.golden",

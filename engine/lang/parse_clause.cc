@@ -109,8 +109,9 @@ void Parser::ParseClausesAndBody(Item* item) {
   if (token.kind == TokenKind::kSymbol && token.text == "=" &&
       (token.column > 0 || !token.first_on_line)) {
     const Extent saved = EnterExtent();
+    // Behind a signature of several lines the body's line may be less deep.
+    if (!token.first_on_line) indent_ = 0;
     ++at_;
-    // The body may begin on the next line.
     item->body = ParseBodyAfterEquals();
     LeaveExtent(saved);
     return;
