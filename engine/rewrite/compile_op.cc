@@ -1,6 +1,7 @@
 #include "engine/rewrite/compile_op.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -98,8 +99,11 @@ absl::Status OpCompiler::BindSignature(const Signature& signature,
     }
   }
   for (const auto& [name, value] : attributes.values()) {
-    if (absl::StartsWith(name, "new.")) {
+    if (absl::StartsWith(name, kNewPrefix)) {
       given.named.emplace_back(name, FromStatic(value));
+      // Of a host's op: what its body calls the extent.
+      elaborator_.dynamic_names()[name.substr(strlen(kNewPrefix))] =
+          value.AsDim();
     }
   }
   BindOptions options;
@@ -147,6 +151,49 @@ absl::Status OpCompiler::EnterBody() {
     } else {
       CLEAVE_ASSIGN_OR_RETURN(RuleValue x, accumulate(*value));
       body_scope_->Set(input.name, std::move(x));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// A spec is over the reals: integers of a class that has other numbers, too,
+// stand for reals.
+absl::Status OpCompiler::EnterReals(Scope* scope) {
+  for (const WhereClause& where : callable_.item->where) {
+    const RuleValue* variable = binding_.scope.Find(where.variable);
+    if (variable == nullptr || !variable->Is(Kind::kDType) ||
+        (where.dtype_class != "real" && where.dtype_class != "number")) {
+      continue;
+    }
+    const std::optional<DType> dtype = variable->AsDType()->dtype();
+    if (!dtype.has_value() || !IsInt(*dtype)) continue;
+    const DTypePtr real = DTypeVariable::Known(DType::kF64);
+    scope->Set(where.variable, real);
+    for (const InputDecl& input : callable_.inputs) {
+      if (input.is_static || input.type.dtype == nullptr ||
+          input.type.dtype->kind != ExprKind::kName ||
+          input.type.dtype->text != where.variable) {
+        continue;
+      }
+      const RuleValue* value = binding_.scope.Find(input.name);
+      const auto convert = [&](const RuleValue& v) -> Elaborator::Result {
+        if (!v.Is(Kind::kTerm)) return v;
+        CLEAVE_ASSIGN_OR_RETURN(TermPtr term,
+                                elaborator_.terms().Convert(v.AsTerm(), real));
+        RuleValue result(std::move(term));
+        return v.is_optional() ? std::move(result).Optional() : result;
+      };
+      if (value->Is(Kind::kList)) {
+        RuleList list;
+        for (const RuleValue& element : value->AsList()) {
+          CLEAVE_ASSIGN_OR_RETURN(RuleValue x, convert(element));
+          list.push_back(std::move(x));
+        }
+        scope->Set(input.name, std::move(list));
+      } else {
+        CLEAVE_ASSIGN_OR_RETURN(RuleValue x, convert(*value));
+        scope->Set(input.name, std::move(x));
+      }
     }
   }
   return absl::OkStatus();
@@ -286,6 +333,34 @@ absl::StatusOr<TermPtr> OpCompiler::Finish(const TermPtr& term,
 }
 
 absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBody() {
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<TermPtr> results, ElaborateBodyOnce());
+  // The body gives `new n`: the call's name for it is used throughout.
+  bool renamed = false;
+  for (size_t i = 0; i < results.size() && !binding_.fresh.empty(); ++i) {
+    if (results[i] == nullptr || i >= binding_.results.size()) continue;
+    const Shape& declared = binding_.results[i]->shape;
+    for (const auto& [name, fresh] : binding_.fresh) {
+      for (size_t d = 0; d < declared.size(); ++d) {
+        const Dim& is = results[i]->shape[d];
+        if (declared[d] != fresh || is == fresh) continue;
+        const std::set<std::string> variables = is.Variables();
+        if (variables.size() != 1 || is != Dim::Variable(*variables.begin())) {
+          return elaborator_.Fail(
+              DiagnosticKind::kShape, callable_.item->body->range,
+              absl::StrCat("`", name, "` is ", is.ToString(),
+                           ", which is no extent of its own"));
+        }
+        elaborator_.dynamic_names().emplace(*variables.begin(), fresh);
+        renamed = true;
+      }
+    }
+  }
+  if (!renamed) return results;
+  elaborator_.Restart();
+  return ElaborateBodyOnce();
+}
+
+absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBodyOnce() {
   CLEAVE_RETURN_IF_ERROR(EnterBody());
   CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared(true));
   const cleave::Body& body = *callable_.item->body;
@@ -333,6 +408,7 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBody() {
 
 absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateSpec() {
   Scope scope(&binding_.scope);
+  CLEAVE_RETURN_IF_ERROR(EnterReals(&scope));
   CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared(false));
   const cleave::Body& spec = *callable_.item->spec;
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
@@ -345,10 +421,12 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateSpec() {
       finished.push_back(nullptr);
       continue;
     }
-    // Numbers take the declared dtype; a spec over the reals may give a float
-    // where an integer is declared.
+    // Numbers take the declared dtype; what was computed over the reals is
+    // converted where an integer is declared.
     DTypeVariable::Unify(raw[i]->dtype, binding_.results[i]->dtype);
-    TermPtr term = raw[i];
+    CLEAVE_ASSIGN_OR_RETURN(
+        TermPtr term,
+        elaborator_.terms().Convert(raw[i], binding_.results[i]->dtype));
     if (term->shape != binding_.results[i]->shape) {
       absl::StatusOr<TermPtr> broadcast =
           elaborator_.terms().BroadcastTo(term, binding_.results[i]->shape);

@@ -52,7 +52,6 @@ class OpCompiler {
   // Evaluates everything without lowering: for checks.
   absl::StatusOr<std::vector<TermPtr>> ElaborateBody();
   absl::StatusOr<std::vector<TermPtr>> ElaborateSpec();
-  absl::Status ElaborateOverrides();
 
  private:
   struct Operand {
@@ -62,6 +61,8 @@ class OpCompiler {
     TermPtr term;  // in the types of the operand, before `compute acc`
   };
 
+  absl::StatusOr<std::vector<TermPtr>> ElaborateBodyOnce();
+  absl::Status EnterReals(Scope* scope);
   // The scope of the body: floats in their accumulation types.
   absl::Status EnterBody();
   absl::StatusOr<std::vector<Elaborator::DeclaredResult>> Declared(

@@ -528,9 +528,10 @@ Elaborator::Result Elaborator::CallStructured(const std::string& name,
   if (name == "nonzero") {
     CLEAVE_RETURN_IF_ERROR(call.CheckNames(1, {}));
     CLEAVE_ASSIGN_OR_RETURN(const TermPtr x, call.Tensor(0));
-    std::string size = absl::StrCat(rule_, ".nonzero", dynamic_extents_++);
-    return done(terms_.Structured(Primitive::kNonzero,
-                                  {{"size", Dim::Variable(size)}}, {x}, {i64}));
+    const Dim size =
+        DynamicExtent(absl::StrCat(rule_, ".nonzero", dynamic_extents_++));
+    return done(
+        terms_.Structured(Primitive::kNonzero, {{"size", size}}, {x}, {i64}));
   }
   if (name == "random_uniform" || name == "random_bits") {
     CLEAVE_RETURN_IF_ERROR(call.CheckNames(1, {"shape", "dtype"}));

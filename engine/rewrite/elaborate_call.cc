@@ -130,7 +130,6 @@ Elaborator::Result Elaborator::CallOp(const Callable& callable,
   if (!binding.ok()) {
     return At(binding.status(), range, DiagnosticKind::kArgument);
   }
-  if (!binding->fresh.empty()) ++dynamic_extents_;
   std::vector<std::optional<TermType>> types = binding->results;
   if (!callable.has_result_types) {
     absl::StatusOr<std::vector<std::optional<TermType>>> of_body =
@@ -140,8 +139,27 @@ Elaborator::Result Elaborator::CallOp(const Callable& callable,
   }
   auto call = std::make_shared<CallTerm>();
   call->op = callable.name;
+  // Extents known at run time only get names of this body.
+  std::map<std::string, Dim> names;
   for (const auto& [name, dim] : binding->fresh) {
-    call->attributes.Set(absl::StrCat("new.", name), dim);
+    const std::string own = absl::StrCat(options.fresh_prefix, ".", name);
+    names[own] = DynamicExtent(own);
+    call->attributes.Set(absl::StrCat(kNewPrefix, name), names[own]);
+  }
+  if (!callable.has_result_types) {
+    for (const std::string& variable : NewVariables(*binding, types)) {
+      const Dim dim =
+          DynamicExtent(absl::StrCat(options.fresh_prefix, ".", names.size()));
+      names[variable] = dim;
+      call->attributes.Set(absl::StrCat(kNewPrefix, variable), dim);
+    }
+  }
+  if (!names.empty()) {
+    ++dynamic_extents_;
+    for (std::optional<TermType>& type : types) {
+      if (!type.has_value()) continue;
+      for (Dim& dim : type->shape) dim = dim.Substitute(names);
+    }
   }
   std::vector<TermPtr> children;
   // Inputs in the declared order, then attributes as they were given.

@@ -55,6 +55,11 @@ void Elaborator::SetPlace(SourceRange range) {
       rule_, source_->name(), source_->PositionOf(range.begin).line}));
 }
 
+Dim Elaborator::DynamicExtent(const std::string& name) const {
+  const auto it = dynamic_names_.find(name);
+  return it == dynamic_names_.end() ? Dim::Variable(name) : it->second;
+}
+
 absl::Status Elaborator::CheckList(size_t size, SourceRange range) {
   if (size <= kMaxListLength) return absl::OkStatus();
   return Fail(DiagnosticKind::kLimit, range,

@@ -392,8 +392,19 @@ Elaborator::Result Elaborator::ReadArray(const TermPtr& array, const Expr& e,
       }
       entry.list = {entry.value};
     }
-    if (entry.length > 0) taken += entry.length;
     entries.push_back(std::move(entry));
+  }
+  // Inner reads may have made packs known.
+  for (Entry& entry : entries) {
+    if (entry.pack != nullptr && entry.pack->known) {
+      for (const OpenIndexPtr& index : entry.pack->indices) {
+        entry.list.push_back(index);
+      }
+      entry.length = static_cast<int>(entry.list.size());
+      entry.pack = nullptr;
+      --open;
+    }
+    taken += std::max(entry.length, 0);
   }
   const int rank = static_cast<int>(array->shape.size());
   const auto wrong_count = [&]() {

@@ -5,6 +5,7 @@
 #define CLEAVE_ENGINE_REWRITE_ELABORATOR_H_
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -91,6 +92,15 @@ class Elaborator {
   // The first mistake found; its range belongs to diagnostic_source().
   const std::optional<Diagnostic>& diagnostic() const { return diagnostic_; }
   const Source* diagnostic_source() const { return diagnostic_source_; }
+
+  // Names for extents that are known only at run time, by what they would be
+  // called here.
+  std::map<std::string, Dim>& dynamic_names() { return dynamic_names_; }
+  // Forgets what one elaboration left: guards and counts.
+  void Restart() {
+    guards().clear();
+    dynamic_extents_ = 0;
+  }
 
   // Branches of static `if`s that were taken: (expression, then?).
   std::set<std::pair<const Expr*, bool>>* taken_branches = nullptr;
@@ -181,6 +191,7 @@ class Elaborator {
   Result EvalScan(const Expr& e, Scope& scope);
   Result EvalCond(const Expr& e, Scope& scope);
 
+  Dim DynamicExtent(const std::string& name) const;
   void SetPlace(SourceRange range);
   absl::Status CheckList(size_t size, SourceRange range);
 
@@ -195,6 +206,7 @@ class Elaborator {
   int depth_ = 0;
   int64_t expressions_ = 0;
   int dynamic_extents_ = 0;
+  std::map<std::string, Dim> dynamic_names_;
 };
 
 }  // namespace cleave

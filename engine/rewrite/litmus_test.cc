@@ -26,18 +26,18 @@ class Litmus : public ::testing::Test {
  protected:
   static void SetUpTestSuite() {
     context_ = new std::shared_ptr<Context>(std::make_shared<Context>());
-    LoadResult loaded = LoadRules(
-        {{"litmus.rules", ReadFile("engine/lang/testdata/litmus.rules"),
-          false}},
-        *context_);
+    LoadResult loaded =
+        LoadRules({{"litmus.rules",
+                    ReadFile("engine/lang/testdata/litmus.rules"), false}},
+                  *context_);
     for (const std::string& d : loaded.diagnostics) ADD_FAILURE() << d;
     rules_ = new std::shared_ptr<const RuleSet>(loaded.rules);
   }
 
   // Calls the op on f64 values and runs its expansion.
-  absl::StatusOr<std::vector<Tensor>> Run(
-      const std::string& op, const std::vector<Tensor>& inputs,
-      const Attributes& attributes = {}) {
+  absl::StatusOr<std::vector<Tensor>> Run(const std::string& op,
+                                          const std::vector<Tensor>& inputs,
+                                          const Attributes& attributes = {}) {
     GraphBuilder builder(*context_);
     std::vector<Argument> arguments;
     for (const Tensor& input : inputs) {
@@ -106,18 +106,17 @@ TEST_F(Litmus, LogSumExp) {
 }
 
 TEST_F(Litmus, HuberLoss) {
-  ASSERT_OK_AND_ASSIGN(auto y, Run("huber_loss",
-                                   {F64({2}, {0, 3}), F64({2}, {0.5, 0})},
-                                   {{"reduction", "none"}}));
+  ASSERT_OK_AND_ASSIGN(auto y,
+                       Run("huber_loss", {F64({2}, {0, 3}), F64({2}, {0.5, 0})},
+                           {{"reduction", "none"}}));
   ExpectNear(y[0], {0.125, 2.5});
 }
 
 TEST_F(Litmus, LayerNorm) {
   ASSERT_OK_AND_ASSIGN(
-      auto y,
-      Run("layer_norm",
-          {F64({1, 2}, {1, 3}), F64({2}, {1, 2}), F64({2}, {0, 1})},
-          {{"N", StaticValue::Ints(std::vector<int>{2})}, {"eps", 0}}));
+      auto y, Run("layer_norm",
+                  {F64({1, 2}, {1, 3}), F64({2}, {1, 2}), F64({2}, {0, 1})},
+                  {{"N", StaticValue::Ints(std::vector<int>{2})}, {"eps", 0}}));
   ExpectNear(y[0], {-1, 3});
 }
 

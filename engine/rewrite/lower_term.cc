@@ -44,6 +44,10 @@ absl::StatusOr<Value> TermLowerer::LowerNew(const TermPtr& term) {
     case TermKind::kValue:
       return term->value;
     case TermKind::kParameter:
+      if (const auto it = parameters_.find(term->order);
+          it != parameters_.end()) {
+        return it->second;
+      }
       return absl::InternalError("a parameter of another region");
     case TermKind::kComprehension:
       return LowerComprehension(*term, *this);
@@ -63,8 +67,8 @@ absl::StatusOr<Value> TermLowerer::LowerNew(const TermPtr& term) {
         CLEAVE_RETURN_IF_ERROR(Lower(call).status());
         it = calls_.find(call.get());
       }
-      CLEAVE_CHECK(term->index < static_cast<int>(it->second.second.size()));
-      return it->second.second[term->index];
+      CLEAVE_CHECK(term->index < static_cast<int>(it->second.size()));
+      return it->second[term->index];
     }
     case TermKind::kNumber:
     case TermKind::kDim:
@@ -178,7 +182,7 @@ absl::StatusOr<std::vector<Value>> TermLowerer::LowerCall(const Term& term) {
                                             call.results.size()));
   }
   // The term itself is the caller's: it is alive as long as this.
-  calls_.emplace(&term, std::make_pair(TermPtr(), results));
+  calls_.emplace(&term, results);
   return results;
 }
 
@@ -295,6 +299,8 @@ void TermLowerer::CollectCaptures(const TermPtr& term, uint32_t first_order,
                                   absl::flat_hash_map<const Term*, bool>* seen,
                                   std::vector<TermPtr>* captures) const {
   if (term == nullptr || !seen->emplace(term.get(), true).second) return;
+  // A parameter of this region, or of one inside it.
+  if (term->kind == TermKind::kParameter && term->order >= first_order) return;
   const bool is_leaf = term->kind == TermKind::kNumber ||
                        term->kind == TermKind::kDim ||
                        term->kind == TermKind::kZero;
@@ -334,7 +340,11 @@ absl::StatusOr<Graph> TermLowerer::LowerRegion(
     bind(captures[i], absl::StrCat("const", i));
   }
   for (size_t i = 0; i < region.parameters.size(); ++i) {
-    bind(region.parameters[i], absl::StrCat("arg", i));
+    const Term& parameter = *region.parameters[i];
+    lowerer.parameters_.emplace(
+        parameter.order,
+        inner.Input(absl::StrCat("arg", i),
+                    {ResolvedDType(parameter), parameter.shape}));
   }
   std::vector<NamedValue> outputs;
   for (size_t i = 0; i < region.results.size(); ++i) {
@@ -351,9 +361,6 @@ absl::StatusOr<std::vector<Value>> TermLowerer::LowerControl(
   std::vector<TermPtr> captures;
   absl::flat_hash_map<const Term*, bool> seen;
   for (const RegionTerm& region : call.regions) {
-    for (const TermPtr& parameter : region.parameters) {
-      seen.emplace(parameter.get(), true);
-    }
     for (const TermPtr& result : region.results) {
       CollectCaptures(result, region.first_order, &seen, &captures);
     }

@@ -65,8 +65,9 @@ class TermLowerer : public TermLowering {
   IsElementwise is_elementwise_;
   // Terms are kept alive: addresses are keys.
   absl::flat_hash_map<const Term*, std::pair<TermPtr, Value>> values_;
-  absl::flat_hash_map<const Term*, std::pair<TermPtr, std::vector<Value>>>
-      calls_;
+  absl::flat_hash_map<const Term*, std::vector<Value>> calls_;
+  // Parameters by their `order`, which copies of a term share.
+  absl::flat_hash_map<uint32_t, Value> parameters_;
 };
 
 }  // namespace cleave

@@ -227,7 +227,10 @@ absl::StatusOr<std::vector<std::optional<Value>>> RuleSet::Impl::Call(
     canonical.Set("layout", *std::move(layout));
   }
   for (const auto& [name, dim] : binding.fresh) {
-    canonical.Set(absl::StrCat("new.", name), dim);
+    canonical.Set(absl::StrCat(kNewPrefix, name), dim);
+  }
+  for (const auto& [name, value] : attributes.values()) {
+    if (absl::StartsWith(name, kNewPrefix)) canonical.Set(name, value);
   }
   signature.attributes = context->Intern(canonical);
   for (const ShapeGuard& guard : elaborator.guards()) builder.AddGuard(guard);
@@ -242,13 +245,29 @@ absl::StatusOr<std::vector<std::optional<Value>>> RuleSet::Impl::Call(
       types.push_back(std::move(known));
     }
   } else {
-    CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules->Body(signature));
-    for (const ResultDecl& result : callable->results) {
-      std::optional<TensorType> type;
-      for (const NamedValue& output : body->outputs()) {
-        if (output.name == result.name) type = body->type(output.value);
+    CLEAVE_ASSIGN_OR_RETURN(std::vector<std::optional<TermType>> of_body,
+                            ResultTypesOf(*callable, binding));
+    // Extents known at run time only are named by the call.
+    std::map<std::string, Dim> names;
+    for (const std::string& variable : NewVariables(binding, of_body)) {
+      const std::string key = absl::StrCat(kNewPrefix, variable);
+      if (const StaticValue* given = attributes.Find(key)) {
+        names[variable] = given->AsDim();
+      } else {
+        names[variable] = Dim::Variable(
+            absl::StrCat(options.fresh_prefix, ".", names.size()));
+        canonical.Set(key, names[variable]);
       }
-      types.push_back(std::move(type));
+    }
+    if (!names.empty()) ++dynamic_calls;
+    signature.attributes = context->Intern(canonical);
+    for (const std::optional<TermType>& type : of_body) {
+      std::optional<TensorType> known;
+      if (type.has_value()) {
+        known = TensorType{*type->dtype->dtype(), type->shape};
+        for (Dim& dim : known->shape) dim = dim.Substitute(names);
+      }
+      types.push_back(std::move(known));
     }
   }
   std::vector<TensorType> present;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/rewrite/elaborator.h"
 #include "ops/check.h"
@@ -34,13 +35,18 @@ class Binder_ {
     CLEAVE_RETURN_IF_ERROR(BindAttributes());
     CLEAVE_RETURN_IF_ERROR(BindInputs());
     for (const NamedExpr& let : callable_.item->lets) {
-      CLEAVE_ASSIGN_OR_RETURN(RuleValue value,
-                              elaborator_.Eval(*let.value, binding_.scope));
-      binding_.scope.Set(let.name, std::move(value));
+      absl::StatusOr<RuleValue> value =
+          elaborator_.Eval(*let.value, binding_.scope);
+      if (!value.ok()) {
+        // What is declared as an error may be why.
+        if (options_.check_errors) CLEAVE_RETURN_IF_ERROR(CheckErrors(true));
+        return value.status();
+      }
+      binding_.scope.Set(let.name, *std::move(value));
     }
     if (options_.check_errors) {
       CLEAVE_RETURN_IF_ERROR(CheckWhere(callable_, binding_));
-      CLEAVE_RETURN_IF_ERROR(CheckErrors());
+      CLEAVE_RETURN_IF_ERROR(CheckErrors(false));
     }
     if (callable_.has_result_types) CLEAVE_RETURN_IF_ERROR(BindResults());
     return std::move(binding_);
@@ -63,7 +69,7 @@ class Binder_ {
       given_[callable_.positional[i]] = arguments_.positional[i];
     }
     for (const auto& [name, value] : arguments_.named) {
-      if (!IsDeclared(name)) {
+      if (!IsDeclared(name) && !absl::StartsWith(name, kNewPrefix)) {
         std::vector<std::string> names;
         for (const InputDecl& input : callable_.inputs) {
           names.push_back(input.name);
@@ -715,17 +721,21 @@ class Binder_ {
     return groups;
   }
 
-  absl::Status CheckErrors() {
+  // `partial`: not all names are bound; what cannot be evaluated is left out.
+  absl::Status CheckErrors(bool partial) {
     for (const ErrorClause& error : callable_.item->errors) {
-      CLEAVE_ASSIGN_OR_RETURN(
-          const auto truth,
-          elaborator_.EvalTruth(*error.condition, binding_.scope));
-      if (const bool* known = std::get_if<bool>(&truth)) {
+      const auto truth =
+          elaborator_.EvalTruth(*error.condition, binding_.scope);
+      if (partial && !truth.ok()) continue;
+      CLEAVE_RETURN_IF_ERROR(truth.status());
+      if (const bool* known = std::get_if<bool>(&*truth)) {
         if (!*known) continue;
-        return absl::InvalidArgumentError(
+        absl::Status status = absl::InvalidArgumentError(
             absl::StrCat(error.kind, ": ", error.message));
+        status.SetPayload(kErrorClausePayload, absl::Cord(error.kind));
+        return status;
       }
-      const Condition fine = Negate(std::get<Condition>(truth));
+      const Condition fine = Negate(std::get<Condition>(*truth));
       elaborator_.guards().push_back(
           {fine.lhs, fine.op, fine.rhs,
            absl::StrCat(error.kind, ": ", error.message)});
@@ -759,7 +769,8 @@ class Binder_ {
           if (size == nullptr) {
             Dim fresh =
                 Dim::Variable(absl::StrCat(options_.fresh_prefix, ".", name));
-            if (const RuleValue* given = Given(absl::StrCat("new.", name))) {
+            if (const RuleValue* given =
+                    Given(absl::StrCat(kNewPrefix, name))) {
               fresh = given->AsDim();
             }
             binding_.fresh.emplace_back(name, fresh);
@@ -807,6 +818,42 @@ absl::StatusOr<Binding> Bind(const Callable& callable,
                              const BindOptions& options,
                              Elaborator& elaborator) {
   return Binder_(callable, arguments, options, elaborator).Run();
+}
+
+std::set<std::string> NewVariables(
+    const Binding& binding,
+    const std::vector<std::optional<TermType>>& results) {
+  std::set<std::string> known;
+  std::set<std::string> found;
+  const auto collect = [](const Shape& shape, std::set<std::string>* names) {
+    for (const Dim& dim : shape) {
+      const std::set<std::string> variables = dim.Variables();
+      names->insert(variables.begin(), variables.end());
+    }
+  };
+  for (const RuleValue& input : binding.inputs) {
+    if (input.Is(Kind::kTerm)) collect(input.AsTerm()->shape, &known);
+    if (!input.Is(Kind::kList)) continue;
+    for (const RuleValue& element : input.AsList()) {
+      if (element.Is(Kind::kTerm)) collect(element.AsTerm()->shape, &known);
+    }
+  }
+  for (const auto& [name, value] : binding.attributes.values()) {
+    if (value.kind() == StaticValue::Kind::kInt) {
+      collect({value.AsDim()}, &known);
+    } else if (value.kind() == StaticValue::Kind::kList) {
+      for (const StaticValue& element : value.AsList()) {
+        if (element.kind() == StaticValue::Kind::kInt) {
+          collect({element.AsDim()}, &known);
+        }
+      }
+    }
+  }
+  for (const std::optional<TermType>& type : results) {
+    if (type.has_value()) collect(type->shape, &found);
+  }
+  for (const std::string& name : known) found.erase(name);
+  return found;
 }
 
 absl::Status CheckWhere(const Callable& callable, const Binding& binding) {

@@ -5,6 +5,7 @@
 #define CLEAVE_ENGINE_REWRITE_SIGNATURE_H_
 
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,6 +18,12 @@
 namespace cleave {
 
 class Elaborator;
+
+// Statuses of `error` clauses that hold carry this payload: their kind.
+inline constexpr char kErrorClausePayload[] = "cleave.error_clause";
+// Attributes that name the extents known only at run time: "new.n" is that of
+// the result axis `new n`, "new.V" of what a body calls V.
+inline constexpr char kNewPrefix[] = "new.";
 
 // The arguments of a call as given: tensors are terms.
 struct GivenArguments {
@@ -55,6 +62,12 @@ absl::StatusOr<Binding> Bind(const Callable& callable,
                              const GivenArguments& arguments,
                              const BindOptions& options,
                              Elaborator& elaborator);
+
+// Variables in the types of results that no operand's type has: extents known
+// only when the graph runs.
+std::set<std::string> NewVariables(
+    const Binding& binding,
+    const std::vector<std::optional<TermType>>& results);
 
 // Checks what `where` says about dtype variables that are known; one that is
 // open becomes i64 where its class allows. InvalidArgument otherwise.

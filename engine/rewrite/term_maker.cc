@@ -209,7 +209,9 @@ TermPtr TermMaker::Parameter(DTypePtr dtype, Shape shape) const {
 
 TermPtr TermMaker::AsElement(const TermPtr& x) const {
   if (IsElement(*x) || x->kind == TermKind::kNumber ||
-      x->kind == TermKind::kDim || IsZero(x)) {
+      x->kind == TermKind::kDim || IsZero(x) ||
+      // Elements without free indices are on their way into a comprehension.
+      x->kind == TermKind::kRead || x->kind == TermKind::kReduce) {
     return x;
   }
   Term term;
