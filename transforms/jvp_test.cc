@@ -2,18 +2,22 @@
 
 #include <mpfr.h>
 
+#include <algorithm>
 #include <cmath>
-#include <set>
+#include <memory>
+#include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/golden_file.h"
 #include "testing/status_matchers.h"
 #include "transforms/sample_nodes.h"
 #include "transforms/test_rules.h"
@@ -255,6 +259,93 @@ TEST_F(JvpTest, CommutesWithVmap) {
     if (sample.primitive == Primitive::kNonzero) continue;
     ExpectCommutesWithVmap(sample, ++seed);
   }
+}
+
+constexpr char kComposites[] = R"(language 1
+
+op twice(x: T[S..]) -> T[S..]
+  where T: float
+  = 2 * x
+
+op weighed(x: T[S..], w: T[S..]) -> T[S..]
+  where T: float
+{
+  x * w
+  jvp x = dx * (w + 0)
+}
+
+op softmax(x: T[A.., n@axis, B..], *, axis: axis(x) = -1) -> T[A.., n, B..]
+  where T: float
+  compute acc
+{
+  let e = exp(x - nograd(reduce_max(x, axes: [axis])))
+  e / reduce_sum(e, axes: [axis])
+}
+
+op slope(x: T[S..], dx: T[S..]) -> T[S..]
+  where T: float
+  = jvp weighed(x, x)(dx)
+)";
+
+TEST_F(JvpTest, Golden) {
+  const auto rules = LoadTestRules(context_, kComposites);
+  TestGoldenFile("transforms/testdata/jvp.golden",
+                 [&](absl::string_view input) -> std::string {
+                   const size_t end = input.find('\n');
+                   const std::vector<std::string> names =
+                       absl::StrSplit(input.substr(7, end - 7), ' ');
+                   absl::StatusOr<Graph> graph =
+                       ParseGraph(input.substr(end), context_);
+                   EXPECT_THAT(graph, IsOk());
+                   if (!graph.ok()) return "";
+                   std::vector<bool> active;
+                   for (const NamedValue& value : graph->inputs()) {
+                     active.push_back(std::find(names.begin(), names.end(),
+                                                value.name) != names.end());
+                   }
+                   absl::StatusOr<JvpResult> jvp = Jvp(*graph, active, *rules);
+                   EXPECT_THAT(jvp, IsOk());
+                   if (!jvp.ok()) return "";
+                   EXPECT_THAT(Verify(jvp->graph), IsOk());
+                   return PrintGraph(jvp->graph);
+                 });
+}
+
+// The primal call and its tangent share their nodes once both are expanded.
+TEST_F(JvpTest, ExpandedCallsShareTheirNodes) {
+  const auto rules = LoadTestRules(context_, kComposites);
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
+graph (%x: f32[n, m]) -> (y: f32[n, m]) {
+  %1: f32[n, m] = softmax(%x, axis: 1)
+  return y = %1
+}
+)",
+                                                     context_));
+  ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, {true}, *rules));
+  ASSERT_OK_AND_ASSIGN(const Graph expanded, Expand(jvp.graph, *rules));
+  int exps = 0;
+  for (uint32_t id = 0; id < expanded.size(); ++id) {
+    exps += expanded.node(Value{id}).op == ToOpId(Primitive::kExp) ? 1 : 0;
+  }
+  EXPECT_EQ(exps, 1) << PrintGraph(expanded);
+}
+
+TEST_F(JvpTest, IsAnExpressionOfRules) {
+  const auto rules = LoadTestRules(context_, kComposites);
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
+graph (%x: f32[n], %dx: f32[n]) -> (y: f32[n]) {
+  %1: f32[n] = slope(%x, %dx)
+  return y = %1
+}
+)",
+                                                     context_));
+  ASSERT_OK_AND_ASSIGN(const Graph expanded, Expand(graph, *rules));
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> results,
+      Interpret(expanded, {Tensor::FromDoubles(DType::kF32, {2}, {3, 4}),
+                           Tensor::FromDoubles(DType::kF32, {2}, {1, 10})}));
+  EXPECT_EQ(results[0].GetDouble(0), 3);
+  EXPECT_EQ(results[0].GetDouble(1), 40);
 }
 
 TEST_F(JvpTest, LeavesSymbolicZerosOut) {

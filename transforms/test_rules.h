@@ -11,6 +11,7 @@
 
 #include "engine/rewrite/rule_set.h"
 #include "ops/check.h"
+#include "transforms/derived_bodies.h"
 
 namespace cleave {
 
@@ -31,7 +32,7 @@ inline std::shared_ptr<const RuleSet> LoadTestRules(
     sources.push_back({path, ReadText(path)});
   }
   if (!extra.empty()) sources.push_back({"extra.rules", extra});
-  LoadResult loaded = LoadRules(sources, context);
+  LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
   std::string all;
   for (const std::string& diagnostic : loaded.diagnostics) all += diagnostic;
   CLEAVE_CHECK(loaded.rules != nullptr) << all;

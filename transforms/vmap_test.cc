@@ -1,8 +1,8 @@
 #include "transforms/vmap.h"
 
-#include <algorithm>
 #include <cstring>
-#include <map>
+#include <memory>
+#include <random>
 #include <set>
 #include <string>
 #include <utility>
@@ -204,6 +204,110 @@ TEST_F(VmapTest, Golden) {
         EXPECT_THAT(Verify(*batched), IsOk());
         return PrintGraph(*batched);
       });
+}
+
+constexpr char kComposites[] = R"(language 1
+
+op softmax(x: T[A.., n@axis, B..], *, axis: axis(x) = -1) -> T[A.., n, B..]
+  where T: float
+  compute acc
+{
+  let e = exp(x - nograd(reduce_max(x, axes: [axis])))
+  e / reduce_sum(e, axes: [axis])
+}
+
+op lerp(a: T[S..], b: T[R..], weight: T[Q..]) -> T[broadcast([S, R, Q])..]
+  where T: inexact
+  = select(abs(weight) < 1 / 2, a + weight * (b - a), b - (b - a) * (1 - weight))
+
+/// Its sum is over all axes: of one example it is another one.
+op normalized(x: T[S..]) -> T[S..]
+  where T: float
+  = x / reduce_sum(x, axes: 0..len(S))
+
+op given(x: T[S..], w: T[S..]) -> T[S..]
+  where T: float
+{
+  x * w
+  vmap (x, w@_) = w * x
+}
+)";
+
+std::string PrintVmap(const std::string& text, const std::vector<int>& in_axes,
+                      const std::shared_ptr<Context>& context,
+                      const RuleSet& rules) {
+  const absl::StatusOr<Graph> graph = ParseGraph(text, context);
+  EXPECT_THAT(graph, IsOk());
+  if (!graph.ok()) return "";
+  const absl::StatusOr<Graph> batched =
+      Vmap(*graph, in_axes, Dim::Variable("B"), {0}, rules);
+  EXPECT_THAT(batched, IsOk());
+  return batched.ok() ? PrintGraph(*batched) : "";
+}
+
+// vmap of softmax(axis) is softmax(axis + 1).
+TEST_F(VmapTest, KeepsTheIdentityOfComposites) {
+  const auto rules = LoadTestRules(context_, kComposites);
+  EXPECT_EQ(PrintVmap(R"(
+graph (%x: bf16[n, m]) -> (y: bf16[n, m]) {
+  %1: bf16[n, m] = softmax(%x, axis: 0)
+  return y = %1
+}
+)",
+                      {0}, context_, *rules),
+            R"(graph (%x: bf16[B, n, m]) -> (y: bf16[B, n, m]) {
+  %1: bf16[B, n, m] = softmax(%x, axis: 1)
+  return y = %1
+}
+)");
+  EXPECT_EQ(PrintVmap(R"(
+graph (%a: f32[n], %b: f32[n], %w: f32[]) -> (y: f32[n]) {
+  %1: f32[n] = lerp(%a, %b, %w)
+  return y = %1
+}
+)",
+                      {0, kNotMapped, kNotMapped}, context_, *rules),
+            R"(graph (%a: f32[B, n], %b: f32[n], %w: f32[]) -> (y: f32[B, n]) {
+  %1: f32[B, n] = lerp(%a, %b, %w)
+  return y = %1
+}
+)");
+}
+
+TEST_F(VmapTest, DecomposesWhereTheIdentityWouldBeWrong) {
+  const auto rules = LoadTestRules(context_, kComposites);
+  EXPECT_THAT(PrintVmap(R"(
+graph (%x: f32[n]) -> (y: f32[n]) {
+  %1: f32[n] = normalized(%x)
+  return y = %1
+}
+)",
+                        {0}, context_, *rules),
+              HasSubstr("reduce_sum(%x, axes: [1])"));
+  // lerp of one weight per example: right-aligned, it would meet the axis n.
+  EXPECT_THAT(PrintVmap(R"(
+graph (%a: f32[n], %b: f32[n], %w: f32[]) -> (y: f32[n]) {
+  %1: f32[n] = lerp(%a, %b, %w)
+  return y = %1
+}
+)",
+                        {0, 0, 0}, context_, *rules),
+              HasSubstr("select("));
+}
+
+TEST_F(VmapTest, OverridesComeFirst) {
+  const auto rules = LoadTestRules(context_, kComposites);
+  const std::string text = R"(
+graph (%x: f32[n], %w: f32[n]) -> (y: f32[n]) {
+  %1: f32[n] = given(%x, %w)
+  return y = %1
+}
+)";
+  EXPECT_THAT(PrintVmap(text, {0, kNotMapped}, context_, *rules),
+              HasSubstr("mul(%1, %x)"));
+  // Of another subset the op stays what it is.
+  EXPECT_THAT(PrintVmap(text, {0, 0}, context_, *rules),
+              HasSubstr("given(%x, %w)"));
 }
 
 TEST_F(VmapTest, LeavesAloneWhatIsNotBatched) {
