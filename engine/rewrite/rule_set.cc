@@ -76,6 +76,10 @@ const Item* RuleSet::Find(absl::string_view name) const {
   return callable == nullptr ? nullptr : callable->item;
 }
 
+const Item* RuleSet::FindDerivative(absl::string_view primitive) const {
+  return impl_->library.FindDerivative(primitive);
+}
+
 std::vector<std::string> RuleSet::Names(ItemKind kind) const {
   std::vector<std::string> names;
   for (const auto& file : impl_->library.files()) {

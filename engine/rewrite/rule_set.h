@@ -113,6 +113,8 @@ class RuleSet {
   // The op, host op ("aten.add.Tensor", "onnx.Gelu") or fn of that name; null
   // if there is none.
   const Item* Find(absl::string_view name) const;
+  // The `jvp` item of a primitive; null if there is none.
+  const Item* FindDerivative(absl::string_view primitive) const;
   // All names of that kind, sorted.
   std::vector<std::string> Names(ItemKind kind) const;
   const std::vector<const Item*>& examples() const;

@@ -1,0 +1,88 @@
+// CheckRules: does every rule mean what its op means? A verdict per op and
+// layer.
+//
+//   LoadResult loaded = LoadRules(sources, context);
+//   CheckOptions options;
+//   options.ops = "softplus";
+//   CheckReport report = CheckRules(loaded.rules, options);
+//   std::cout << report.ToString();
+//       op        L0      L1             L2             L3  ...
+//       softplus  agrees  agrees 174     agrees 320     agrees 173k 1.6 ulp
+//   return report.ExitStatus();   // 1 if any verdict is a disagreement
+//
+// The layers: L0 form (the loader accepted the rule), L1 types and shapes, L2
+// spec against body over the reals, L3 rounding in ULP against the declared
+// accuracy, L4 special values, L5 vmap and jvp; and the rule's own examples and
+// laws. Ops without a spec have no L2 to L4: that is "not checked", and said.
+// Derivatives of primitives are checked as entries named `jvp NAME`.
+
+#ifndef CLEAVE_TESTING_CHECK_CHECK_H_
+#define CLEAVE_TESTING_CHECK_CHECK_H_
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/rewrite/rule_set.h"
+#include "ops/dtype.h"
+#include "testing/check/verdict.h"
+
+namespace cleave {
+
+struct OpReport {
+  std::string op;  // "softplus", "jvp tanh"
+  std::string place;
+  std::map<Layer, Verdict> layers;
+  double seconds = 0;
+  // The measured maximum of L3 is below a quarter of the declared bound.
+  bool loose_claim = false;
+  // A layer of this kind is among them.
+  bool Has(VerdictKind kind) const;
+};
+
+struct CheckOptions {
+  // `*` and `?` as in a shell; also matched against "jvp tanh".
+  std::string ops = "*";
+  // Only items of this source (a file name as it was loaded); empty: all.
+  std::string source;
+  uint64_t seed = 1;
+  std::set<Layer> layers;  // empty: all
+  std::set<DType> dtypes;  // empty: all
+  // What takes longer is inconclusive.
+  double seconds_per_op = 30;
+  // Called behind each op.
+  std::function<void(const OpReport& op, int done, int total)> progress;
+};
+
+struct CheckReport {
+  uint64_t seed = 1;
+  std::vector<OpReport> ops;
+
+  // 1 if anything disagrees, else 0.
+  int ExitStatus() const;
+  // How many ops have a verdict of that kind in some layer.
+  int Count(VerdictKind kind) const;
+  // A table with a row per op, then counterexamples and reasons, then a
+  // summary with the seed.
+  std::string ToString() const;
+  // {"seed", "ops": {NAME: {"place", "seconds", "layers": {"L3": {"verdict",
+  // "strength", "samples", "worst_ulp", "worst_at", "why", "notes",
+  // "counterexample": {..}}}}}, "totals": {VERDICT: n}}
+  std::string ToJson() const;
+};
+
+// Checks the ops and the derivatives of primitives of `rules`. Host ops rest on
+// ops and are left to conformance.
+CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
+                       const CheckOptions& options = {});
+
+// `*` and `?` match as in a shell.
+bool MatchesGlob(absl::string_view glob, absl::string_view text);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_CHECK_H_

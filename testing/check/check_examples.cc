@@ -1,0 +1,197 @@
+#include "testing/check/check_examples.h"
+
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "ops/status_macros.h"
+#include "testing/check/float_points.h"
+#include "testing/check/read_example.h"
+#include "testing/check/reference.h"
+#include "testing/check/sample_counts.h"
+#include "testing/check/shrink.h"
+#include "testing/check/value_sampler.h"
+
+namespace cleave {
+namespace {
+
+// For `~` of an op that declares no accuracy.
+constexpr double kUndeclaredUlp = 8;
+
+// The error allowed to each element of a result of an example.
+absl::StatusOr<std::vector<double>> Allowed(const OpContext& context,
+                                            const ExampleCall& example,
+                                            const CallGraphs& graphs,
+                                            const Tensor& got, int result) {
+  std::vector<double> allowed(got.size(), kUndeclaredUlp);
+  if (!graphs.spec || context.item->accuracies.empty()) return allowed;
+  CLEAVE_ASSIGN_OR_RETURN(
+      const SpecReference reference,
+      SpecReference::Make(*context.clauses, example.call, graphs));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const ErrorBound bound,
+      reference.Bound(example.operands, result, got.size()));
+  if (bound.is_eps) return allowed;
+  CLEAVE_ASSIGN_OR_RETURN(
+      const auto conditions,
+      reference.Conditions(example.operands, kFirstReferenceBits));
+  for (int64_t i = 0; i < got.size(); ++i) {
+    allowed[i] = bound.ulp[i] + bound.condition[i] * conditions[result][i];
+  }
+  return allowed;
+}
+
+// The expression that an example gives for a result; null if it gives none.
+const Expr* ExpectedOf(const Expr& right, const std::string& name) {
+  if (right.kind != ExprKind::kRecord) return &right;
+  for (const Equation& field : right.fields) {
+    if (field.name == name) return field.value.get();
+  }
+  return nullptr;
+}
+
+absl::StatusOr<Verdict> CheckExample(const OpContext& context,
+                                     const Item& item) {
+  CLEAVE_ASSIGN_OR_RETURN(const ExampleCall example,
+                          ReadExample(*context.item, item));
+  CLEAVE_ASSIGN_OR_RETURN(const CallGraphs graphs,
+                          MakeCallGraphs(context.rules(), example.call));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                          Interpret(graphs.body, example.operands));
+  Verdict verdict;
+  verdict.kind = VerdictKind::kAgrees;
+  for (size_t r = 0; r < results.size(); ++r) {
+    const std::string& name = graphs.body.outputs()[r].name;
+    const Expr* right = ExpectedOf(*item.right, name);
+    if (right == nullptr) continue;
+    std::vector<int64_t> shape;
+    std::vector<const Expr*> elements;
+    CLEAVE_RETURN_IF_ERROR(ReadElements(*right, 0, shape, elements));
+    const Tensor& got = results[r];
+    Counterexample shown;
+    shown.call = PrintExpr(*item.left);
+    shown.what = absl::StrCat("result ", name, " of an example");
+    shown.expected = PrintExpr(*right);
+    shown.got = got.ToString();
+    shown.place = absl::StrCat(
+        context.rules().SourceOf(item).name(), ":",
+        context.rules().SourceOf(item).PositionOf(item.range.begin).line);
+    shown.replay = context.Replay();
+    if (shape != got.shape()) return Verdict::Disagrees(std::move(shown));
+    std::vector<double> allowed(got.size(), 0);
+    if (item.approximate && IsFloat(got.dtype())) {
+      CLEAVE_ASSIGN_OR_RETURN(
+          allowed, Allowed(context, example, graphs, got, static_cast<int>(r)));
+    }
+    for (int64_t i = 0; i < got.size(); ++i) {
+      CLEAVE_ASSIGN_OR_RETURN(const Exact want, ReadNumber(*elements[i]));
+      ++verdict.samples;
+      if (!IsFloat(got.dtype())) {
+        if (want == Exact(got.GetInt(i))) continue;
+        return Verdict::Disagrees(std::move(shown));
+      }
+      const Real real = item.approximate ? Real(want, kFirstReferenceBits)
+                                         : Real(want.RoundTo(got.dtype()), 64);
+      const double error = UlpError(real, got.GetDouble(i), got.dtype());
+      if (error <= allowed[i]) continue;
+      shown.ulp = error;
+      shown.bound = allowed[i];
+      return Verdict::Disagrees(std::move(shown));
+    }
+  }
+  return verdict;
+}
+
+}  // namespace
+
+Verdict CheckExamples(const OpContext& context) {
+  Verdict verdict = Verdict::NotChecked("no examples");
+  for (const Item* item : context.rules().examples()) {
+    if (item->left == nullptr || item->left->text != context.item->name) {
+      continue;
+    }
+    const absl::StatusOr<Verdict> one = CheckExample(context, *item);
+    if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
+    Merge(verdict, one.ok() ? *one
+                            : Verdict::Inconclusive(absl::StrCat(
+                                  PrintExpr(*item->left), ": ",
+                                  std::string(one.status().message()))));
+  }
+  return verdict;
+}
+
+Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& concrete) {
+  const OpClauses& clauses = context.clauses->Of(context.item->name);
+  if (!clauses.error.empty()) return Verdict::Inconclusive(clauses.error);
+  if (clauses.laws.empty()) return Verdict::NotChecked("no laws");
+  Verdict verdict;
+  ValueSampler sampler(context.seed + 9);
+  const auto holds =
+      [&](const PreparedCall& prepared, const LawOp& law,
+          absl::Span<const Tensor> inputs) -> absl::StatusOr<bool> {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                            Interpret(prepared.graphs.body, inputs));
+    std::vector<std::pair<std::string, TensorType>> extra;
+    std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+    for (size_t r = 0; r < results.size(); ++r) {
+      extra.emplace_back(prepared.graphs.body.outputs()[r].name,
+                         results[r].type());
+      arguments.push_back(results[r]);
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Graph graph,
+        MakeCallGraph(context.rules(), prepared.call, law.op, extra));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded,
+                            Expand(graph, context.rules()));
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> truth,
+                            Interpret(expanded, arguments));
+    return truth[0].GetInt(0) != 0;
+  };
+  for (const PreparedCall& prepared : concrete.calls) {
+    for (const LawOp& law : clauses.laws) {
+      for (Pattern pattern :
+           {Pattern::kNormal, Pattern::kTies, Pattern::kAllEqual}) {
+        if (context.Expired()) {
+          Merge(verdict, Verdict::Inconclusive("its time was up"));
+          return verdict;
+        }
+        std::vector<Tensor> inputs = sampler.Tensors(prepared.call, pattern);
+        const absl::StatusOr<bool> held = holds(prepared, law, inputs);
+        if (!held.ok()) {
+          Merge(verdict, Verdict::Inconclusive(absl::StrCat(
+                             "law ", law.text, ": ",
+                             std::string(held.status().message()))));
+          break;
+        }
+        Verdict one;
+        one.kind = VerdictKind::kAgrees;
+        one.samples = 1;
+        if (!*held) {
+          const auto fails = [&](absl::Span<const Tensor> trial) {
+            const auto again = holds(prepared, law, trial);
+            return again.ok() && !*again;
+          };
+          inputs = ShrinkValues(std::move(inputs), fails);
+          Counterexample example;
+          example.call = prepared.call.ToString();
+          example.inputs = DescribeInputs(prepared.call.OperandNames(), inputs);
+          example.what = absl::StrCat("law ", law.text);
+          example.expected = "true";
+          example.got = "false";
+          example.place = context.Place();
+          example.replay = context.Replay();
+          Merge(verdict, Verdict::Disagrees(std::move(example)));
+          return verdict;
+        }
+        Merge(verdict, one);
+      }
+    }
+  }
+  return verdict;
+}
+
+}  // namespace cleave

@@ -1,0 +1,20 @@
+// What a rule file itself states: examples, and specs given as laws.
+
+#ifndef CLEAVE_TESTING_CHECK_CHECK_EXAMPLES_H_
+#define CLEAVE_TESTING_CHECK_CHECK_EXAMPLES_H_
+
+#include "testing/check/op_context.h"
+#include "testing/check/verdict.h"
+
+namespace cleave {
+
+// The `example` items of the op: exactly, or for `~` within the accuracy that
+// the op declares (8 ulp, if it declares none).
+Verdict CheckExamples(const OpContext& context);
+
+// A spec given as laws, at random calls.
+Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& concrete);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_CHECK_EXAMPLES_H_

@@ -1,0 +1,411 @@
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "ops/status_macros.h"
+#include "testing/check/check_transforms.h"
+#include "testing/check/compare_tangents.h"
+#include "testing/check/compare_values.h"
+#include "testing/check/sample_counts.h"
+#include "testing/check/shrink.h"
+#include "testing/check/tensor_slices.h"
+#include "testing/check/value_sampler.h"
+#include "transforms/jvp.h"
+#include "transforms/vmap.h"
+
+namespace cleave {
+namespace {
+
+constexpr int64_t kTangentPoints = 1000;
+constexpr int64_t kVariantTangentPoints = 200;
+// Tangents of structured ops are compared in f64 to this part of the largest.
+constexpr double kStructuredTolerance = 1e-8;
+// One-hot directions of one operand.
+constexpr int64_t kMaxDirections = 5;
+
+struct JvpGraphs {
+  Graph graph;  // expanded
+  std::vector<bool> has_tangent;
+};
+
+absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,
+                                        const Graph& call,
+                                        const std::vector<bool>& active,
+                                        SyntheticRules& rules) {
+  JvpGraphs graphs;
+  CLEAVE_ASSIGN_OR_RETURN(const JvpResult result, Jvp(call, active, rules));
+  graphs.has_tangent = result.has_tangent;
+  CLEAVE_ASSIGN_OR_RETURN(graphs.graph, Expand(result.graph, context.rules()));
+  return graphs;
+}
+
+// What the reference differentiates.
+const Graph& Primal(const CallGraphs& graphs) {
+  return graphs.spec ? *graphs.spec : graphs.body;
+}
+
+// Adds a status that is no verdict against the op. False if it settles the
+// layer: there is no derivative, or no reference.
+bool AddStatus(const std::string& where, const absl::Status& status,
+               Verdict& verdict) {
+  const std::string message(status.message());
+  if (status.code() == absl::StatusCode::kOutOfRange ||
+      status.code() == absl::StatusCode::kFailedPrecondition) {
+    return true;  // an index that lies outside: the sample's fault
+  }
+  if (status.code() == absl::StatusCode::kUnimplemented) {
+    Merge(verdict, Verdict::NotChecked(message));
+    return false;
+  }
+  Merge(verdict, Verdict::Inconclusive(absl::StrCat(where, ": ", message)));
+  return true;
+}
+
+Counterexample Explain(const OpContext& context, const PreparedCall& prepared,
+                       const std::string& operand,
+                       absl::Span<const Tensor> inputs,
+                       const TangentFailure& failure) {
+  Counterexample example;
+  example.call = prepared.call.ToString();
+  example.inputs = DescribeInputs(prepared.call.OperandNames(), inputs);
+  example.what = absl::StrCat(
+      "derivative of ", prepared.graphs.body.outputs()[failure.result].name,
+      "[", failure.element, "] by ", operand);
+  example.expected = failure.expected;
+  example.got = failure.got;
+  example.ulp = failure.ulp;
+  example.bound = failure.bound;
+  example.place = failure.place;
+  example.replay = context.Replay();
+  return example;
+}
+
+// The tangents of an elementwise call, by one operand at a time. False once
+// the layer is settled.
+bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
+                 ValueSampler& sampler, SyntheticRules& rules,
+                 Verdict& verdict) {
+  const std::vector<TensorType> types = prepared.call.OperandTypes();
+  const std::vector<std::string> names = prepared.call.OperandNames();
+  const std::vector<Tensor> points = sampler.Points(
+      prepared.call,
+      prepared.default_attributes ? kTangentPoints : kVariantTangentPoints,
+      false);
+  for (size_t k = 0; k < types.size(); ++k) {
+    if (!IsFloat(types[k].dtype)) continue;
+    if (context.Expired()) {
+      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      return false;
+    }
+    std::vector<bool> active(types.size());
+    active[k] = true;
+    const auto jvp =
+        Differentiate(context, prepared.graphs.call, active, rules);
+    if (!jvp.ok()) {
+      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
+                     jvp.status(), verdict)) {
+        return false;
+      }
+      continue;
+    }
+    const TangentComparer comparer(Primal(prepared.graphs), jvp->graph,
+                                   jvp->has_tangent, static_cast<int>(k));
+    const auto compare = [&](absl::Span<const Tensor> inputs) {
+      return comparer.ComparePoints(inputs);
+    };
+    const auto comparison = compare(points);
+    if (!comparison.ok()) {
+      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
+                     comparison.status(), verdict)) {
+        return false;
+      }
+      continue;
+    }
+    if (comparison->failure) {
+      TangentFailure shown = *comparison->failure;
+      std::vector<Tensor> smallest = SelectElements(points, {shown.element});
+      const auto fails = [&](absl::Span<const Tensor> trial) {
+        if (context.Expired()) return false;
+        const auto again = compare(trial);
+        if (!again.ok() || !again->failure) return false;
+        shown = *again->failure;
+        return true;
+      };
+      if (fails(smallest)) smallest = ShrinkValues(std::move(smallest), fails);
+      shown.place = context.Place(
+          jvp->graph, static_cast<int>(jvp->graph.outputs().size()) - 1);
+      Merge(verdict, Verdict::Disagrees(Explain(context, prepared, names[k],
+                                                smallest, shown)));
+      return false;
+    }
+    Verdict agrees;
+    agrees.kind = VerdictKind::kAgrees;
+    agrees.samples = comparison->samples;
+    agrees.worst_ulp = comparison->worst_ulp;
+    agrees.worst_part = comparison->worst_part;
+    if (comparison->worst_element >= 0) {
+      agrees.worst_at = absl::StrCat(
+          DescribeInputs(names,
+                         SelectElements(points, {comparison->worst_element})),
+          " in ", DTypeName(types[k].dtype));
+    }
+    Merge(verdict, agrees);
+  }
+  return true;
+}
+
+// Directions of operand `k`: a random one, and some that are 1 at one element.
+std::vector<Tensor> Directions(const Tensor& input, ValueSampler& sampler) {
+  std::vector<Tensor> directions = {sampler.Tangent(input.type())};
+  for (int64_t i = 0; i < std::min(input.size(), kMaxDirections); ++i) {
+    Tensor one_hot(input.dtype(), input.shape());
+    one_hot.SetDouble(
+        input.size() <= kMaxDirections
+            ? i
+            : static_cast<int64_t>(sampler.random()() % input.size()),
+        1);
+    directions.push_back(std::move(one_hot));
+  }
+  return directions;
+}
+
+bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
+                     Pattern pattern, ValueSampler& sampler,
+                     SyntheticRules& rules, Verdict& verdict) {
+  const std::vector<Tensor> inputs = sampler.Tensors(prepared.call, pattern);
+  const std::vector<std::string> names = prepared.call.OperandNames();
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (inputs[k].dtype() != DType::kF64) continue;
+    std::vector<bool> active(inputs.size());
+    active[k] = true;
+    const auto jvp =
+        Differentiate(context, prepared.graphs.call, active, rules);
+    if (!jvp.ok()) {
+      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
+                     jvp.status(), verdict)) {
+        return false;
+      }
+      continue;
+    }
+    const TangentComparer comparer(Primal(prepared.graphs), jvp->graph,
+                                   jvp->has_tangent, static_cast<int>(k));
+    for (const Tensor& direction : Directions(inputs[k], sampler)) {
+      if (context.Expired()) {
+        Merge(verdict, Verdict::Inconclusive("its time was up"));
+        return false;
+      }
+      const auto compare = [&](absl::Span<const Tensor> trial) {
+        return comparer.CompareAlong(trial, direction, kStructuredTolerance);
+      };
+      const auto comparison = compare(inputs);
+      if (!comparison.ok()) {
+        if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
+                       comparison.status(), verdict)) {
+          return false;
+        }
+        continue;
+      }
+      if (comparison->failure) {
+        TangentFailure shown = *comparison->failure;
+        std::vector<Tensor> smallest = inputs;
+        const auto fails = [&](absl::Span<const Tensor> trial) {
+          if (context.Expired()) return false;
+          const auto again = compare(trial);
+          if (!again.ok() || !again->failure) return false;
+          shown = *again->failure;
+          return true;
+        };
+        smallest = ShrinkValues(std::move(smallest), fails, 120);
+        shown.place = context.Place(
+            jvp->graph, static_cast<int>(jvp->graph.outputs().size()) - 1);
+        Counterexample example =
+            Explain(context, prepared, names[k], smallest, shown);
+        absl::StrAppend(&example.what, " along ", direction.ToString());
+        Merge(verdict, Verdict::Disagrees(std::move(example)));
+        return false;
+      }
+      Verdict agrees;
+      agrees.kind = VerdictKind::kAgrees;
+      agrees.samples = comparison->samples;
+      Merge(verdict, agrees);
+    }
+  }
+  return true;
+}
+
+// The largest difference of two lists of results as a part of the largest
+// finite element.
+double RelativeDifference(absl::Span<const Tensor> a,
+                          absl::Span<const Tensor> b) {
+  double largest = 0;
+  double difference = 0;
+  for (size_t r = 0; r < a.size(); ++r) {
+    if (!IsFloat(a[r].dtype())) continue;
+    for (int64_t i = 0; i < a[r].size(); ++i) {
+      const double x = a[r].GetDouble(i);
+      const double y = b[r].GetDouble(i);
+      if (std::isnan(x) && std::isnan(y)) continue;
+      if (x == y) continue;
+      if (!std::isfinite(x) || !std::isfinite(y)) return HUGE_VAL;
+      largest = std::max({largest, std::abs(x), std::abs(y)});
+      difference = std::max(difference, std::abs(x - y));
+    }
+  }
+  return difference == 0 ? 0 : difference / largest;
+}
+
+// jvp(x, 2 t) = 2 jvp(x, t), jvp(x, 0) = 0, and jvp of vmap = vmap of jvp.
+bool CheckLaws(const OpContext& context, const PreparedCall& prepared,
+               ValueSampler& sampler, SyntheticRules& rules, Verdict& verdict) {
+  const SampledCall& call = prepared.call;
+  const std::vector<TensorType> types = call.OperandTypes();
+  std::vector<bool> active;
+  for (const TensorType& type : types) active.push_back(IsFloat(type.dtype));
+  if (std::find(active.begin(), active.end(), true) == active.end()) {
+    return true;
+  }
+  const auto disagree = [&](const std::string& what,
+                            absl::Span<const Tensor> inputs, double part) {
+    Counterexample example;
+    example.call = call.ToString();
+    example.inputs = DescribeInputs(call.OperandNames(), inputs);
+    example.what = what;
+    example.got = absl::StrFormat("a difference of %.3g of the largest", part);
+    example.expected = "equality";
+    example.place = context.Place();
+    example.replay = context.Replay();
+    Merge(verdict, Verdict::Disagrees(std::move(example)));
+    return false;
+  };
+  const auto run = [&]() -> absl::StatusOr<bool> {
+    constexpr int64_t kBatch = 2;
+    CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp,
+                            Jvp(prepared.graphs.call, active, rules));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph graph,
+                            Expand(jvp.graph, context.rules()));
+    std::vector<std::vector<Tensor>> examples;
+    std::vector<std::vector<Tensor>> outputs;
+    for (int64_t b = 0; b < kBatch; ++b) {
+      std::vector<Tensor> inputs = sampler.Tensors(call, Pattern::kNormal);
+      for (size_t k = 0; k < types.size(); ++k) {
+        if (active[k]) inputs.push_back(sampler.Tangent(types[k]));
+      }
+      CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                              Interpret(graph, inputs));
+      examples.push_back(std::move(inputs));
+      outputs.push_back(std::move(results));
+    }
+    // Linear: powers of two are exact but for denormals.
+    const size_t primals = prepared.graphs.call.outputs().size();
+    std::vector<Tensor> doubled = examples[0];
+    for (size_t k = types.size(); k < doubled.size(); ++k) {
+      Tensor twice(doubled[k].dtype(), doubled[k].shape());
+      for (int64_t i = 0; i < twice.size(); ++i) {
+        twice.SetDouble(i, 2 * doubled[k].GetDouble(i));
+      }
+      doubled[k] = std::move(twice);
+    }
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> twice,
+                            Interpret(graph, doubled));
+    std::vector<Tensor> wanted;
+    std::vector<Tensor> got;
+    for (size_t r = primals; r < twice.size(); ++r) {
+      Tensor want(twice[r].dtype(), twice[r].shape());
+      for (int64_t i = 0; i < want.size(); ++i) {
+        want.SetDouble(i, 2 * outputs[0][r].GetDouble(i));
+      }
+      wanted.push_back(std::move(want));
+      got.push_back(twice[r]);
+    }
+    const double epsilon = std::ldexp(64, -SignificandBits(MainDType(call)));
+    double part = RelativeDifference(wanted, got);
+    if (part > epsilon) return disagree("jvp is not linear", doubled, part);
+    // jvp of vmap against the stacked jvps, which vmap of jvp is.
+    const std::vector<int> in_axes(types.size(), 0);
+    CLEAVE_ASSIGN_OR_RETURN(const Graph batched,
+                            Vmap(prepared.graphs.call, in_axes, Dim(kBatch),
+                                 std::vector<int>(primals, 0), rules));
+    CLEAVE_ASSIGN_OR_RETURN(const JvpResult of_batched,
+                            Jvp(batched, active, rules));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph left,
+                            Expand(of_batched.graph, context.rules()));
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Graph vmap_of_jvp,
+        Vmap(jvp.graph, std::vector<int>(examples[0].size(), 0), Dim(kBatch),
+             std::vector<int>(jvp.graph.outputs().size(), 0), rules));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph right,
+                            Expand(vmap_of_jvp, context.rules()));
+    std::vector<Tensor> stacked;
+    for (size_t k = 0; k < examples[0].size(); ++k) {
+      stacked.push_back(
+          Stack(examples[0][k], {examples[0][k], examples[1][k]}));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> a,
+                            Interpret(left, stacked));
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> b,
+                            Interpret(right, stacked));
+    part = RelativeDifference(a, b);
+    if (part > epsilon) {
+      return disagree("jvp of vmap is not vmap of jvp", stacked, part);
+    }
+    return true;
+  };
+  const absl::StatusOr<bool> holds = run();
+  if (!holds.ok()) {
+    return AddStatus(absl::StrCat("jvp of ", call.ToString()), holds.status(),
+                     verdict);
+  }
+  if (!*holds) return false;
+  Verdict agrees;
+  agrees.kind = VerdictKind::kAgrees;
+  agrees.samples = 2;
+  Merge(verdict, agrees);
+  return true;
+}
+
+}  // namespace
+
+Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
+                 const PreparedCalls& concrete, SyntheticRules& rules) {
+  Verdict verdict;
+  ValueSampler sampler(context.seed + 6);
+  bool differentiable = false;
+  for (const PreparedCall& call : prepared.calls) {
+    differentiable |= IsFloat(MainDType(call.call));
+  }
+  if (prepared.calls.empty()) {
+    return Verdict::Inconclusive("no sampled call is accepted");
+  }
+  if (!differentiable) return Verdict::NotChecked("no float operand");
+  if (prepared.elementwise) {
+    for (const PreparedCall& call : prepared.calls) {
+      const DType dtype = MainDType(call.call);
+      if (dtype != DType::kF64 && dtype != DType::kF32) continue;
+      if (!CheckPoints(context, call, sampler, rules, verdict)) return verdict;
+    }
+  } else {
+    for (const PreparedCall& call : concrete.calls) {
+      for (Pattern pattern : {Pattern::kNormal, Pattern::kUnit}) {
+        if (!CheckStructured(context, call, pattern, sampler, rules, verdict)) {
+          return verdict;
+        }
+      }
+    }
+  }
+  int laws = 0;
+  for (const PreparedCall& call : concrete.calls) {
+    const DType dtype = MainDType(call.call);
+    if (dtype != DType::kF64 && dtype != DType::kF32) continue;
+    if (++laws > 4) break;
+    if (!CheckLaws(context, call, sampler, rules, verdict)) return verdict;
+  }
+  return verdict;
+}
+
+}  // namespace cleave

@@ -1,0 +1,166 @@
+#include "testing/check/check_primitive.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/rewrite/expand.h"
+#include "ops/primitive.h"
+#include "ops/status_macros.h"
+#include "testing/check/compare_tangents.h"
+#include "testing/check/compare_values.h"
+#include "testing/check/shrink.h"
+#include "testing/check/value_sampler.h"
+
+namespace cleave {
+namespace {
+
+constexpr int64_t kPrimitivePoints = 1500;
+
+// The primitive at [n]: operand types, as a call for the samplers.
+SampledCall CallOf(const Item& item, Primitive primitive, DType dtype) {
+  SampledCall call;
+  call.op = item.name;
+  for (size_t k = 0; k < item.parameters.size(); ++k) {
+    SampledInput input;
+    input.name = item.parameters[k];
+    const bool predicate = primitive == Primitive::kSelect && k == 0;
+    input.types.push_back(
+        TensorType{predicate ? DType::kBool : dtype, {Dim::Variable("n")}});
+    call.inputs.push_back(std::move(input));
+  }
+  return call;
+}
+
+struct PrimitiveGraphs {
+  Graph primal;
+  Graph jvp;
+};
+
+absl::StatusOr<PrimitiveGraphs> MakeGraphs(const RuleSet& rules,
+                                           const SampledCall& call,
+                                           Primitive primitive, int active) {
+  PrimitiveGraphs graphs;
+  const std::vector<TensorType> types = call.OperandTypes();
+  Signature signature;
+  signature.op = ToOpId(primitive);
+  std::vector<bool> is_active(types.size());
+  is_active[active] = true;
+  for (const TensorType& type : types) {
+    signature.operands.push_back(rules.context()->Intern(type));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* tangent,
+                          rules.PrimitiveJvp(signature, is_active));
+  for (bool with_tangent : {false, true}) {
+    GraphBuilder builder(rules.context());
+    std::vector<Value> operands;
+    const std::vector<std::string> names = call.OperandNames();
+    for (size_t k = 0; k < types.size(); ++k) {
+      operands.push_back(builder.Input(names[k], types[k]));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(const Value y,
+                            builder.Add(primitive, {}, operands));
+    std::vector<NamedValue> outputs = {{"y", y}};
+    if (!with_tangent) {
+      graphs.primal = std::move(builder).Build(std::move(outputs));
+      continue;
+    }
+    std::vector<Value> arguments = operands;
+    arguments.push_back(y);
+    arguments.push_back(
+        builder.Input(absl::StrCat(names[active], ".tangent"), types[active]));
+    outputs.push_back(
+        {"y.tangent", builder.Inline(*tangent, arguments).front()});
+    const Graph graph = std::move(builder).Build(std::move(outputs));
+    CLEAVE_ASSIGN_OR_RETURN(graphs.jvp, Expand(graph, rules));
+  }
+  return graphs;
+}
+
+}  // namespace
+
+Verdict CheckPrimitiveJvp(const OpContext& context) {
+  const Item& item = *context.item;
+  const auto primitive = FindPrimitive(item.name);
+  if (!primitive) return Verdict::NotChecked("no primitive of that name");
+  Verdict verdict;
+  ValueSampler sampler(context.seed + 10);
+  for (DType dtype : {DType::kF64, DType::kF32}) {
+    if (!context.Wants(dtype)) continue;
+    const SampledCall call = CallOf(item, *primitive, dtype);
+    const std::vector<Tensor> points =
+        sampler.Points(call, kPrimitivePoints, false);
+    for (size_t k = 0; k < points.size(); ++k) {
+      if (!IsFloat(points[k].dtype())) continue;
+      if (context.Expired()) {
+        Merge(verdict, Verdict::Inconclusive("its time was up"));
+        return verdict;
+      }
+      const auto graphs =
+          MakeGraphs(context.rules(), call, *primitive, static_cast<int>(k));
+      if (!graphs.ok()) {
+        const std::string message(graphs.status().message());
+        const std::string by =
+            absl::StrCat("by ", item.parameters[k], ": ", message);
+        if (absl::StrContains(message, "impossible")) {
+          Verdict none;
+          none.notes = {by};
+          Merge(verdict, none);
+        } else {
+          Merge(verdict, Verdict::Inconclusive(by));
+        }
+        continue;
+      }
+      const TangentComparer comparer(graphs->primal, graphs->jvp, {true},
+                                     static_cast<int>(k));
+      const auto comparison = comparer.ComparePoints(points);
+      if (!comparison.ok()) {
+        Merge(verdict, Verdict::Inconclusive(
+                           std::string(comparison.status().message())));
+        continue;
+      }
+      if (comparison->failure) {
+        TangentFailure shown = *comparison->failure;
+        std::vector<Tensor> smallest = SelectElements(points, {shown.element});
+        const auto fails = [&](absl::Span<const Tensor> trial) {
+          if (context.Expired()) return false;
+          const auto again = comparer.ComparePoints(trial);
+          if (!again.ok() || !again->failure) return false;
+          shown = *again->failure;
+          return true;
+        };
+        if (fails(smallest)) {
+          smallest = ShrinkValues(std::move(smallest), fails);
+        }
+        Counterexample example;
+        example.call = call.ToString();
+        example.inputs = DescribeInputs(call.OperandNames(), smallest);
+        example.what = absl::StrCat("derivative of ", item.name, " by ",
+                                    item.parameters[k]);
+        example.expected = shown.expected;
+        example.got = shown.got;
+        example.ulp = shown.ulp;
+        example.bound = shown.bound;
+        example.place = context.Place();
+        example.replay = context.Replay();
+        Merge(verdict, Verdict::Disagrees(std::move(example)));
+        return verdict;
+      }
+      Verdict agrees;
+      agrees.kind = VerdictKind::kAgrees;
+      agrees.samples = comparison->samples;
+      agrees.worst_ulp = comparison->worst_ulp;
+      agrees.worst_part = comparison->worst_part;
+      if (comparison->worst_element >= 0) {
+        agrees.worst_at = absl::StrCat(
+            DescribeInputs(call.OperandNames(),
+                           SelectElements(points, {comparison->worst_element})),
+            " in ", DTypeName(dtype));
+      }
+      Merge(verdict, agrees);
+    }
+  }
+  return verdict;
+}
+
+}  // namespace cleave

@@ -1,0 +1,25 @@
+// L5: vmap against the stacked loop, jvp against derivatives over the reals.
+
+#ifndef CLEAVE_TESTING_CHECK_CHECK_TRANSFORMS_H_
+#define CLEAVE_TESTING_CHECK_CHECK_TRANSFORMS_H_
+
+#include "testing/check/op_context.h"
+#include "testing/check/verdict.h"
+#include "transforms/synthetic_rules.h"
+
+namespace cleave {
+
+// Bitwise, over distinct slices, for subsets of the operands and batches of 0,
+// 1 and 3. `concrete` has concrete shapes.
+Verdict CheckVmap(const OpContext& context, const PreparedCalls& concrete,
+                  SyntheticRules& rules);
+
+// The tangents of a pointwise op in ULP, at the points of `prepared`; those of
+// the others, in f64 at `concrete`, against differences of the spec (of the
+// body, if there is none). Tangents are linear; jvp of vmap is vmap of jvp.
+Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
+                 const PreparedCalls& concrete, SyntheticRules& rules);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_CHECK_TRANSFORMS_H_

@@ -1,0 +1,446 @@
+#include "testing/check/check_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "testing/check/compare_values.h"
+#include "testing/check/float_points.h"
+#include "testing/check/sample_counts.h"
+#include "testing/check/shrink.h"
+#include "testing/check/value_sampler.h"
+
+namespace cleave {
+namespace {
+
+// Points of an elementwise call that are compared at a time.
+constexpr int64_t kChunk = 4096;
+// Tuples of special values.
+constexpr int64_t kMaxEdgePoints = 3000;
+constexpr int64_t kMaxVariantEdgePoints = 400;
+
+std::vector<int64_t> Range(int64_t begin, int64_t end) {
+  std::vector<int64_t> range;
+  for (int64_t i = begin; i < end; ++i) range.push_back(i);
+  return range;
+}
+
+// Errors of the samples, not of the rules: an index that lies outside, an
+// integer division by zero.
+bool IsBadSample(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kOutOfRange ||
+         status.code() == absl::StatusCode::kFailedPrecondition;
+}
+
+const char* MissingSpec(const OpContext& context) {
+  if (!context.item->laws.empty()) return "its spec is laws";
+  return "no spec";
+}
+
+// The elements of the operands that output element `element` comes from.
+std::vector<Tensor> ElementOf(const ValueComparer& comparer,
+                              absl::Span<const Tensor> inputs,
+                              int64_t element) {
+  if (!comparer.elementwise()) {
+    return std::vector<Tensor>(inputs.begin(), inputs.end());
+  }
+  return SelectElements(inputs, {element});
+}
+
+// A shrunk counterexample for a failure at `inputs`.
+Counterexample Explain(const OpContext& context, const ValueComparer& comparer,
+                       absl::Span<const Tensor> inputs,
+                       const ValueFailure& failure) {
+  std::vector<Tensor> smallest = ElementOf(comparer, inputs, failure.element);
+  ValueFailure shown = failure;
+  const auto fails = [&](absl::Span<const Tensor> trial) {
+    if (context.Expired()) return false;
+    const auto comparison = comparer.Compare(trial);
+    if (!comparison.ok() || !comparison->failure) return false;
+    shown = *comparison->failure;
+    return true;
+  };
+  if (fails(smallest)) smallest = ShrinkValues(std::move(smallest), fails);
+  Counterexample example;
+  example.call = comparer.call().ToString();
+  example.inputs = DescribeInputs(comparer.call().OperandNames(), smallest);
+  example.expected = shown.expected;
+  example.got = shown.got;
+  example.ulp = shown.ulp;
+  example.bound = shown.bound;
+  example.what = absl::StrCat(
+      "value of ", comparer.body().outputs()[shown.result].name, "[",
+      shown.element, "] in ",
+      DTypeName(comparer.body()
+                    .type(comparer.body().outputs()[shown.result].value)
+                    .dtype));
+  example.place = context.Place(comparer.body(), shown.result);
+  example.replay = context.Replay();
+  return example;
+}
+
+// What is noted beside a verdict.
+struct Counts {
+  int64_t undecided = 0;
+  int64_t by_body = 0;
+  int64_t other_zeros = 0;
+};
+
+// Compares at `inputs` and adds what was found to `verdict`. False once the
+// op is refuted.
+bool CompareAt(const OpContext& context, const ValueComparer& comparer,
+               absl::Span<const Tensor> inputs, Verdict& verdict,
+               Counts& counts) {
+  const auto comparison = comparer.Compare(inputs);
+  if (!comparison.ok()) {
+    if (!IsBadSample(comparison.status())) {
+      Merge(verdict, Verdict::Inconclusive(absl::StrCat(
+                         comparer.call().ToString(), ": ",
+                         std::string(comparison.status().message()))));
+    }
+    return true;
+  }
+  if (comparison->failure) {
+    Merge(verdict, Verdict::Disagrees(Explain(context, comparer, inputs,
+                                              *comparison->failure)));
+    return false;
+  }
+  Verdict agrees;
+  agrees.kind = VerdictKind::kAgrees;
+  agrees.samples = comparison->samples - comparison->undecided;
+  agrees.worst_ulp = comparison->worst_ulp;
+  agrees.worst_part = comparison->worst_part;
+  if (comparison->worst_element >= 0 && comparison->worst_ulp > 0) {
+    agrees.worst_at = absl::StrCat(
+        DescribeInputs(comparer.call().OperandNames(),
+                       ElementOf(comparer, inputs, comparison->worst_element)),
+        " in ", DTypeName(MainDType(comparer.call())));
+  }
+  counts.undecided += comparison->undecided;
+  counts.by_body += comparison->by_body;
+  counts.other_zeros += comparison->other_zeros;
+  Merge(verdict, agrees);
+  return true;
+}
+
+void AddNotes(const Counts& counts, Verdict& verdict) {
+  if (counts.by_body > 0) {
+    verdict.notes.push_back(
+        absl::StrCat(counts.by_body,
+                     " points beyond the exponents of the spec's "
+                     "reference, against the body over the reals"));
+  }
+  if (counts.undecided > 0) {
+    verdict.notes.push_back(
+        absl::StrCat(counts.undecided, " points that no reference decides"));
+  }
+  if (counts.other_zeros > 0) {
+    verdict.notes.push_back(absl::StrCat(
+        counts.other_zeros, " zeros of the other sign than the spec's"));
+  }
+}
+
+// What each value layer begins with: a verdict if there is nothing to check.
+std::optional<Verdict> NothingToCheck(const OpContext& context,
+                                      const PreparedCalls& prepared) {
+  if (context.item->spec == nullptr) {
+    return Verdict::NotChecked(MissingSpec(context));
+  }
+  if (prepared.calls.empty()) {
+    return Verdict::Inconclusive(
+        prepared.problems.empty()
+            ? absl::StrCat("no sampled call is accepted (", prepared.rejected,
+                           " rejected)")
+            : prepared.problems.front());
+  }
+  return std::nullopt;
+}
+
+// Runs `visit(call, comparer)` for the calls with a spec.
+template <typename Visit>
+Verdict ForEachCall(const OpContext& context, const PreparedCalls& prepared,
+                    Visit visit) {
+  if (const auto nothing = NothingToCheck(context, prepared)) return *nothing;
+  Verdict verdict;
+  Counts counts;
+  for (const PreparedCall& call : prepared.calls) {
+    if (!call.graphs.spec) continue;
+    if (context.Expired()) {
+      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      break;
+    }
+    const auto comparer =
+        ValueComparer::Make(*context.clauses, call.call, call.graphs);
+    if (!comparer.ok()) {
+      Merge(verdict, Verdict::Inconclusive(absl::StrCat(
+                         call.call.ToString(), ": ",
+                         std::string(comparer.status().message()))));
+      continue;
+    }
+    if (!visit(call, *comparer, verdict, counts)) break;
+  }
+  AddNotes(counts, verdict);
+  return verdict;
+}
+
+}  // namespace
+
+Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
+  ValueSampler sampler(context.seed + 3);
+  const auto elementwise = [&](const PreparedCall& call,
+                               const ValueComparer& comparer, Verdict& verdict,
+                               Counts& counts) {
+    int floats = 0;
+    int operands = 0;
+    for (const TensorType& type : call.call.OperandTypes()) {
+      floats += IsFloat(type.dtype);
+      ++operands;
+    }
+    const int64_t count =
+        floats == 1
+            ? (call.default_attributes ? kMinGridPoints : kMinVariantPoints)
+            : (call.default_attributes ? kMinTuplePoints
+                                       : kMinVariantTuplePoints);
+    const bool exhaustive = call.default_attributes && floats == 1;
+    const std::vector<Tensor> points =
+        sampler.Points(call.call, count, exhaustive);
+    for (int64_t begin = 0; begin < points[0].size(); begin += kChunk) {
+      if (context.Expired()) {
+        Merge(verdict, Verdict::Inconclusive("its time was up"));
+        return false;
+      }
+      const auto chunk = SelectElements(
+          points, Range(begin, std::min(points[0].size(), begin + kChunk)));
+      if (!CompareAt(context, comparer, chunk, verdict, counts)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  const auto structured = [&](const PreparedCall& call,
+                              const ValueComparer& comparer, Verdict& verdict,
+                              Counts& counts) {
+    for (int pattern = 0; pattern < kNumPlainPatterns; ++pattern) {
+      const auto tensors =
+          sampler.Tensors(call.call, static_cast<Pattern>(pattern));
+      if (!CompareAt(context, comparer, tensors, verdict, counts)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  if (prepared.elementwise) {
+    return ForEachCall(context, prepared, elementwise);
+  }
+  Verdict verdict = ForEachCall(context, prepared, structured);
+  if (verdict.kind == VerdictKind::kAgrees &&
+      static_cast<int>(prepared.calls.size()) < kMinSignatures) {
+    verdict = Verdict::Inconclusive(
+        absl::StrCat("only ", prepared.calls.size(), " signatures of ",
+                     kMinSignatures, " were accepted"));
+  }
+  return verdict;
+}
+
+Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
+  ValueSampler sampler(context.seed + 4);
+  const auto visit = [&](const PreparedCall& call,
+                         const ValueComparer& comparer, Verdict& verdict,
+                         Counts& counts) {
+    if (prepared.elementwise && comparer.elementwise()) {
+      std::vector<double> guards = GuardConstants(call.graphs.body);
+      const std::vector<double> more = GuardConstants(*call.graphs.spec);
+      guards.insert(guards.end(), more.begin(), more.end());
+      return CompareAt(
+          context, comparer,
+          sampler.EdgePoints(
+              call.call, guards,
+              call.default_attributes ? kMaxEdgePoints : kMaxVariantEdgePoints),
+          verdict, counts);
+    }
+    for (int trial = 0; trial < 5; ++trial) {
+      const auto tensors = sampler.Tensors(
+          call.call, trial == 4 ? Pattern::kAllMinusInfinity : Pattern::kEdges);
+      if (!CompareAt(context, comparer, tensors, verdict, counts)) {
+        return false;
+      }
+    }
+    return true;
+  };
+  return ForEachCall(context, prepared, visit);
+}
+
+namespace {
+
+// Whether two reals are one number to within half of `bits`, or both vanish in
+// every dtype.
+bool AgreeAsReals(const Real& a, const Real& b, int bits) {
+  if (mpfr_nan_p(a.get()) || mpfr_nan_p(b.get())) {
+    return mpfr_nan_p(a.get()) && mpfr_nan_p(b.get());
+  }
+  if (mpfr_equal_p(a.get(), b.get())) return true;
+  if (!mpfr_number_p(a.get()) || !mpfr_number_p(b.get())) return false;
+  Real difference(bits);
+  mpfr_sub(difference.get(), a.get(), b.get(), MPFR_RNDN);
+  const mpfr_exp_t exponent = mpfr_get_exp(difference.get());
+  if (exponent < -1100) return true;
+  const mpfr_exp_t size =
+      std::max(mpfr_zero_p(a.get()) ? mpfr_get_emin() : mpfr_get_exp(a.get()),
+               mpfr_zero_p(b.get()) ? mpfr_get_emin() : mpfr_get_exp(b.get()));
+  return exponent < size - bits / 2;
+}
+
+struct RealDifference {
+  int result = 0;
+  int64_t element = 0;
+  std::string spec;
+  std::string body;
+};
+
+// The first difference of spec and body at `inputs` that no precision up to
+// the last one heals.
+absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
+    const CallGraphs& graphs, absl::Span<const Tensor> inputs) {
+  static constexpr int kBits[] = {kFirstReferenceBits, 640, 2560};
+  std::optional<RealDifference> difference;
+  for (int bits : kBits) {
+    std::vector<RealTensor> reals;
+    for (const Tensor& input : inputs) {
+      reals.push_back(RealTensor::FromTensor(input, bits));
+    }
+    mpfr_clear_flags();
+    const auto spec = InterpretReal(*graphs.spec, reals, bits);
+    if (!spec.ok()) return spec.status();
+    const auto body = InterpretReal(graphs.body, reals, bits);
+    if (!body.ok()) return body.status();
+    difference.reset();
+    for (size_t r = 0; r < spec->size() && !difference; ++r) {
+      const RealTensor& a = (*spec)[r];
+      const RealTensor& b = (*body)[r];
+      if (a.shape != b.shape || IsFloat(a.dtype) != IsFloat(b.dtype)) {
+        return absl::InvalidArgumentError("the types of spec and body differ");
+      }
+      const auto found = [&](size_t i, std::string x, std::string y) {
+        difference =
+            RealDifference{static_cast<int>(r), static_cast<int64_t>(i),
+                           std::move(x), std::move(y)};
+      };
+      if (!IsFloat(a.dtype)) {
+        for (int64_t i = 0; i < a.discrete.size() && !difference; ++i) {
+          if (a.discrete.GetInt(i) != b.discrete.GetInt(i)) {
+            found(i, absl::StrCat(a.discrete.GetInt(i)),
+                  absl::StrCat(b.discrete.GetInt(i)));
+          }
+        }
+        continue;
+      }
+      for (size_t i = 0; i < a.reals.size() && !difference; ++i) {
+        if (!AgreeAsReals(a.reals[i], b.reals[i], bits)) {
+          found(i, a.reals[i].ToString(30), b.reals[i].ToString(30));
+        }
+      }
+    }
+    if (!difference) return difference;
+  }
+  return difference;
+}
+
+}  // namespace
+
+Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
+  if (const auto nothing = NothingToCheck(context, prepared)) return *nothing;
+  ValueSampler sampler(context.seed + 2);
+  Verdict verdict;
+  bool all_same = true;
+  for (const PreparedCall& call : prepared.calls) {
+    if (!call.graphs.spec) continue;
+    all_same = all_same && call.graphs.same;
+    // One dtype stands for all floats: nothing is rounded.
+    if (prepared.elementwise && MainDType(call.call) != DType::kF64 &&
+        IsFloat(MainDType(call.call))) {
+      continue;
+    }
+    if (context.Expired()) {
+      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      break;
+    }
+    std::vector<std::vector<Tensor>> samples;
+    if (prepared.elementwise) {
+      std::vector<double> guards = GuardConstants(call.graphs.body);
+      const std::vector<double> more = GuardConstants(*call.graphs.spec);
+      guards.insert(guards.end(), more.begin(), more.end());
+      samples.push_back(
+          sampler.CellPoints(call.call, guards, kMinPointsPerCell));
+    } else {
+      for (Pattern pattern :
+           {Pattern::kNormal, Pattern::kWide, Pattern::kUnit, Pattern::kTies}) {
+        samples.push_back(sampler.Tensors(call.call, pattern));
+      }
+    }
+    for (std::vector<Tensor>& inputs : samples) {
+      const auto difference = DifferOverReals(call.graphs, inputs);
+      if (!difference.ok()) {
+        if (difference.status().code() == absl::StatusCode::kUnimplemented) {
+          return Verdict::NotChecked(
+              std::string(difference.status().message()));
+        }
+        if (!IsBadSample(difference.status())) {
+          Merge(verdict, Verdict::Inconclusive(
+                             std::string(difference.status().message())));
+        }
+        continue;
+      }
+      if (!*difference) {
+        Verdict agrees;
+        agrees.kind = VerdictKind::kAgrees;
+        for (const NamedValue& output : call.graphs.body.outputs()) {
+          if (prepared.elementwise) {
+            agrees.samples += inputs[0].size();
+            continue;
+          }
+          int64_t size = 1;
+          for (const Dim& dim : call.graphs.body.type(output.value).shape) {
+            size *= dim.Value().value_or(1);
+          }
+          agrees.samples += size;
+        }
+        Merge(verdict, agrees);
+        continue;
+      }
+      RealDifference shown = **difference;
+      std::vector<Tensor> smallest = inputs;
+      if (prepared.elementwise) {
+        smallest = SelectElements(inputs, {shown.element});
+      }
+      const auto fails = [&](absl::Span<const Tensor> trial) {
+        if (context.Expired()) return false;
+        const auto again = DifferOverReals(call.graphs, trial);
+        if (!again.ok() || !*again) return false;
+        shown = **again;
+        return true;
+      };
+      if (fails(smallest)) smallest = ShrinkValues(std::move(smallest), fails);
+      Counterexample example;
+      example.call = call.call.ToString();
+      example.inputs = DescribeInputs(call.call.OperandNames(), smallest);
+      example.expected = shown.spec;
+      example.got = shown.body;
+      example.what = absl::StrCat("value of ",
+                                  call.graphs.body.outputs()[shown.result].name,
+                                  "[", shown.element, "] over the reals");
+      example.place = context.Place(call.graphs.body, shown.result);
+      example.replay = context.Replay();
+      Merge(verdict, Verdict::Disagrees(std::move(example)));
+      return verdict;
+    }
+  }
+  if (all_same && verdict.kind == VerdictKind::kAgrees) {
+    verdict.kind = VerdictKind::kNotIndependent;
+    verdict.why = "spec and body are one graph";
+  }
+  return verdict;
+}
+
+}  // namespace cleave

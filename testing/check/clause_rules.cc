@@ -1,0 +1,410 @@
+#include "testing/check/clause_rules.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/lang/ast.h"
+#include "ops/check.h"
+
+namespace cleave {
+namespace {
+
+ExprPtr Name(std::string text) {
+  auto expr = std::make_shared<Expr>();
+  expr->kind = ExprKind::kName;
+  expr->text = std::move(text);
+  return expr;
+}
+
+ExprPtr Number(std::string text) {
+  auto expr = std::make_shared<Expr>();
+  expr->kind = ExprKind::kNumber;
+  expr->text = std::move(text);
+  return expr;
+}
+
+ExprPtr Of(ExprKind kind, std::string text, std::vector<ExprPtr> children) {
+  auto expr = std::make_shared<Expr>();
+  expr->kind = kind;
+  expr->text = std::move(text);
+  expr->children = std::move(children);
+  return expr;
+}
+
+ExprPtr Call(std::string callee, std::vector<ExprPtr> children,
+             std::vector<NamedExpr> named = {}) {
+  auto expr = std::make_shared<Expr>();
+  expr->kind = ExprKind::kCall;
+  expr->text = std::move(callee);
+  expr->children = std::move(children);
+  expr->named = std::move(named);
+  return expr;
+}
+
+// `value[i, s..]`.
+ExprPtr At(ExprPtr value, const std::vector<Binder>& indices) {
+  std::vector<ExprPtr> children = {std::move(value)};
+  for (const Binder& index : indices) {
+    children.push_back(index.pack
+                           ? Of(ExprKind::kSpread, "", {Name(index.name)})
+                           : Name(index.name));
+  }
+  if (children.size() == 1) return children[0];
+  return Of(ExprKind::kIndex, "", std::move(children));
+}
+
+// The names that occur in `expr`, callees not among them.
+void CollectNames(const ExprPtr& expr, std::set<std::string>& names) {
+  if (expr == nullptr) return;
+  if (expr->kind == ExprKind::kName) names.insert(expr->text);
+  for (const ExprPtr& child : expr->children) CollectNames(child, names);
+  for (const NamedExpr& named : expr->named) CollectNames(named.value, names);
+}
+
+// Indices that stand in brackets and are bound by no reduction, in the order
+// of their first use: those over which a law ranges.
+void CollectFreeIndices(const ExprPtr& expr, bool in_index,
+                        const std::set<std::string>& bound,
+                        std::vector<Binder>& free) {
+  if (expr == nullptr) return;
+  const auto add = [&](const std::string& name, bool pack) {
+    if (bound.count(name) != 0) return;
+    for (const Binder& binder : free) {
+      if (binder.name == name) return;
+    }
+    Binder binder;
+    binder.name = name;
+    binder.pack = pack;
+    free.push_back(std::move(binder));
+  };
+  switch (expr->kind) {
+    case ExprKind::kName:
+      if (in_index) add(expr->text, false);
+      return;
+    case ExprKind::kSpread:
+      if (in_index && expr->children[0]->kind == ExprKind::kName) {
+        add(expr->children[0]->text, true);
+      }
+      return;
+    case ExprKind::kIndex:
+      CollectFreeIndices(expr->children[0], false, bound, free);
+      for (size_t i = 1; i < expr->children.size(); ++i) {
+        CollectFreeIndices(expr->children[i], true, bound, free);
+      }
+      return;
+    case ExprKind::kReduce: {
+      std::set<std::string> inner = bound;
+      for (const Binder& binder : expr->binders) inner.insert(binder.name);
+      for (const ExprPtr& child : expr->children) {
+        CollectFreeIndices(child, false, inner, free);
+      }
+      return;
+    }
+    default:
+      for (const ExprPtr& child : expr->children) {
+        CollectFreeIndices(child, in_index, bound, free);
+      }
+  }
+}
+
+// The op's signature without its clauses.
+Item SignatureOnly(const Item& item, std::string name) {
+  Item result;
+  result.kind = ItemKind::kOp;
+  result.name = std::move(name);
+  result.inputs = item.inputs;
+  result.attributes = item.attributes;
+  result.where = item.where;
+  result.lets = item.lets;
+  return result;
+}
+
+void SetBody(Item& item, std::vector<Statement> statements) {
+  auto body = std::make_shared<Body>();
+  body->statements = std::move(statements);
+  body->braces =
+      body->statements.size() > 1 || body->statements[0].equation.indexed;
+  item.body = std::move(body);
+}
+
+// An op like `item` with the further input `expected_`, of the type of
+// `result`, and one result of that type: `value` at `indices`.
+Item ResultOp(const Item& item, const ResultDecl& result, std::string name,
+              const std::vector<Binder>& indices, bool indexed, ExprPtr value) {
+  Item op = SignatureOnly(item, std::move(name));
+  InputDecl expected;
+  expected.name = kExpectedInput;
+  expected.type = result.type;
+  op.inputs.push_back(std::move(expected));
+  ResultDecl declared = result;
+  declared.condition = nullptr;
+  op.results = {declared};
+  Equation equation;
+  equation.name = declared.name.empty() ? "y" : declared.name;
+  equation.indices = indices;
+  equation.indexed = indexed;
+  equation.value = std::move(value);
+  Statement statement;
+  statement.kind = StatementKind::kResult;
+  if (declared.name.empty()) {
+    if (!indexed) equation.name.clear();
+    statement.equation = std::move(equation);
+  } else {
+    auto record = std::make_shared<Expr>();
+    record->kind = ExprKind::kRecord;
+    record->fields = {std::move(equation)};
+    statement.equation.value = std::move(record);
+  }
+  SetBody(op, {std::move(statement)});
+  return op;
+}
+
+class ClauseWriter {
+ public:
+  explicit ClauseWriter(const Item& item) : item_(item) {
+    for (const InputDecl& input : item.inputs) {
+      if (!input.is_static) tensors_.insert(input.name);
+    }
+  }
+
+  void Write() {
+    for (const SpecialClause& special : item_.specials) WriteSpecial(special);
+    for (const AccuracyClause& accuracy : item_.accuracies) {
+      WriteAccuracy(accuracy);
+    }
+    for (const Law& law : item_.laws) WriteLaw(law);
+  }
+
+  OpClauses clauses;
+  std::vector<Item> items;
+
+ private:
+  std::string NewName(absl::string_view kind) {
+    return absl::StrCat(item_.name, "__", kind, "_", items.size());
+  }
+
+  const ResultDecl& ResultOf(const std::string& name) const {
+    for (const ResultDecl& result : item_.results) {
+      if (result.name == name) return result;
+    }
+    return item_.results.front();
+  }
+
+  void WriteSpecial(const SpecialClause& special) {
+    const Equation& equation = special.equation;
+    const ResultDecl& result = ResultOf(equation.name);
+    const ExprPtr otherwise = At(Name(kExpectedInput), equation.indices);
+    ExprPtr value;
+    if (special.condition == nullptr) {
+      value = equation.value;
+    } else if (IsStatic(special.condition)) {
+      value =
+          Of(ExprKind::kIf, "", {special.condition, equation.value, otherwise});
+    } else {
+      value = Call("select", {special.condition, equation.value, otherwise});
+    }
+    const std::string name = NewName("special");
+    items.push_back(ResultOp(item_, result, name, equation.indices,
+                             equation.indexed, std::move(value)));
+    clauses.specials.push_back({name, result.name});
+  }
+
+  ClauseFactor Factor(const ExprPtr& expr) {
+    ClauseFactor factor;
+    if (expr == nullptr) return factor;
+    if (expr->kind == ExprKind::kNumber &&
+        absl::SimpleAtod(expr->text, &factor.literal)) {
+      return factor;
+    }
+    factor.op = NewName("factor");
+    // 0 expected_ gives it a dtype and a shape.
+    items.push_back(ResultOp(
+        item_, item_.results.front(), factor.op, {}, false,
+        Of(ExprKind::kBinary, "+",
+           {expr,
+            Of(ExprKind::kBinary, "*", {Number("0"), Name(kExpectedInput)})})));
+    return factor;
+  }
+
+  void WriteAccuracy(const AccuracyClause& accuracy) {
+    AccuracyOp op;
+    op.dtype = accuracy.dtype;
+    op.is_eps = accuracy.unit == "eps";
+    if (!op.is_eps) {
+      op.ulp = Factor(accuracy.bound);
+      op.condition = Factor(accuracy.condition);
+    } else {
+      for (const Equation& equation : SpecResults()) {
+        const ResultDecl& result = ResultOf(equation.name);
+        const std::string name = NewName("factor");
+        ExprPtr value =
+            Of(ExprKind::kBinary, "*",
+               {accuracy.bound,
+                accuracy.eps_of == nullptr ? Number("1") : accuracy.eps_of});
+        // 0 expected_ gives it a dtype where the bound has none.
+        value =
+            Of(ExprKind::kBinary, "+",
+               {std::move(value),
+                Of(ExprKind::kBinary, "*",
+                   {Number("0"), At(Name(kExpectedInput), equation.indices)})});
+        items.push_back(ResultOp(item_, result, name, equation.indices,
+                                 equation.indexed, std::move(value)));
+        op.eps[result.name] = name;
+      }
+    }
+    clauses.accuracies.push_back(std::move(op));
+  }
+
+  // The equations of the spec's results; whole arrays if it has none.
+  std::vector<Equation> SpecResults() const {
+    std::vector<Equation> equations;
+    if (item_.spec != nullptr && !item_.spec->statements.empty()) {
+      const Equation& last = item_.spec->statements.back().equation;
+      if (last.value != nullptr && last.value->kind == ExprKind::kRecord) {
+        equations = last.value->fields;
+      } else {
+        equations = {last};
+      }
+    }
+    if (equations.empty()) equations.emplace_back();
+    return equations;
+  }
+
+  void WriteLaw(const Law& law) {
+    Item op = SignatureOnly(item_, NewName("law"));
+    std::set<std::string> names;
+    for (const ResultDecl& result : item_.results) {
+      InputDecl input;
+      input.name = result.name.empty() ? "y" : result.name;
+      input.type = result.type;
+      for (AxisExpr& axis : input.type.axes) axis.is_new = false;
+      op.inputs.push_back(std::move(input));
+    }
+    std::vector<Binder> free;
+    CollectFreeIndices(law.relation, false, tensors_, free);
+    CollectFreeIndices(law.condition, false, tensors_, free);
+    ExprPtr holds = law.relation;
+    if (law.condition != nullptr) {
+      holds = IsStatic(law.condition) && !MentionsAny(law.condition, free)
+                  ? Of(ExprKind::kIf, "",
+                       {law.condition, law.relation, Name("true")})
+                  : Of(ExprKind::kBinary, "or",
+                       {Of(ExprKind::kUnary, "not", {law.condition}),
+                        law.relation});
+    }
+    ResultDecl result;
+    result.type.dtype = Name("bool");
+    result.type.has_shape = true;
+    op.results = {result};
+    Statement all;
+    all.kind = StatementKind::kLet;
+    all.equation.name = "holds_";
+    all.equation.indices = free;
+    all.equation.indexed = !free.empty();
+    all.equation.value = std::move(holds);
+    Statement last;
+    const ExprPtr rank = Call("len", {Call("shape", {Name("holds_")})});
+    last.equation.value =
+        Call("reduce_all", {Name("holds_")},
+             {{"axes", Of(ExprKind::kBinary, "..", {Number("0"), rank}), {}},
+              {"keepdims", Name("false"), {}}});
+    SetBody(op, {std::move(all), std::move(last)});
+    std::string text = PrintExpr(*law.relation);
+    if (law.condition != nullptr) {
+      absl::StrAppend(&text, " if ", PrintExpr(*law.condition));
+    }
+    clauses.laws.push_back({op.name, std::move(text)});
+    items.push_back(std::move(op));
+  }
+
+  // No tensor occurs in it.
+  bool IsStatic(const ExprPtr& expr) const {
+    std::set<std::string> names;
+    CollectNames(expr, names);
+    for (const std::string& name : names) {
+      if (tensors_.count(name) != 0) return false;
+    }
+    return true;
+  }
+
+  static bool MentionsAny(const ExprPtr& expr,
+                          const std::vector<Binder>& indices) {
+    std::set<std::string> names;
+    CollectNames(expr, names);
+    for (const Binder& index : indices) {
+      if (names.count(index.name) != 0) return true;
+    }
+    return false;
+  }
+
+  const Item& item_;
+  std::set<std::string> tensors_;
+};
+
+std::string Text(const std::vector<const std::vector<Item>*>& groups) {
+  RuleFile file;
+  for (const std::vector<Item>* items : groups) {
+    for (const Item& item : *items) {
+      RuleFile::Entry entry;
+      entry.item = item;
+      file.entries.push_back(std::move(entry));
+    }
+  }
+  return PrintRuleFile(file);
+}
+
+}  // namespace
+
+ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
+                              const std::vector<std::string>& ops) {
+  ClauseRules result;
+  std::map<std::string, std::vector<Item>> items;
+  std::vector<const std::vector<Item>*> all;
+  for (const std::string& op : ops) {
+    const Item* item = base->Find(op);
+    CLEAVE_CHECK(item != nullptr) << op;
+    ClauseWriter writer(*item);
+    writer.Write();
+    result.clauses_[op] = std::move(writer.clauses);
+    if (writer.items.empty()) continue;
+    all.push_back(&(items[op] = std::move(writer.items)));
+  }
+  if (all.empty()) {
+    result.rules_ = std::move(base);
+    return result;
+  }
+  LoadResult loaded = ExtendRules(base, {"clauses", Text(all), false});
+  if (loaded.rules != nullptr) {
+    result.rules_ = std::move(loaded.rules);
+    return result;
+  }
+  // Some cannot be written so: those of each op alone tell which.
+  all.clear();
+  for (auto& [op, list] : items) {
+    LoadResult alone = ExtendRules(base, {"clauses", Text({&list}), false});
+    if (alone.rules != nullptr) {
+      all.push_back(&list);
+    } else {
+      OpClauses& clauses = result.clauses_[op];
+      clauses.error = absl::StrCat("its clauses cannot be evaluated: ",
+                                   absl::StrJoin(alone.diagnostics, " "));
+    }
+  }
+  if (!all.empty()) {
+    loaded = ExtendRules(base, {"clauses", Text(all), false});
+  }
+  result.rules_ =
+      loaded.rules != nullptr ? std::move(loaded.rules) : std::move(base);
+  return result;
+}
+
+const OpClauses& ClauseRules::Of(const std::string& op) const {
+  static const OpClauses* const kNone = new OpClauses();
+  const auto it = clauses_.find(op);
+  return it == clauses_.end() ? *kNone : it->second;
+}
+
+}  // namespace cleave

@@ -1,0 +1,80 @@
+// ClauseRules: the clauses of an op (special values, accuracy, laws) as ops of
+// their own, so that the engine evaluates them like any body. They are written
+// as rule text beside the ops that they belong to:
+//
+//   special y = x if x == inf
+//       op softplus__special_0(x: T[S..], *, .., expected_: T[S..]) -> T[S..]
+//         = select(x == inf, x, expected_)
+//   accuracy D within n eps * sum[j if j <= i](abs(x[a.., j, b..]))
+//       op cumsum__factor_0(..) -> .. y[a.., i, b..] = n * sum[..](..)
+//   spec values[i] < values[j] if i < j
+//       op unique__law_1(.., values: .., ..) -> bool[]
+
+#ifndef CLEAVE_TESTING_CHECK_CLAUSE_RULES_H_
+#define CLEAVE_TESTING_CHECK_CLAUSE_RULES_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/rewrite/rule_set.h"
+
+namespace cleave {
+
+// The name of the input that holds the expected result in the ops below.
+inline constexpr char kExpectedInput[] = "expected_";
+
+// A number of an accuracy clause: a literal, or an op that computes it.
+struct ClauseFactor {
+  double literal = 0;
+  std::string op;  // empty: the literal counts
+};
+
+struct SpecialOp {
+  std::string op;
+  std::string result;
+};
+
+struct AccuracyOp {
+  std::string dtype;  // as declared: a variable or a dtype
+  ClauseFactor ulp;
+  ClauseFactor condition;
+  // `within K eps * e`: an absolute bound, K e, in units of eps. Per result.
+  std::map<std::string, std::string> eps;
+  bool is_eps = false;
+};
+
+struct LawOp {
+  std::string op;
+  std::string text;
+};
+
+struct OpClauses {
+  std::vector<SpecialOp> specials;
+  std::vector<AccuracyOp> accuracies;
+  std::vector<LawOp> laws;
+  // Why the clauses of this op cannot be evaluated; empty if they can.
+  std::string error;
+};
+
+class ClauseRules {
+ public:
+  // The clauses of `ops`, which are names of items of `base`.
+  static ClauseRules Make(std::shared_ptr<const RuleSet> base,
+                          const std::vector<std::string>& ops);
+
+  // `base` with the ops of the clauses.
+  const RuleSet& rules() const { return *rules_; }
+  std::shared_ptr<const RuleSet> shared_rules() const { return rules_; }
+  const OpClauses& Of(const std::string& op) const;
+
+ private:
+  std::shared_ptr<const RuleSet> rules_;
+  std::map<std::string, OpClauses> clauses_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_CLAUSE_RULES_H_

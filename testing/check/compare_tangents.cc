@@ -1,0 +1,187 @@
+#include "testing/check/compare_tangents.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "ops/status_macros.h"
+#include "testing/check/compare_values.h"
+#include "testing/check/derivative.h"
+#include "testing/check/float_points.h"
+#include "testing/check/sample_counts.h"
+
+namespace cleave {
+namespace {
+
+constexpr int kSlopeBits = 640;
+constexpr int kMoreSlopeBits = 2560;
+// The condition of a derivative is its change where inputs move by this part.
+constexpr double kMove = 0x1p-30;
+
+RealFunction Interpreted(const Graph& graph) {
+  return [&graph](const std::vector<RealTensor>& inputs, int bits) {
+    return InterpretReal(graph, inputs, bits);
+  };
+}
+
+std::vector<std::optional<Tensor>> Direction(size_t operands, int active,
+                                             const Tensor& direction) {
+  std::vector<std::optional<Tensor>> directions(operands);
+  directions[active] = direction;
+  return directions;
+}
+
+Tensor Ones(const Tensor& like) {
+  Tensor ones(like.dtype(), like.shape());
+  for (int64_t i = 0; i < ones.size(); ++i) ones.SetDouble(i, 1);
+  return ones;
+}
+
+}  // namespace
+
+absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
+    absl::Span<const Tensor> inputs) const {
+  std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+  arguments.push_back(Ones(inputs[active_]));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                          Interpret(jvp_, arguments));
+  const RealFunction function = Interpreted(primal_);
+  const auto slopes_at = [&](absl::Span<const Tensor> at, int bits) {
+    return SlopesAlong(function, at,
+                       Direction(at.size(), active_, Ones(at[active_])), bits,
+                       true);
+  };
+  CLEAVE_ASSIGN_OR_RETURN(const Slopes slopes, slopes_at(inputs, kSlopeBits));
+  // |x_j d(slope)/dx_j / slope|, summed over the operands, at one point.
+  const auto condition_at = [&](const std::vector<Tensor>& point,
+                                size_t result) -> absl::StatusOr<double> {
+    CLEAVE_ASSIGN_OR_RETURN(const Slopes center,
+                            slopes_at(point, kMoreSlopeBits));
+    double condition = 0;
+    for (size_t j = 0; j < point.size(); ++j) {
+      if (!IsFloat(point[j].dtype())) continue;
+      // In f64, so that the move is not rounded away.
+      const double x = point[j].GetDouble(0);
+      double change = HUGE_VAL;
+      for (double sign : {1.0, -1.0}) {
+        std::vector<Tensor> moved = point;
+        moved[j] = Tensor(point[j].dtype(), {1});
+        const double move = std::max(
+            kMove, std::ldexp(1.0, 1 - SignificandBits(point[j].dtype())));
+        moved[j].SetDouble(0, x * (1 + sign * move));
+        const double actual = x == 0 ? 0 : moved[j].GetDouble(0) / x - 1;
+        if (actual == 0) {
+          change = 0;
+          continue;
+        }
+        CLEAVE_ASSIGN_OR_RETURN(const Slopes there,
+                                slopes_at(moved, kMoreSlopeBits));
+        const auto& a = there.values[result][0];
+        const auto& b = center.values[result][0];
+        if (!a || !b) continue;
+        Real ratio(kMoreSlopeBits);
+        mpfr_sub(ratio.get(), a->get(), b->get(), MPFR_RNDN);
+        mpfr_div(ratio.get(), ratio.get(), b->get(), MPFR_RNDN);
+        change = std::min(change, std::abs(ratio.ToDouble() / actual));
+      }
+      if (std::isfinite(change)) condition += change;
+    }
+    return condition;
+  };
+  TangentComparison comparison;
+  size_t output = primal_.outputs().size();
+  for (size_t r = 0; r < has_tangent_.size(); ++r) {
+    if (!has_tangent_[r]) continue;
+    const Tensor& tangent = outputs[output++];
+    for (int64_t i = 0; i < tangent.size(); ++i) {
+      const std::optional<Real>& slope = slopes.values[r][i];
+      if (!slope || !std::isfinite(inputs[active_].GetDouble(i))) continue;
+      ++comparison.samples;
+      const double got = tangent.GetDouble(i);
+      double error = UlpError(*slope, got, tangent.dtype());
+      double bound = kDerivativeUlp;
+      if (!(error <= bound)) {
+        const std::vector<Tensor> point = SelectElements(inputs, {i});
+        CLEAVE_ASSIGN_OR_RETURN(const Slopes again,
+                                slopes_at(point, kMoreSlopeBits));
+        if (!again.values[r][0]) {
+          --comparison.samples;
+          continue;
+        }
+        error = UlpError(*again.values[r][0], got, tangent.dtype());
+        if (!(error <= bound)) {
+          CLEAVE_ASSIGN_OR_RETURN(const double condition,
+                                  condition_at(point, r));
+          bound += kDerivativeCondition * condition;
+        }
+        if (!(error <= bound)) {
+          TangentFailure failure;
+          failure.result = static_cast<int>(r);
+          failure.element = i;
+          failure.expected = again.values[r][0]->ToString(30);
+          failure.got = FloatToString(got, tangent.dtype());
+          failure.ulp = error;
+          failure.bound = bound;
+          comparison.failure = std::move(failure);
+          return comparison;
+        }
+      }
+      comparison.worst_part = std::max(comparison.worst_part, error / bound);
+      if (error > comparison.worst_ulp) {
+        comparison.worst_ulp = error;
+        comparison.worst_element = i;
+      }
+    }
+  }
+  return comparison;
+}
+
+absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
+    absl::Span<const Tensor> inputs, const Tensor& direction,
+    double tolerance) const {
+  std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+  arguments.push_back(direction);
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                          Interpret(jvp_, arguments));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Slopes slopes,
+      SlopesAlong(Interpreted(primal_), inputs,
+                  Direction(inputs.size(), active_, direction), kSlopeBits,
+                  false));
+  TangentComparison comparison;
+  size_t output = primal_.outputs().size();
+  for (size_t r = 0; r < has_tangent_.size(); ++r) {
+    if (!has_tangent_[r]) continue;
+    const Tensor& tangent = outputs[output++];
+    double largest = 0;
+    for (const auto& slope : slopes.values[r]) {
+      if (slope) largest = std::max(largest, std::abs(slope->ToDouble()));
+    }
+    const double unit = tolerance * std::max(largest, tolerance) *
+                        std::ldexp(1.0, 53 - SignificandBits(tangent.dtype()));
+    for (int64_t i = 0; i < tangent.size(); ++i) {
+      const std::optional<Real>& slope = slopes.values[r][i];
+      if (!slope) continue;
+      ++comparison.samples;
+      const double want = slope->ToDouble();
+      const double got = tangent.GetDouble(i);
+      if (std::abs(got - want) <= unit || comparison.failure) continue;
+      TangentFailure failure;
+      failure.result = static_cast<int>(r);
+      failure.element = i;
+      failure.expected = slope->ToString(30);
+      failure.got = FloatToString(got, tangent.dtype());
+      failure.ulp = UlpError(*slope, got, tangent.dtype());
+      failure.bound =
+          want == 0 ? 0
+                    : unit / std::abs(want) *
+                          std::ldexp(1.0, SignificandBits(tangent.dtype()));
+      comparison.failure = std::move(failure);
+    }
+  }
+  return comparison;
+}
+
+}  // namespace cleave

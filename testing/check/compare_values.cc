@@ -1,0 +1,327 @@
+#include "testing/check/compare_values.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "ops/status_macros.h"
+#include "testing/check/float_points.h"
+#include "testing/check/sample_counts.h"
+
+namespace cleave {
+namespace {
+
+// Where an element at first seems wrong the reference is computed again. An
+// exponential may be 2^-1074 beside 1, and its square beyond that.
+constexpr int kSecondBits = 1280;
+constexpr int kThirdBits = 2560;
+constexpr int kStructuredBits = 640;
+// Elements settled at a time.
+constexpr size_t kBatch = 32;
+// Elements whose condition is computed to see how tight a bound is.
+constexpr size_t kTightest = 16;
+
+double EpsOf(DType dtype) {
+  return std::ldexp(1.0, 1 - SignificandBits(dtype));
+}
+
+// |got - expected| / eps.
+double EpsError(const Real& expected, double got, DType dtype) {
+  const bool finite = mpfr_number_p(expected.get()) && std::isfinite(got);
+  if (!finite) return UlpError(expected, got, dtype);
+  Real difference(expected.bits());
+  mpfr_sub_d(difference.get(), expected.get(), got, MPFR_RNDN);
+  return std::abs(difference.ToDouble()) / EpsOf(dtype);
+}
+
+// Whether two references of growing precision are one number.
+bool Settled(const Real& before, const Real& after) {
+  if (mpfr_nan_p(before.get()) || mpfr_nan_p(after.get())) {
+    return mpfr_nan_p(before.get()) && mpfr_nan_p(after.get());
+  }
+  if (mpfr_equal_p(before.get(), after.get())) return true;
+  Real change(after.bits());
+  mpfr_sub(change.get(), before.get(), after.get(), MPFR_RNDN);
+  mpfr_div(change.get(), change.get(), after.get(), MPFR_RNDN);
+  return std::abs(change.ToDouble()) < 0x1p-64;
+}
+
+// Over- and underflow of intermediate values reach only these.
+bool MayHaveLeftRange(const Real& value) {
+  return !mpfr_number_p(value.get()) || mpfr_zero_p(value.get());
+}
+
+}  // namespace
+
+// An element whose error exceeds the part of its bound that needs no condition.
+struct ValueComparer::Suspect {
+  int result = 0;
+  int64_t element = 0;
+  double got = 0;
+  double error = 0;      // in ULP, or in eps
+  double ulp = 0;        // the bound's constant part
+  double condition = 0;  // and the factor of its condition
+  bool is_eps = false;
+  DType dtype = DType::kF64;
+};
+
+std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
+                                   absl::Span<const int64_t> elements) {
+  std::vector<Tensor> selected;
+  for (const Tensor& tensor : tensors) {
+    Tensor part(tensor.dtype(), {static_cast<int64_t>(elements.size())});
+    for (size_t i = 0; i < elements.size(); ++i) {
+      if (IsFloat(tensor.dtype())) {
+        part.SetDouble(i, tensor.GetDouble(elements[i]));
+      } else {
+        part.SetInt(i, tensor.GetInt(elements[i]));
+      }
+    }
+    selected.push_back(std::move(part));
+  }
+  return selected;
+}
+
+absl::StatusOr<ValueComparer> ValueComparer::Make(const ClauseRules& clauses,
+                                                  const SampledCall& call,
+                                                  const CallGraphs& graphs) {
+  ValueComparer comparer;
+  comparer.call_ = call;
+  comparer.body_ = graphs.body;
+  CLEAVE_ASSIGN_OR_RETURN(comparer.reference_,
+                          SpecReference::Make(clauses, call, graphs));
+  comparer.elementwise_ =
+      comparer.reference_->elementwise() && IsElementwise(graphs.body);
+  return comparer;
+}
+
+absl::StatusOr<ValueComparison> ValueComparer::Compare(
+    absl::Span<const Tensor> inputs) const {
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> got,
+                          Interpret(body_, inputs));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> expected,
+                          reference_->Evaluate(inputs, kFirstReferenceBits));
+  ValueComparison comparison;
+  std::vector<Suspect> suspects;
+  std::vector<Suspect> passed;  // the worst of those with a condition term
+  for (size_t r = 0; r < got.size(); ++r) {
+    const Tensor& tensor = got[r];
+    if (tensor.shape() != expected[r].shape) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("result ", r, ": the spec's shape is not the body's"));
+    }
+    if (IsFloat(tensor.dtype()) != IsFloat(expected[r].dtype)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "result ", r, ": ", DTypeName(expected[r].dtype), " in the spec, ",
+          DTypeName(tensor.dtype()), " in the body"));
+    }
+    comparison.samples += tensor.size();
+    if (!IsFloat(tensor.dtype())) {
+      for (int64_t i = 0; i < tensor.size(); ++i) {
+        const int64_t want = expected[r].discrete.GetInt(i);
+        if (want == tensor.GetInt(i) || comparison.failure) continue;
+        ValueFailure failure;
+        failure.result = static_cast<int>(r);
+        failure.element = i;
+        failure.expected = absl::StrCat(want);
+        failure.got = absl::StrCat(tensor.GetInt(i));
+        failure.ulp = std::numeric_limits<double>::infinity();
+        comparison.failure = std::move(failure);
+      }
+      continue;
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const ErrorBound bound,
+        reference_->Bound(inputs, static_cast<int>(r), tensor.size()));
+    comparison.bound_declared |= bound.declared;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      const Real& want = expected[r].reals[i];
+      Suspect suspect;
+      suspect.result = static_cast<int>(r);
+      suspect.element = i;
+      suspect.got = tensor.GetDouble(i);
+      suspect.is_eps = bound.is_eps;
+      suspect.dtype = tensor.dtype();
+      suspect.ulp = bound.is_eps ? bound.eps[i] : bound.ulp[i];
+      suspect.condition = bound.is_eps ? 0 : bound.condition[i];
+      suspect.error = bound.is_eps ? EpsError(want, suspect.got, suspect.dtype)
+                                   : UlpError(want, suspect.got, suspect.dtype);
+      if (!(suspect.error <= suspect.ulp)) {
+        suspects.push_back(suspect);
+        continue;
+      }
+      if (suspect.error > comparison.worst_ulp ||
+          comparison.worst_element < 0) {
+        comparison.worst_ulp = suspect.error;
+        comparison.worst_result = static_cast<int>(r);
+        comparison.worst_element = i;
+      }
+      if (suspect.error > 0) {
+        if (suspect.condition == 0) {
+          comparison.worst_part =
+              std::max(comparison.worst_part, suspect.error / suspect.ulp);
+        } else {
+          passed.push_back(suspect);
+        }
+      } else if (suspect.got == 0 && mpfr_zero_p(want.get()) &&
+                 std::signbit(suspect.got) != (mpfr_signbit(want.get()) != 0)) {
+        ++comparison.other_zeros;
+      }
+    }
+  }
+  if (comparison.failure) return comparison;
+  CLEAVE_RETURN_IF_ERROR(Settle(inputs, std::move(suspects), comparison));
+  if (!comparison.failure && !passed.empty()) {
+    CLEAVE_RETURN_IF_ERROR(EstimatePart(inputs, std::move(passed), comparison));
+  }
+  return comparison;
+}
+
+absl::Status ValueComparer::EstimatePart(absl::Span<const Tensor> inputs,
+                                         std::vector<Suspect> worst,
+                                         ValueComparison& comparison) const {
+  const auto larger = [](const Suspect& a, const Suspect& b) {
+    return a.error > b.error;
+  };
+  const size_t count = std::min(worst.size(), kTightest);
+  std::partial_sort(worst.begin(), worst.begin() + count, worst.end(), larger);
+  worst.resize(count);
+  // Nothing to learn where the errors cannot improve the estimate, or where
+  // conditions of all elements would cost more than they tell.
+  if (worst[0].error / worst[0].ulp <= comparison.worst_part) {
+    return absl::OkStatus();
+  }
+  std::vector<Tensor> chosen(inputs.begin(), inputs.end());
+  if (elementwise_) {
+    std::vector<int64_t> elements;
+    for (const Suspect& suspect : worst) elements.push_back(suspect.element);
+    chosen = SelectElements(inputs, elements);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const auto conditions,
+                          reference_->Conditions(chosen, kFirstReferenceBits));
+  for (size_t i = 0; i < worst.size(); ++i) {
+    const Suspect& suspect = worst[i];
+    const double condition =
+        conditions[suspect.result][elementwise_ ? i : suspect.element];
+    comparison.worst_part =
+        std::max(comparison.worst_part,
+                 suspect.error / (suspect.ulp + suspect.condition * condition));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<Tensor> ValueComparer::SelectOne(absl::Span<const Tensor> inputs,
+                                             int64_t element) const {
+  if (elementwise_) return SelectElements(inputs, {element});
+  return std::vector<Tensor>(inputs.begin(), inputs.end());
+}
+
+absl::StatusOr<bool> ValueComparer::AgreesWithBody(
+    const std::vector<Tensor>& inputs, const Suspect& suspect,
+    double bound) const {
+  std::vector<RealTensor> reals;
+  for (const Tensor& input : inputs) {
+    reals.push_back(RealTensor::FromTensor(input, kSecondBits));
+  }
+  const auto body = InterpretReal(body_, reals, kSecondBits);
+  if (!body.ok()) return false;
+  const Real& want =
+      (*body)[suspect.result].reals[elementwise_ ? 0 : suspect.element];
+  const double error = suspect.is_eps
+                           ? EpsError(want, suspect.got, suspect.dtype)
+                           : UlpError(want, suspect.got, suspect.dtype);
+  return mpfr_number_p(want.get()) && error <= bound;
+}
+
+absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
+                                   std::vector<Suspect> suspects,
+                                   ValueComparison& comparison) const {
+  const int low = elementwise_ ? kSecondBits : kStructuredBits;
+  const int high = elementwise_ ? kThirdBits : kSecondBits;
+  for (size_t begin = 0; begin < suspects.size() && !comparison.failure;) {
+    // A structured call is evaluated as a whole anyhow.
+    const size_t end = elementwise_ ? std::min(suspects.size(), begin + kBatch)
+                                    : suspects.size();
+    std::vector<Tensor> chosen(inputs.begin(), inputs.end());
+    if (elementwise_) {
+      std::vector<int64_t> elements;
+      for (size_t i = begin; i < end; ++i) {
+        elements.push_back(suspects[i].element);
+      }
+      chosen = SelectElements(inputs, elements);
+    }
+    CLEAVE_ASSIGN_OR_RETURN(const auto expected,
+                            reference_->Evaluate(chosen, low));
+    std::vector<std::vector<double>> conditions;
+    std::vector<RealTensor> again;
+    for (size_t i = begin; i < end && !comparison.failure; ++i) {
+      const Suspect& suspect = suspects[i];
+      const size_t at = elementwise_ ? i - begin : suspect.element;
+      const auto error_at = [&](const Real& want) {
+        return suspect.is_eps ? EpsError(want, suspect.got, suspect.dtype)
+                              : UlpError(want, suspect.got, suspect.dtype);
+      };
+      const Real& first = expected[suspect.result].reals[at];
+      double error = error_at(first);
+      double bound = suspect.ulp;
+      const auto passes = [&] { return error <= bound; };
+      if (!passes() && suspect.condition > 0 && std::isfinite(error)) {
+        if (conditions.empty()) {
+          CLEAVE_ASSIGN_OR_RETURN(
+              conditions,
+              reference_->Conditions(chosen,
+                                     elementwise_ ? low : kFirstReferenceBits));
+        }
+        bound += suspect.condition * conditions[suspect.result][at];
+      }
+      if (!passes()) {
+        if (again.empty()) {
+          CLEAVE_ASSIGN_OR_RETURN(again, reference_->Evaluate(chosen, high));
+        }
+        const Real& second = again[suspect.result].reals[at];
+        error = error_at(second);
+        if (!passes()) {
+          bool decided = Settled(first, second);
+          if (decided && MayHaveLeftRange(second)) {
+            const std::vector<Tensor> one = SelectOne(chosen, at);
+            mpfr_clear_flags();
+            CLEAVE_RETURN_IF_ERROR(
+                reference_->Evaluate(one, kFirstReferenceBits).status());
+            decided = !mpfr_overflow_p() && !mpfr_underflow_p();
+          }
+          if (!decided) {
+            CLEAVE_ASSIGN_OR_RETURN(
+                const bool agrees,
+                AgreesWithBody(SelectOne(chosen, at), suspect, bound));
+            ++(agrees ? comparison.by_body : comparison.undecided);
+            continue;
+          }
+          ValueFailure failure;
+          failure.result = suspect.result;
+          failure.element = suspect.element;
+          failure.expected = second.ToString(30);
+          failure.got = FloatToString(suspect.got, suspect.dtype);
+          failure.ulp = error;
+          failure.bound = bound;
+          comparison.failure = std::move(failure);
+          continue;
+        }
+      }
+      if (error > comparison.worst_ulp) {
+        comparison.worst_ulp = error;
+        comparison.worst_result = suspect.result;
+        comparison.worst_element = suspect.element;
+      }
+      if (bound > 0) {
+        comparison.worst_part = std::max(comparison.worst_part, error / bound);
+      }
+    }
+    begin = end;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cleave

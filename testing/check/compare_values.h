@@ -1,0 +1,89 @@
+// ValueComparer: the body of a call, run by the reference kernels, against its
+// spec over the reals, element by element in ULP.
+
+#ifndef CLEAVE_TESTING_CHECK_COMPARE_VALUES_H_
+#define CLEAVE_TESTING_CHECK_COMPARE_VALUES_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "testing/check/reference.h"
+#include "testing/check/sampled_call.h"
+
+namespace cleave {
+
+// An element that is wrong.
+struct ValueFailure {
+  int result = 0;
+  int64_t element = 0;
+  std::string expected;  // 30 digits
+  std::string got;
+  double ulp = 0;
+  double bound = 0;
+};
+
+struct ValueComparison {
+  int64_t samples = 0;  // elements compared
+  double worst_ulp = 0;
+  int worst_result = 0;
+  int64_t worst_element = -1;
+  // The largest error as a part of its bound; a lower estimate where the bound
+  // has a condition term, which is computed for the worst elements only.
+  double worst_part = 0;
+  bool bound_declared = false;
+  // Elements that the reference could not decide: an intermediate value left
+  // the range of its exponents, or did not settle.
+  int64_t undecided = 0;
+  // Elements like that which agree with the body over the reals instead.
+  int64_t by_body = 0;
+  // Zeros of the other sign than the spec's.
+  int64_t other_zeros = 0;
+  std::optional<ValueFailure> failure;
+};
+
+class ValueComparer {
+ public:
+  static absl::StatusOr<ValueComparer> Make(const ClauseRules& clauses,
+                                            const SampledCall& call,
+                                            const CallGraphs& graphs);
+
+  // Compares all elements of all results, up to the first that is wrong for
+  // certain. Errors of the evaluation: OutOfRange for an index that is none.
+  absl::StatusOr<ValueComparison> Compare(
+      absl::Span<const Tensor> inputs) const;
+
+  // Spec and body are elementwise: elements may be compared apart.
+  bool elementwise() const { return elementwise_; }
+  const Graph& body() const { return body_; }
+  const SampledCall& call() const { return call_; }
+
+ private:
+  struct Suspect;
+  absl::Status Settle(absl::Span<const Tensor> inputs,
+                      std::vector<Suspect> suspects,
+                      ValueComparison& comparison) const;
+  std::vector<Tensor> SelectOne(absl::Span<const Tensor> inputs,
+                                int64_t element) const;
+  absl::StatusOr<bool> AgreesWithBody(const std::vector<Tensor>& inputs,
+                                      const Suspect& suspect,
+                                      double bound) const;
+  absl::Status EstimatePart(absl::Span<const Tensor> inputs,
+                            std::vector<Suspect> worst,
+                            ValueComparison& comparison) const;
+
+  SampledCall call_;
+  Graph body_;
+  std::optional<SpecReference> reference_;
+  bool elementwise_ = false;
+};
+
+// The chosen elements of tensors of one shape, as tensors of shape [n].
+std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
+                                   absl::Span<const int64_t> elements);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_COMPARE_VALUES_H_

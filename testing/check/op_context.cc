@@ -1,0 +1,162 @@
+#include "testing/check/op_context.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "testing/check/sample_counts.h"
+#include "testing/check/signature_sampler.h"
+
+namespace cleave {
+namespace {
+
+// Errors that a call may meet and that no rule is wrong for.
+bool IsRejection(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kInvalidArgument;
+}
+
+void AddProblem(PreparedCalls& prepared, const absl::Status& status) {
+  const std::string message(status.message());
+  if (std::find(prepared.problems.begin(), prepared.problems.end(), message) ==
+      prepared.problems.end()) {
+    prepared.problems.push_back(message);
+  }
+}
+
+int64_t ElementCount(const SampledCall& call) {
+  int64_t count = 0;
+  for (const TensorType& type : call.OperandTypes()) {
+    int64_t size = 1;
+    for (const Dim& dim : type.shape) size *= dim.Value().value_or(1);
+    count += size;
+  }
+  return count;
+}
+
+// Adds `call` if the op takes it. Whether it did.
+bool Prepare(const OpContext& context, SampledCall call, bool defaults,
+             PreparedCalls& prepared) {
+  absl::StatusOr<Graph> graph = MakeCallGraph(context.rules(), call);
+  if (!graph.ok()) {
+    if (IsRejection(graph.status())) {
+      ++prepared.rejected;
+    } else {
+      AddProblem(prepared, graph.status());
+    }
+    return false;
+  }
+  absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(context.rules(), call);
+  if (!graphs.ok()) {
+    AddProblem(prepared, graphs.status());
+    return false;
+  }
+  prepared.calls.push_back({std::move(call), *std::move(graphs), defaults});
+  return true;
+}
+
+// Calls at the shape [n], if the op is elementwise there.
+bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
+                        PreparedCalls& prepared) {
+  const Shape shape = {Dim::Variable("n")};
+  DrawOptions options;
+  options.shape = shape;
+  options.vary_attributes = false;
+  const std::vector<DType> dtypes = sampler.DTypes();
+  if (dtypes.empty()) return false;
+  options.dtype = dtypes.front();
+  const absl::StatusOr<std::vector<Attributes>> variants =
+      sampler.AttributeVariants();
+  if (!variants.ok()) return false;
+  for (DType dtype : dtypes) {
+    if (!context.Wants(dtype)) continue;
+    options.dtype = dtype;
+    for (size_t v = 0; v < variants->size(); ++v) {
+      absl::StatusOr<SampledCall> call = sampler.Draw(options);
+      if (!call.ok()) return false;
+      call->attributes = (*variants)[v];
+      const size_t before = prepared.calls.size();
+      Prepare(context, *std::move(call), v == 0, prepared);
+      if (prepared.calls.size() > before &&
+          !IsElementwise(prepared.calls.back().graphs.body)) {
+        prepared = PreparedCalls();
+        return false;
+      }
+    }
+  }
+  return !prepared.calls.empty();
+}
+
+}  // namespace
+
+std::string OpContext::Replay() const {
+  return absl::StrCat("cleave check ", rules().SourceOf(*item).name(),
+                      " --op '", item->kind == ItemKind::kJvp ? "jvp " : "",
+                      item->name, "' --seed ", run_seed);
+}
+
+std::string OpContext::Place() const {
+  const Source& source = rules().SourceOf(*item);
+  return absl::StrCat(source.name(), ":",
+                      source.PositionOf(item->range.begin).line);
+}
+
+std::string OpContext::Place(const Graph& body, int result) const {
+  const ProvenanceId id = body.node(body.outputs()[result].value).provenance;
+  if (id == 0) return Place();
+  const Provenance& provenance = rules().context()->provenance(id);
+  return absl::StrCat(provenance.file, ":", provenance.line, " (",
+                      provenance.rule, ")");
+}
+
+DType MainDType(const SampledCall& call) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  for (const TensorType& type : types) {
+    if (IsFloat(type.dtype)) return type.dtype;
+  }
+  return types.empty() ? DType::kF32 : types.front().dtype;
+}
+
+PreparedCalls PrepareCalls(const OpContext& context) {
+  PreparedCalls prepared;
+  SignatureSampler sampler(*context.item, context.seed);
+  prepared.elementwise = PrepareElementwise(context, sampler, prepared);
+  return prepared.elementwise ? prepared : PrepareConcreteCalls(context);
+}
+
+PreparedCalls PrepareConcreteCalls(const OpContext& context) {
+  PreparedCalls prepared;
+  SignatureSampler sampler(*context.item, context.seed + 1);
+  DrawOptions options;
+  options.nonempty = false;
+  std::vector<DType> dtypes = sampler.DTypes();
+  dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
+                              [&](DType d) { return !context.Wants(d); }),
+               dtypes.end());
+  int trials = 0;
+  while (trials < kMaxSignatureTrials &&
+         static_cast<int>(prepared.calls.size()) < kMaxSignatures &&
+         !context.Expired()) {
+    // The dtypes in turn, floats more often.
+    if (!dtypes.empty()) {
+      options.dtype = dtypes[prepared.calls.size() % dtypes.size()];
+    }
+    options.vary_attributes = trials % 3 != 0;
+    ++trials;
+    absl::StatusOr<SampledCall> call = sampler.Draw(options);
+    if (!call.ok()) {
+      if (IsRejection(call.status())) continue;
+      AddProblem(prepared, call.status());
+      break;
+    }
+    Prepare(context, *std::move(call), !options.vary_attributes, prepared);
+  }
+  // The first to fail is then a small one.
+  std::stable_sort(prepared.calls.begin(), prepared.calls.end(),
+                   [](const PreparedCall& a, const PreparedCall& b) {
+                     return ElementCount(a.call) < ElementCount(b.call);
+                   });
+  return prepared;
+}
+
+}  // namespace cleave

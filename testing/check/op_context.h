@@ -1,0 +1,65 @@
+// What the layers share about the op that is being checked.
+
+#ifndef CLEAVE_TESTING_CHECK_OP_CONTEXT_H_
+#define CLEAVE_TESTING_CHECK_OP_CONTEXT_H_
+
+#include <chrono>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "engine/lang/ast.h"
+#include "ops/dtype.h"
+#include "testing/check/clause_rules.h"
+#include "testing/check/sampled_call.h"
+#include "testing/check/verdict.h"
+
+namespace cleave {
+
+struct OpContext {
+  const ClauseRules* clauses = nullptr;
+  const Item* item = nullptr;
+  uint64_t run_seed = 1;   // as it was given
+  uint64_t seed = 1;       // of this op's samples
+  std::set<DType> dtypes;  // empty: all
+  std::chrono::steady_clock::time_point deadline;
+
+  const RuleSet& rules() const { return clauses->rules(); }
+  bool Expired() const { return std::chrono::steady_clock::now() > deadline; }
+  bool Wants(DType dtype) const {
+    return dtypes.empty() || dtypes.count(dtype) != 0;
+  }
+  // "cleave check FILE --op softplus --seed 1".
+  std::string Replay() const;
+  // "activation.rules:97": where the op is declared.
+  std::string Place() const;
+  // Where output `result` of `body` comes from.
+  std::string Place(const Graph& body, int result) const;
+};
+
+// One call that the op accepts, with its graphs.
+struct PreparedCall {
+  SampledCall call;
+  CallGraphs graphs;
+  bool default_attributes = false;
+};
+
+// Calls for the value layers. Pointwise ops: one call per dtype and attribute
+// variant at the symbolic shape [n]; others: random signatures per dtype.
+struct PreparedCalls {
+  bool elementwise = false;
+  std::vector<PreparedCall> calls;
+  int rejected = 0;                   // by declared errors
+  std::vector<std::string> problems;  // what could not be prepared, and why
+};
+PreparedCalls PrepareCalls(const OpContext& context);
+// Random signatures of any op, smaller ones first.
+PreparedCalls PrepareConcreteCalls(const OpContext& context);
+
+// The float dtype by which a call is named: that of its first float operand;
+// else of its first operand.
+DType MainDType(const SampledCall& call);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_OP_CONTEXT_H_

@@ -1,0 +1,41 @@
+// `example` items: numbers and tensors written in rule files, and the call that
+// is made of them.
+
+#ifndef CLEAVE_TESTING_CHECK_READ_EXAMPLE_H_
+#define CLEAVE_TESTING_CHECK_READ_EXAMPLE_H_
+
+#include <optional>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/lang/ast.h"
+#include "ops/exact.h"
+#include "ops/tensor.h"
+#include "testing/check/sampled_call.h"
+
+namespace cleave {
+
+// A number, a negated one, inf, nan, or true and false as 1 and 0.
+// Unimplemented for any other expression.
+absl::StatusOr<Exact> ReadNumber(const Expr& expr);
+
+// The elements of nested lists, row by row, and their shape; `depth` is that of
+// `expr`. Unimplemented where the lists are ragged.
+absl::Status ReadElements(const Expr& expr, size_t depth,
+                          std::vector<int64_t>& shape,
+                          std::vector<const Expr*>& elements);
+
+// A tensor of `dtype`, or of f32 where a number has a point, bool, else i64.
+absl::StatusOr<Tensor> ReadTensor(const Expr& expr, std::optional<DType> dtype);
+
+// The call that an example makes, with the values of its operands.
+struct ExampleCall {
+  SampledCall call;
+  std::vector<Tensor> operands;
+};
+absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_READ_EXAMPLE_H_

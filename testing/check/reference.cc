@@ -1,0 +1,208 @@
+#include "testing/check/reference.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+// Differences for condition numbers are taken at x (1 +- 2^-40).
+constexpr int kStepBits = 40;
+
+// x (1 + sign 2^-kStepBits).
+void Perturb(Real& x, int sign) {
+  Real factor(1.0, x.bits());
+  mpfr_set_si_2exp(factor.get(), sign, -kStepBits, MPFR_RNDN);
+  mpfr_add_ui(factor.get(), factor.get(), 1, MPFR_RNDN);
+  mpfr_mul(x.get(), x.get(), factor.get(), MPFR_RNDN);
+}
+
+// |a - b| / |b| * 2^kStepBits; 0 where that is not finite.
+double RelativeChange(const Real& a, const Real& b) {
+  Real change(b.bits());
+  mpfr_sub(change.get(), a.get(), b.get(), MPFR_RNDN);
+  mpfr_div(change.get(), change.get(), b.get(), MPFR_RNDN);
+  mpfr_mul_2ui(change.get(), change.get(), kStepBits, MPFR_RNDN);
+  const double value = std::abs(change.ToDouble());
+  return std::isfinite(value) ? value : 0;
+}
+
+}  // namespace
+
+absl::StatusOr<SpecReference> SpecReference::Make(const ClauseRules& clauses,
+                                                  const SampledCall& call,
+                                                  const CallGraphs& graphs) {
+  if (!graphs.spec) return absl::FailedPreconditionError("no spec");
+  SpecReference reference;
+  reference.clauses_ = &clauses;
+  reference.call_ = call;
+  reference.spec_ = *graphs.spec;
+  reference.elementwise_ = IsElementwise(*graphs.spec);
+  const auto& outputs = graphs.body.outputs();
+  if (outputs.size() != reference.spec_.outputs().size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the spec has ", reference.spec_.outputs().size(),
+                     " results, the op ", outputs.size()));
+  }
+  for (const NamedValue& output : outputs) {
+    reference.result_types_.push_back(graphs.body.type(output.value));
+    reference.result_names_.push_back(output.name);
+  }
+  const OpClauses& own = clauses.Of(call.op);
+  if (!own.error.empty()) return absl::UnimplementedError(own.error);
+  for (const SpecialOp& special : own.specials) {
+    int place = 0;
+    for (size_t i = 0; i < reference.result_names_.size(); ++i) {
+      if (reference.result_names_[i] == special.result) {
+        place = static_cast<int>(i);
+      }
+    }
+    // They speak of infinities and NaN.
+    if (!IsFloat(reference.result_types_[place].dtype)) continue;
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Graph graph,
+        MakeCallGraph(clauses.rules(), call, special.op,
+                      {{kExpectedInput, reference.result_types_[place]}}));
+    CLEAVE_ASSIGN_OR_RETURN(Graph expanded, Expand(graph, clauses.rules()));
+    reference.specials_.emplace_back(place, std::move(expanded));
+  }
+  return reference;
+}
+
+absl::StatusOr<std::vector<RealTensor>> SpecReference::EvaluateReals(
+    const std::vector<RealTensor>& inputs, int bits) const {
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<RealTensor> results,
+                          InterpretReal(spec_, inputs, bits));
+  for (const auto& [place, graph] : specials_) {
+    std::vector<RealTensor> arguments = inputs;
+    arguments.push_back(results[place]);
+    CLEAVE_ASSIGN_OR_RETURN(std::vector<RealTensor> corrected,
+                            InterpretReal(graph, arguments, bits));
+    results[place] = std::move(corrected[0]);
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<RealTensor>> SpecReference::Evaluate(
+    absl::Span<const Tensor> inputs, int bits) const {
+  std::vector<RealTensor> reals;
+  for (const Tensor& input : inputs) {
+    reals.push_back(RealTensor::FromTensor(input, bits));
+  }
+  return EvaluateReals(reals, bits);
+}
+
+absl::StatusOr<std::vector<std::vector<double>>> SpecReference::Conditions(
+    absl::Span<const Tensor> inputs, int bits) const {
+  std::vector<RealTensor> reals;
+  for (const Tensor& input : inputs) {
+    reals.push_back(RealTensor::FromTensor(input, bits));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> center,
+                          EvaluateReals(reals, bits));
+  std::vector<std::vector<double>> conditions;
+  for (const RealTensor& result : center) {
+    conditions.emplace_back(IsFloat(result.dtype) ? result.reals.size() : 0,
+                            0.0);
+  }
+  // Adds the term of operand `operand`'s elements [begin, end).
+  const auto add = [&](size_t operand, size_t begin,
+                       size_t end) -> absl::Status {
+    std::vector<RealTensor> sides[2];
+    for (int side = 0; side < 2; ++side) {
+      std::vector<RealTensor> moved = reals;
+      for (size_t i = begin; i < end; ++i) {
+        Perturb(moved[operand].reals[i], side == 0 ? 1 : -1);
+      }
+      CLEAVE_ASSIGN_OR_RETURN(sides[side], EvaluateReals(moved, bits));
+    }
+    for (size_t r = 0; r < center.size(); ++r) {
+      for (size_t k = 0; k < conditions[r].size(); ++k) {
+        conditions[r][k] +=
+            std::min(RelativeChange(sides[0][r].reals[k], center[r].reals[k]),
+                     RelativeChange(sides[1][r].reals[k], center[r].reals[k]));
+      }
+    }
+    return absl::OkStatus();
+  };
+  for (size_t operand = 0; operand < reals.size(); ++operand) {
+    const size_t size = reals[operand].reals.size();
+    if (size == 0) continue;
+    if (elementwise_) {
+      CLEAVE_RETURN_IF_ERROR(add(operand, 0, size));
+      continue;
+    }
+    for (size_t i = 0; i < size; ++i) {
+      CLEAVE_RETURN_IF_ERROR(add(operand, i, i + 1));
+    }
+  }
+  return conditions;
+}
+
+absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
+    const ClauseFactor& factor, absl::Span<const Tensor> inputs, int result,
+    int64_t size) const {
+  if (factor.op.empty()) return std::vector<double>(size, factor.literal);
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Graph graph,
+      MakeCallGraph(clauses_->rules(), call_, factor.op,
+                    {{kExpectedInput, result_types_[result]}}));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph expanded,
+                          Expand(graph, clauses_->rules()));
+  constexpr int kBits = 128;
+  std::vector<RealTensor> arguments;
+  for (const Tensor& input : inputs) {
+    arguments.push_back(RealTensor::FromTensor(input, kBits));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> values,
+                          Evaluate(inputs, kBits));
+  RealTensor zeros = values[result];
+  for (Real& real : zeros.reals) mpfr_set_zero(real.get(), 1);
+  arguments.push_back(std::move(zeros));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> factors,
+                          InterpretReal(expanded, arguments, kBits));
+  std::vector<double> numbers;
+  for (const Real& real : factors[0].reals) numbers.push_back(real.ToDouble());
+  return numbers;
+}
+
+absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
+                                                int result,
+                                                int64_t size) const {
+  const TensorType& type = result_types_[result];
+  const AccuracyOp* chosen = nullptr;
+  for (const AccuracyOp& op : clauses_->Of(call_.op).accuracies) {
+    const auto dtype = ParseDType(op.dtype);
+    if (dtype.ok() ? *dtype == type.dtype : chosen == nullptr) chosen = &op;
+  }
+  ErrorBound bound;
+  if (chosen == nullptr) {
+    bound.ulp.assign(size, 0.5);
+    bound.condition.assign(size, 0);
+    return bound;
+  }
+  bound.declared = true;
+  bound.is_eps = chosen->is_eps;
+  if (chosen->is_eps) {
+    const auto it = chosen->eps.find(result_names_[result]);
+    ClauseFactor factor;
+    factor.op =
+        it == chosen->eps.end() ? chosen->eps.begin()->second : it->second;
+    CLEAVE_ASSIGN_OR_RETURN(bound.eps,
+                            FactorValues(factor, inputs, result, size));
+    return bound;
+  }
+  CLEAVE_ASSIGN_OR_RETURN(bound.ulp,
+                          FactorValues(chosen->ulp, inputs, result, size));
+  CLEAVE_ASSIGN_OR_RETURN(
+      bound.condition, FactorValues(chosen->condition, inputs, result, size));
+  return bound;
+}
+
+}  // namespace cleave

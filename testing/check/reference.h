@@ -1,0 +1,77 @@
+// SpecReference: what a call must give, over the reals: its spec, corrected by
+// its `special` clauses; how ill-conditioned it is; and the error that its
+// accuracy clause allows.
+
+#ifndef CLEAVE_TESTING_CHECK_REFERENCE_H_
+#define CLEAVE_TESTING_CHECK_REFERENCE_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+#include "ops/real.h"
+#include "ops/tensor.h"
+#include "testing/check/clause_rules.h"
+#include "testing/check/sampled_call.h"
+
+namespace cleave {
+
+// The error allowed to one result, per element: ulp + condition * cond, or
+// `eps` (an absolute error, in units of the dtype's eps).
+struct ErrorBound {
+  bool is_eps = false;
+  std::vector<double> ulp;
+  std::vector<double> condition;
+  std::vector<double> eps;
+  // Whether a clause declares it; if not, the result is rounded correctly.
+  bool declared = false;
+};
+
+class SpecReference {
+ public:
+  // FailedPrecondition if the call has no spec.
+  static absl::StatusOr<SpecReference> Make(const ClauseRules& clauses,
+                                            const SampledCall& call,
+                                            const CallGraphs& graphs);
+
+  // One tensor per result.
+  absl::StatusOr<std::vector<RealTensor>> Evaluate(
+      absl::Span<const Tensor> inputs, int bits) const;
+
+  // sum over the inputs of |x ds/dx / s|, for each element of each result (no
+  // entries for discrete ones). Derivatives are one-sided differences over the
+  // reals; at a kink or a jump the smaller side counts. Terms that are not
+  // finite count 0. Of elementwise specs 2 evaluations per float input, else 2
+  // per element.
+  absl::StatusOr<std::vector<std::vector<double>>> Conditions(
+      absl::Span<const Tensor> inputs, int bits) const;
+
+  // For result number `result`, which has `size` elements.
+  absl::StatusOr<ErrorBound> Bound(absl::Span<const Tensor> inputs, int result,
+                                   int64_t size) const;
+  bool elementwise() const { return elementwise_; }
+
+ private:
+  absl::StatusOr<std::vector<RealTensor>> EvaluateReals(
+      const std::vector<RealTensor>& inputs, int bits) const;
+  absl::StatusOr<std::vector<double>> FactorValues(
+      const ClauseFactor& factor, absl::Span<const Tensor> inputs, int result,
+      int64_t size) const;
+
+  const ClauseRules* clauses_ = nullptr;
+  SampledCall call_;
+  Graph spec_;
+  std::vector<TensorType> result_types_;
+  std::vector<std::string> result_names_;
+  // (place of the result, the special clause's graph), in order.
+  std::vector<std::pair<int, Graph>> specials_;
+  bool elementwise_ = false;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_REFERENCE_H_

@@ -1,0 +1,162 @@
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+#include "testing/check/check.h"
+
+namespace cleave {
+namespace {
+
+using nlohmann::json;
+
+// 950, 17k, 3.2M.
+std::string ShortCount(int64_t n) {
+  if (n >= 1000000) return absl::StrFormat("%.1fM", n / 1e6);
+  if (n >= 10000) return absl::StrCat(n / 1000, "k");
+  return absl::StrCat(n);
+}
+
+std::string Cell(Layer layer, const Verdict& verdict) {
+  switch (verdict.kind) {
+    case VerdictKind::kAgrees: {
+      if (verdict.strength == Strength::kProved) return "agrees";
+      std::string text = absl::StrCat("agrees ", ShortCount(verdict.samples));
+      if ((layer == Layer::kRounding || layer == Layer::kTransforms) &&
+          verdict.worst_ulp > 0) {
+        absl::StrAppend(&text, absl::StrFormat(" %.3g ulp", verdict.worst_ulp));
+      }
+      return text;
+    }
+    case VerdictKind::kDisagrees:
+      return "DISAGREES";
+    case VerdictKind::kInconclusive:
+      return "INCONCLUSIVE";
+    case VerdictKind::kNotIndependent:
+      return "NOT INDEPENDENT";
+    case VerdictKind::kNotChecked:
+      return "-";
+  }
+  return "";
+}
+
+json ToJson(const Counterexample& example) {
+  json object = {{"call", example.call},    {"inputs", example.inputs},
+                 {"what", example.what},    {"expected", example.expected},
+                 {"got", example.got},      {"place", example.place},
+                 {"replay", example.replay}};
+  // JSON has no infinity.
+  if (std::isfinite(example.ulp)) object["ulp"] = example.ulp;
+  if (std::isfinite(example.bound)) object["bound"] = example.bound;
+  return object;
+}
+
+json ToJson(const Verdict& verdict) {
+  json object = {{"verdict", std::string(VerdictKindName(verdict.kind))},
+                 {"samples", verdict.samples}};
+  if (verdict.kind == VerdictKind::kAgrees) {
+    object["strength"] = verdict.strength == Strength::kProved ? "PROVED"
+                         : verdict.strength == Strength::kExhaustive
+                             ? "EXHAUSTIVE"
+                             : "SAMPLED";
+  }
+  if (std::isfinite(verdict.worst_ulp)) object["worst_ulp"] = verdict.worst_ulp;
+  if (std::isfinite(verdict.worst_part)) {
+    object["worst_part_of_bound"] = verdict.worst_part;
+  }
+  if (!verdict.worst_at.empty()) object["worst_at"] = verdict.worst_at;
+  if (!verdict.why.empty()) object["why"] = verdict.why;
+  if (!verdict.notes.empty()) object["notes"] = verdict.notes;
+  if (verdict.counterexample) {
+    object["counterexample"] = ToJson(*verdict.counterexample);
+  }
+  return object;
+}
+
+}  // namespace
+
+std::string CheckReport::ToString() const {
+  std::vector<std::vector<std::string>> rows = {{"op"}};
+  for (int l = 0; l < kNumLayers; ++l) {
+    rows[0].emplace_back(LayerName(static_cast<Layer>(l)));
+  }
+  for (const OpReport& op : ops) {
+    std::vector<std::string> row = {op.op};
+    for (int l = 0; l < kNumLayers; ++l) {
+      const auto it = op.layers.find(static_cast<Layer>(l));
+      row.push_back(it == op.layers.end() ? "" : Cell(it->first, it->second));
+    }
+    rows.push_back(std::move(row));
+  }
+  std::vector<size_t> widths(rows[0].size());
+  for (const auto& row : rows) {
+    for (size_t c = 0; c < row.size(); ++c) {
+      widths[c] = std::max(widths[c], row[c].size());
+    }
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (size_t c = 0; c < row.size(); ++c) {
+      absl::StrAppend(
+          &line,
+          absl::StrFormat("%-*s  ", static_cast<int>(widths[c]), row[c]));
+    }
+    line.erase(line.find_last_not_of(' ') + 1);
+    absl::StrAppend(&text, line, "\n");
+  }
+  int loose = 0;
+  for (const OpReport& op : ops) {
+    for (const auto& [layer, verdict] : op.layers) {
+      if (verdict.kind == VerdictKind::kDisagrees) {
+        absl::StrAppend(&text, "\n", op.op, " ", LayerName(layer),
+                        " disagrees:\n", verdict.counterexample->ToString(),
+                        "\n");
+      } else if (verdict.kind == VerdictKind::kInconclusive) {
+        absl::StrAppend(&text, "\n", op.op, " ", LayerName(layer),
+                        " is inconclusive: ", verdict.why, "\n");
+      }
+    }
+    if (op.loose_claim) {
+      ++loose;
+      absl::StrAppend(
+          &text, "\n", op.op,
+          absl::StrFormat(" claims more than it needs: the largest error is "
+                          "%.2g of its bound\n",
+                          op.layers.at(Layer::kRounding).worst_part));
+    }
+  }
+  absl::StrAppend(&text, "\nchecked ", ops.size(), " rules, seed ", seed, ": ",
+                  Count(VerdictKind::kDisagrees), " disagree, ",
+                  Count(VerdictKind::kInconclusive), " inconclusive, ",
+                  Count(VerdictKind::kNotIndependent), " not independent, ",
+                  loose, " loose claims\n");
+  return text;
+}
+
+std::string CheckReport::ToJson() const {
+  json object = {{"seed", seed}, {"ops", json::object()}};
+  for (const OpReport& op : ops) {
+    json layers = json::object();
+    for (const auto& [layer, verdict] : op.layers) {
+      layers[std::string(LayerName(layer))] = cleave::ToJson(verdict);
+    }
+    object["ops"][op.op] = {{"place", op.place},
+                            {"seconds", op.seconds},
+                            {"loose_claim", op.loose_claim},
+                            {"layers", std::move(layers)}};
+  }
+  json totals = json::object();
+  for (VerdictKind kind : {VerdictKind::kDisagrees, VerdictKind::kInconclusive,
+                           VerdictKind::kNotIndependent}) {
+    totals[std::string(VerdictKindName(kind))] = Count(kind);
+  }
+  totals["rules"] = ops.size();
+  object["totals"] = std::move(totals);
+  return object.dump(2);
+}
+
+}  // namespace cleave
