@@ -131,6 +131,12 @@ class RuleSet {
   // Names of the results that Call returns, in order.
   std::vector<std::string> ResultNames(absl::string_view op) const;
 
+  // Calls that stand for all calls of `op`: sizes are variables, packs have
+  // ranks 0 to 2, optional inputs are there or not, dtypes represent their
+  // classes, enums and bools take every value. Each is a graph of one node;
+  // those that the op's errors reject are left out. NotFound for no op.
+  absl::StatusOr<std::vector<Graph>> SymbolicCalls(absl::string_view op) const;
+
   // The signature of a composite node.
   static Signature SignatureOf(const Graph& graph, Value node);
 

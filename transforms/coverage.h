@@ -1,0 +1,29 @@
+// Coverage: how each op gets each transform, known before anything runs.
+//
+//   TransformCoverage(rules, "softmax")->jvp.kind   // Coverage::Kind::kDerived
+
+#ifndef CLEAVE_TRANSFORMS_COVERAGE_H_
+#define CLEAVE_TRANSFORMS_COVERAGE_H_
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "engine/rewrite/rule_set.h"
+
+namespace cleave {
+
+struct OpCoverage {
+  Coverage vmap;
+  Coverage jvp;
+  Coverage vjp;
+};
+
+// Transforms the calls that stand for all calls of `op`: kGiven where it
+// declares an override, kDerived where its bodies give the transform for at
+// least one of them, else kImpossible ("ragged: ..", "discrete", "no closed
+// form known") or kNotSupported with the reason. NotFound for no op.
+absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
+                                             absl::string_view op);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TRANSFORMS_COVERAGE_H_
