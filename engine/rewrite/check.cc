@@ -1,5 +1,12 @@
 #include "engine/rewrite/check.h"
 
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/rewrite/check_names.h"
+#include "engine/rewrite/check_ops.h"
+#include "engine/rewrite/rule_set_impl.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -26,9 +33,92 @@ absl::StatusOr<TensorType> DeclaredType(const TypeExpr& type,
   return result;
 }
 
+namespace {
+
+// Reports each item that comes back to itself by calls.
+class CycleFinder {
+ public:
+  CycleFinder(const Library& library, std::vector<Diagnostic>* diagnostics)
+      : library_(library), diagnostics_(diagnostics) {}
+
+  void Visit(const Item& start) {
+    path_.clear();
+    done_.clear();
+    start_ = &start;
+    Follow(start);
+  }
+
+ private:
+  // True once a cycle through the start is reported.
+  bool Follow(const Item& item) {
+    for (const NamedExpr& call : CallsOf(item)) {
+      const Item* callee = library_.FindDef(call.name);
+      if (callee == nullptr) {
+        const Callable* callable = library_.FindCallable(call.name);
+        if (callable != nullptr) callee = callable->item;
+      }
+      if (callee == nullptr) continue;
+      if (callee == start_) {
+        std::string path = absl::StrCat("`", CallableName(*start_), "`");
+        for (const Item* step : path_) {
+          absl::StrAppend(&path, " -> `", CallableName(*step), "`");
+        }
+        absl::StrAppend(&path, " -> `", CallableName(*start_), "`");
+        const bool is_def = start_->kind == ItemKind::kDef;
+        // The place of the call in the start itself.
+        diagnostics_->push_back(
+            {is_def ? DiagnosticKind::kRecursive : DiagnosticKind::kCycle,
+             absl::StrCat(is_def ? "a def must not call itself: "
+                                 : "an op must not need itself: ",
+                          path),
+             path_.empty() ? call.range : first_call_, "", ""});
+        return true;
+      }
+      if (!done_.insert(callee).second) continue;
+      if (path_.empty()) first_call_ = call.range;
+      path_.push_back(callee);
+      const bool found = Follow(*callee);
+      path_.pop_back();
+      if (found) return true;
+    }
+    return false;
+  }
+
+  const Library& library_;
+  std::vector<Diagnostic>* diagnostics_;
+  const Item* start_ = nullptr;
+  SourceRange first_call_;
+  std::vector<const Item*> path_;
+  std::set<const Item*> done_;
+};
+
+}  // namespace
+
 std::vector<Diagnostic> CheckFile(const RuleSet& rules,
                                   const LoadedFile& file) {
-  return {};
+  const Library& library = rules.impl().library;
+  std::vector<Diagnostic> diagnostics;
+  CycleFinder cycles(library, &diagnostics);
+  for (const RuleFile::Entry& entry : file.file.entries) {
+    if (!entry.item.has_value()) continue;
+    CheckNames(library, *entry.item, &diagnostics);
+    cycles.Visit(*entry.item);
+  }
+  // Elaboration would find the same mistakes again.
+  if (!diagnostics.empty()) return diagnostics;
+  for (const RuleFile::Entry& entry : file.file.entries) {
+    if (!entry.item.has_value()) continue;
+    const Item& item = *entry.item;
+    if (item.kind == ItemKind::kJvp) {
+      CheckDerivativeItem(rules, item, &diagnostics);
+    } else if (item.kind == ItemKind::kOp) {
+      CheckOp(rules, *library.FindCallable(CallableName(item)), &diagnostics);
+    } else if (item.kind == ItemKind::kFn) {
+      CheckFunction(rules, *library.FindCallable(CallableName(item)),
+                    &diagnostics);
+    }
+  }
+  return diagnostics;
 }
 
 }  // namespace cleave

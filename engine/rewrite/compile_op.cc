@@ -113,6 +113,14 @@ absl::Status OpCompiler::BindSignature(const Signature& signature,
   return CheckWhere(callable_, binding_);
 }
 
+std::vector<std::string> OpCompiler::OperandInputs() const {
+  std::vector<std::string> names;
+  for (const Operand& operand : operands_) {
+    names.push_back(callable_.inputs[operand.input].name);
+  }
+  return names;
+}
+
 absl::StatusOr<TermPtr> OpCompiler::Accumulated(const TermPtr& term) {
   const std::optional<DType> dtype = term->dtype->dtype();
   if (!dtype.has_value() || !IsFloat(*dtype)) return term;

@@ -46,6 +46,9 @@ class OpCompiler {
   // Types of the results, also of host ops.
   absl::StatusOr<std::vector<std::optional<TermType>>> ResultTypes();
 
+  // Per operand, the input that it is of.
+  std::vector<std::string> OperandInputs() const;
+
   Elaborator& elaborator() { return elaborator_; }
   const Binding& binding() const { return binding_; }
 

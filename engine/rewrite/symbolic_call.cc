@@ -50,12 +50,11 @@ SymbolicCalls::SymbolicCalls(const Callable& callable) : callable_(callable) {
     if (is_attribute(where.variable)) continue;
     choices_.push_back(
         {Kind::kDType, where.variable, Representatives(where.dtype_class)});
-    enumerated_.insert(where.variable);
   }
   for (const InputDecl& input : callable.inputs) {
     if (input.optional) {
       choices_.push_back({Kind::kPresent, input.name, {true, false}});
-      enumerated_.insert(input.name);
+      optional_.insert(input.name);
     }
     if (!input.variadic_index.empty()) {
       choices_.push_back({Kind::kLength, input.name, {2, 1}});
@@ -73,6 +72,7 @@ SymbolicCalls::SymbolicCalls(const Callable& callable) : callable_(callable) {
                                       attribute.enum_values.end());
       if (attribute.optional) values.push_back(StaticValue());
       choices_.push_back({Kind::kAttribute, attribute.name, values});
+      if (attribute.optional) optional_.insert(attribute.name);
       enumerated_.insert(attribute.name);
     } else if (attribute.type == "bool") {
       choices_.push_back({Kind::kAttribute, attribute.name, {false, true}});
@@ -82,7 +82,7 @@ SymbolicCalls::SymbolicCalls(const Callable& callable) : callable_(callable) {
                 attribute.type == "scalar")) {
       choices_.push_back(
           {Kind::kAttribute, attribute.name, {StaticValue(), 1}});
-      enumerated_.insert(attribute.name);
+      optional_.insert(attribute.name);
     }
   }
   int64_t product = 1;
@@ -224,7 +224,7 @@ absl::StatusOr<SymbolicCall> SymbolicCalls::Make(int i, const Library& library,
     if (attribute.optional || attribute.default_value != nullptr) continue;
     StaticValue value;
     if (attribute.type == "real" || attribute.type == "scalar") {
-      value = Exact(1) / Exact(2);
+      value = 1;
     } else if (attribute.type == "int") {
       value = 1;
     } else if (attribute.type == "axis") {

@@ -34,7 +34,9 @@ class SymbolicCalls {
   int count() const { return static_cast<int>(combinations_.size()); }
   // All combinations are tried.
   bool exhaustive() const { return exhaustive_; }
-  // Names whose every value occurs: enums, bools, optionals, dtype variables.
+  // Names that are given in one call and absent in another.
+  const std::set<std::string>& optional() const { return optional_; }
+  // Names whose every value occurs: enums and bools.
   const std::set<std::string>& enumerated() const { return enumerated_; }
   // Call number `i`; its tensors become inputs of `builder`. InvalidArgument
   // where a declared type cannot be evaluated.
@@ -54,6 +56,7 @@ class SymbolicCalls {
   std::vector<std::vector<int>> combinations_;
   bool exhaustive_ = true;
   std::set<std::string> enumerated_;
+  std::set<std::string> optional_;
 };
 
 }  // namespace cleave

@@ -1,0 +1,66 @@
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/context.h"
+#include "engine/rewrite/rule_set.h"
+#include "testing/golden_file.h"
+
+namespace cleave {
+namespace {
+
+TEST(Check, Diagnostics) {
+  std::string all;
+  TestGoldenFile("engine/rewrite/testdata/fail_check.golden",
+                 [&](absl::string_view input) {
+                   const LoadResult loaded =
+                       LoadRules({{"in.rules", std::string(input), false}},
+                                 std::make_shared<Context>());
+                   EXPECT_EQ(loaded.rules, nullptr);
+                   std::string text;
+                   for (const std::string& d : loaded.diagnostics) text += d;
+                   all += text;
+                   return text;
+                 });
+  // Every kind that a rule's meaning can give; those of its text are reached
+  // where it is parsed.
+  for (const char* kind :
+       {"duplicate", "unknown-name", "unknown-op", "unknown-attribute",
+        "unused", "cycle", "argument", "type", "shape", "index", "static",
+        "unreachable", "impossible", "dead-override", "not-linear", "recursive",
+        "placement", "limit"}) {
+    EXPECT_TRUE(absl::StrContains(all, absl::StrCat("[", kind, "]")))
+        << "no case reaches " << kind;
+  }
+}
+
+TEST(Check, ExtensionsSeeTheirBase) {
+  auto context = std::make_shared<Context>();
+  const LoadResult base =
+      LoadRules({{"base.rules",
+                  "language 1\n\nop twice(x: T[S..]) -> T[S..]\n"
+                  "  where T: float\n  = 2 * x\n",
+                  false}},
+                context);
+  ASSERT_TRUE(base.diagnostics.empty()) << base.diagnostics[0];
+  const LoadResult extended = ExtendRules(
+      base.rules, {"more.rules",
+                   "language 1\n\nop fourfold(x: T[S..]) -> T[S..]\n"
+                   "  where T: float\n  = twice(twice(x))\n",
+                   false});
+  ASSERT_TRUE(extended.diagnostics.empty()) << extended.diagnostics[0];
+  EXPECT_NE(extended.rules->Find("fourfold"), nullptr);
+  EXPECT_EQ(base.rules->Find("fourfold"), nullptr);
+  const LoadResult again =
+      ExtendRules(base.rules, {"again.rules",
+                               "language 1\n\nop twice(x: T[S..]) -> T[S..]\n"
+                               "  where T: float\n  = x + x\n",
+                               false});
+  EXPECT_EQ(again.diagnostics.size(), 1);
+}
+
+}  // namespace
+}  // namespace cleave
