@@ -16,9 +16,8 @@
 //   transpose(x; axes): axis d of the result is axes[d] of x
 //   slice(x; start, size, stride): Dims per axis, stride ints >= 1
 //   reverse(x; axes)
-//   pad(x, fill: T[]; low, high, interior): Dims per axis; low and high may be
-//       negative (cropping), interior >= 0 between neighbours
-//   concatenate(xs...; axis)
+//   pad_general(x, fill: T[]; low, high, interior): Dims per axis; low and high
+//       may be negative (cropping), interior >= 0 between neighbours
 //   windows(x: T[B.., S..], fill: T[]; sizes, strides, dilations, low, counts):
 //       over the trailing len(sizes) axes; result T[B.., P.., K..], P = counts,
 //       K = sizes; element (p, k) reads x at p * stride + k * dilation - low,

@@ -160,7 +160,7 @@ void AddMovement(std::vector<SampleNode>& samples) {
                       {"stride", Ints({2, 1})}}});
   samples.push_back(
       {"reverse", Primitive::kReverse, {"f64[2, 3]"}, {{"axes", Ints({1})}}});
-  samples.push_back({"pad",
+  samples.push_back({"pad_general",
                      Primitive::kPad,
                      {"f64[3, 2]", "f64[]"},
                      {{"low", Dims({1, -1})},

@@ -112,9 +112,10 @@ TEST(Trace, RecordsStructuredPrimitives) {
         return trace::Ldexp(trace::Max(y, 0, "second"), 2);
       },
       {F32({2, 3})});
-  for (const char* op : {"transpose(%x, axes: [1, 0])", "dot_general", "pad",
-                         "slice", "reverse", "concatenate", "linear_scan",
-                         "sort", "convert", "tie: \"second\"", "ldexp"}) {
+  for (const char* op :
+       {"transpose(%x, axes: [1, 0])", "dot_general", "pad_general", "slice",
+        "reverse", "concatenate", "linear_scan", "sort", "convert",
+        "tie: \"second\"", "ldexp"}) {
     EXPECT_THAT(text, HasSubstr(op));
   }
 }

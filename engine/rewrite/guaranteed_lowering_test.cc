@@ -66,7 +66,7 @@ TEST_F(Lowering, NegativeStrideIsASliceReversed) {
 TEST_F(Lowering, ShiftWithFillIsAPad) {
   const Array x = t_.Input("x", kF, {a_});
   t_.Check({i_}, x(i_ - 1).Or(0));
-  EXPECT_EQ(t_.Structure(), "pad");
+  EXPECT_EQ(t_.Structure(), "pad_general");
 }
 
 TEST_F(Lowering, FillThatIsNeverReadLeavesNothing) {

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/check.h"
+#include "ops/primitive.h"
 
 namespace cleave {
 
@@ -44,6 +45,14 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
               {DiagnosticKind::kDuplicate,
                absl::StrCat("`", name, "` is declared twice"), item.range, "",
                ""});
+          break;
+        }
+        // A node of a graph names its op: it must not mean two things.
+        if (FindPrimitive(name).has_value()) {
+          diagnostics->push_back(
+              {DiagnosticKind::kDuplicate,
+               absl::StrCat("`", name, "` is the name of a primitive"),
+               item.range, "", ""});
           break;
         }
         callables_.emplace(name, MakeCallable(item, file->source, diagnostics));
