@@ -326,6 +326,11 @@ class Binder_ {
     } else {
       elements.assign(attribute.type == "axes" ? 1 : length.value_or(1), value);
     }
+    // In a host's `int[2] stride=[]` the length says how often one value counts
+    // and no more: any other list is the host's own matter.
+    if (callable_.item->kind == ItemKind::kAten && elements.size() != 1) {
+      length.reset();
+    }
     // One value counts for all.
     if (length.has_value() && elements.size() == 1 && *length != 1) {
       elements.assign(*length, RuleValue(elements[0]));
