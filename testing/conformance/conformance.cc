@@ -380,7 +380,7 @@ class FileRunner {
       }
       if (message.empty()) {
         message = "named as a defect of its host, but agrees with it";
-      } else if (difference.ok()) {
+      } else if (difference.ok() && message == defect.difference) {
         message.clear();
         ++report_.host_defects;
       }

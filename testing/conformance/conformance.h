@@ -37,11 +37,13 @@ struct ConformanceOptions {
   std::function<void(const std::string& op, int done, int total)> progress;
 };
 
-// A case whose stored value is a defect of its host. It must still differ.
+// A case whose stored value is a defect of its host. It must still differ, and
+// in no other way than `difference`, the message of its failure, says.
 struct HostDefect {
   std::string op;
   std::string id;
   std::string section;
+  std::string difference;
   std::string reason;
 };
 
