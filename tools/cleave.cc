@@ -11,6 +11,7 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", std::string("cleave 0.1"));
   app.require_subcommand(1);
   cleave::Action action;
+  cleave::AddCheck(app, action);
   cleave::AddFmt(app, action);
   cleave::AddConvert(app, action);
   cleave::AddExpand(app, action);
@@ -18,6 +19,7 @@ int main(int argc, char** argv) {
   cleave::AddVmap(app, action);
   cleave::AddJvp(app, action);
   cleave::AddRun(app, action);
+  cleave::AddCoverage(app, action);
   cleave::AddConformance(app, action);
   cleave::AddDoc(app, action);
   try {

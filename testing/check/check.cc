@@ -145,8 +145,8 @@ CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
   std::vector<std::string> ops;
   const auto wanted = [&](const std::string& name, const Item* item) {
     return item != nullptr && MatchesGlob(options.ops, name) &&
-           (options.source.empty() ||
-            rules->SourceOf(*item).name() == options.source);
+           (options.sources.empty() ||
+            options.sources.count(rules->SourceOf(*item).name()) != 0);
   };
   for (const std::string& name : rules->Names(ItemKind::kOp)) {
     if (!wanted(name, rules->Find(name))) continue;
@@ -162,6 +162,7 @@ CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
   }
   SyntheticRules synthetic(clauses.rules());
   for (const auto& [name, item] : items) {
+    if (options.stop && options.stop()) break;
     const auto start = std::chrono::steady_clock::now();
     OpContext context;
     context.clauses = &clauses;

@@ -47,13 +47,15 @@ struct OpReport {
 struct CheckOptions {
   // `*` and `?` as in a shell; also matched against "jvp tanh".
   std::string ops = "*";
-  // Only items of this source (a file name as it was loaded); empty: all.
-  std::string source;
+  // Only items of these sources (file names as they were loaded); empty: all.
+  std::set<std::string> sources;
   uint64_t seed = 1;
   std::set<Layer> layers;  // empty: all
   std::set<DType> dtypes;  // empty: all
   // What takes longer is inconclusive.
   double seconds_per_op = 30;
+  // Asked before each op: true ends the run with what is done.
+  std::function<bool()> stop;
   // Called behind each op.
   std::function<void(const OpReport& op, int done, int total)> progress;
 };

@@ -21,18 +21,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The name that RuleSet::Find knows an item by.
-std::string FullName(const Item& item) {
-  switch (item.kind) {
-    case ItemKind::kAten:
-      return absl::StrCat("aten.", item.name);
-    case ItemKind::kOnnx:
-      return absl::StrCat("onnx.", item.name);
-    default:
-      return item.name;
-  }
-}
-
 // Paths below the working directory are shown relative to it, links and all.
 std::string ShownPath(const std::string& path) {
   std::error_code error;
@@ -98,13 +86,9 @@ std::optional<LoadedRules> LoadRulePaths(
   for (const std::string& path : *given) named.insert(Canonical(path));
   LoadedRules loaded;
   for (NamedSource& source : *sources) {
-    const bool declares = named.count(Canonical(source.name)) != 0;
+    const bool given_here = named.count(Canonical(source.name)) != 0;
     source.name = ShownPath(source.name);
-    if (!declares) continue;
-    const Source text(source.name, source.text);
-    for (const RuleFile::Entry& entry : ParseAny(text).file.entries) {
-      if (entry.item) loaded.declared.insert(FullName(*entry.item));
-    }
+    if (given_here) loaded.sources.insert(source.name);
   }
   LoadResult result = LoadRules(*sources, std::make_shared<Context>());
   if (result.rules == nullptr) {

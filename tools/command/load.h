@@ -32,8 +32,8 @@ ParseResult ParseAny(const Source& source);
 
 struct LoadedRules {
   std::shared_ptr<const RuleSet> rules;
-  // Names of the items that the given paths declare.
-  std::set<std::string> declared;
+  // The sources of the given paths, by the names that they were loaded with.
+  std::set<std::string> sources;
 };
 
 // The shipped rules (the folder that $CLEAVE_RULES names) and those of `paths`;

@@ -1,0 +1,123 @@
+// check: does every rule mean what its op means? A verdict per op and layer.
+
+#include <atomic>
+#include <csignal>
+#include <cstdint>
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "testing/check/check.h"
+#include "testing/check/verdict.h"
+#include "tools/command/command.h"
+#include "tools/command/load.h"
+
+namespace cleave {
+namespace {
+
+struct CheckFlags {
+  std::vector<std::string> paths;
+  std::string op = "*";
+  std::vector<std::string> layers;
+  std::vector<std::string> dtypes;
+  uint64_t seed = 1;
+  double seconds = 0;
+  std::string json;
+};
+
+std::atomic<bool> interrupted{false};
+
+// The first interrupt ends the run behind the op that is being checked; the
+// second one at once.
+void Interrupt(int signal) {
+  interrupted = true;
+  std::signal(signal, SIG_DFL);
+}
+
+std::vector<std::string> LayerNames() {
+  std::vector<std::string> names;
+  for (int i = 0; i < kNumLayers; ++i) {
+    names.emplace_back(LayerName(static_cast<Layer>(i)));
+  }
+  return names;
+}
+
+CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded) {
+  CheckOptions options;
+  options.ops = flags.op;
+  options.sources = loaded.sources;
+  options.seed = flags.seed;
+  if (flags.seconds > 0) options.seconds_per_op = flags.seconds;
+  for (int i = 0; i < kNumLayers; ++i) {
+    for (const std::string& name : flags.layers) {
+      const Layer layer = static_cast<Layer>(i);
+      if (LayerName(layer) == name) options.layers.insert(layer);
+    }
+  }
+  for (const std::string& name : flags.dtypes) {
+    options.dtypes.insert(*ParseDType(name));
+  }
+  options.stop = [] { return interrupted.load(); };
+  options.progress = [](const OpReport& op, int done, int total) {
+    ShowProgress(absl::StrCat(
+        "[", done, "/", total, "] ", op.op,
+        op.Has(VerdictKind::kDisagrees) ? " disagrees" : " checked"));
+  };
+  return options;
+}
+
+int Check(const CheckFlags& flags) {
+  const auto loaded = LoadRulePaths(flags.paths);
+  if (!loaded) return kExitUsage;
+  std::signal(SIGINT, Interrupt);
+  const CheckReport report =
+      CheckRules(loaded->rules, ToOptions(flags, *loaded));
+  std::signal(SIGINT, SIG_DFL);
+  ShowProgress("");
+  if (report.ops.empty() && !interrupted) {
+    return Complain(absl::StrCat("nothing to check: no op of these files is ",
+                                 "named like `", flags.op, "`"));
+  }
+  std::cout << report.ToString();
+  if (!flags.json.empty()) {
+    const absl::Status written = WriteFile(flags.json, report.ToJson());
+    if (!written.ok()) return Complain(written);
+  }
+  if (report.ExitStatus() != 0) return kExitVerdict;
+  if (interrupted) return Complain("interrupted: not every op was checked");
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddCheck(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "check", "Check ops against their specs, a verdict per op and layer.");
+  auto flags = std::make_shared<CheckFlags>();
+  verb->add_option("PATH", flags->paths,
+                   "Rule files, or folders of them, whose ops to check")
+      ->required();
+  verb->add_option("--op", flags->op,
+                   "Only ops that this glob matches; `jvp exp` for the "
+                   "derivative of a primitive");
+  verb->add_option("--layers", flags->layers, "Only these layers")
+      ->delimiter(',')
+      ->check(CLI::IsMember(LayerNames()));
+  verb->add_option("--dtype", flags->dtypes, "Only these dtypes")
+      ->delimiter(',')
+      ->check([](const std::string& name) {
+        return ParseDType(name).ok() ? std::string()
+                                     : "no dtype is named " + name;
+      });
+  verb->add_option("--seed", flags->seed, "Draws other samples (1)");
+  verb->add_option("--seconds", flags->seconds,
+                   "What takes longer for one op is inconclusive")
+      ->check(CLI::PositiveNumber);
+  verb->add_option("--json", flags->json, "Write the report to this file");
+  verb->callback(
+      [flags, &action] { action = [flags] { return Check(*flags); }; });
+}
+
+}  // namespace cleave

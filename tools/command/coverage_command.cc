@@ -1,0 +1,126 @@
+// coverage: how each op gets each transform, known before anything runs.
+
+#include <algorithm>
+#include <cstdio>
+#include <iostream>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "nlohmann/json.hpp"
+#include "tools/command/command.h"
+#include "tools/command/load.h"
+#include "transforms/coverage.h"
+
+namespace cleave {
+namespace {
+
+struct CoverageFlags {
+  std::vector<std::string> paths;
+  std::vector<std::string> ops;
+  bool json = false;
+};
+
+// `given`, `derived`, `impossible: why` or `not supported: why`.
+std::string Describe(const Coverage& coverage) {
+  const auto with_reason = [&](const std::string& kind) {
+    // Reasons of the engine may begin with the kind themselves.
+    return coverage.why.rfind(kind + ":", 0) == 0
+               ? coverage.why
+               : absl::StrCat(kind, ": ", coverage.why);
+  };
+  switch (coverage.kind) {
+    case Coverage::Kind::kGiven:
+      return "given";
+    case Coverage::Kind::kDerived:
+      return "derived";
+    case Coverage::Kind::kImpossible:
+      return with_reason("impossible");
+    case Coverage::Kind::kNotSupported:
+      return with_reason("not supported");
+  }
+  return "";
+}
+
+struct Row {
+  std::string op, vmap, jvp, vjp;
+};
+
+// The ops by name, or all, of the paths if there are any.
+std::vector<std::string> OpNames(const CoverageFlags& flags,
+                                 const LoadedRules& loaded) {
+  if (!flags.ops.empty()) return flags.ops;
+  std::vector<std::string> names;
+  for (ItemKind kind : {ItemKind::kOp, ItemKind::kAten, ItemKind::kOnnx}) {
+    for (std::string& name : loaded.rules->Names(kind)) {
+      const Item& item = *loaded.rules->Find(name);
+      if (flags.paths.empty() ||
+          loaded.sources.count(loaded.rules->SourceOf(item).name()) != 0) {
+        names.push_back(std::move(name));
+      }
+    }
+  }
+  return names;
+}
+
+void PrintTable(const std::vector<Row>& rows) {
+  size_t op = 2, vmap = 4, jvp = 3;
+  for (const Row& row : rows) {
+    op = std::max(op, row.op.size());
+    vmap = std::max(vmap, row.vmap.size());
+    jvp = std::max(jvp, row.jvp.size());
+  }
+  const auto print = [&](const Row& row) {
+    std::cout << absl::StreamFormat("%-*s  %-*s  %-*s  %s\n", op, row.op, vmap,
+                                    row.vmap, jvp, row.jvp, row.vjp);
+  };
+  print({"op", "vmap", "jvp", "vjp"});
+  for (const Row& row : rows) print(row);
+}
+
+int ShowCoverage(const CoverageFlags& flags) {
+  const auto loaded = LoadRulePaths(flags.paths);
+  if (!loaded) return kExitUsage;
+  std::vector<Row> rows;
+  for (const std::string& name : OpNames(flags, *loaded)) {
+    ShowProgress(name);
+    const auto coverage = TransformCoverage(*loaded->rules, name);
+    if (!coverage.ok()) return Complain(coverage.status());
+    rows.push_back({name, Describe(coverage->vmap), Describe(coverage->jvp),
+                    Describe(coverage->vjp)});
+  }
+  ShowProgress("");
+  if (flags.json) {
+    nlohmann::json ops = nlohmann::json::object();
+    for (const Row& row : rows) {
+      ops[row.op] = {{"vmap", row.vmap}, {"jvp", row.jvp}, {"vjp", row.vjp}};
+    }
+    const nlohmann::json json = {{"ops", std::move(ops)}};
+    std::cout << json.dump(2) << "\n";
+  } else {
+    PrintTable(rows);
+  }
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddCoverage(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "coverage",
+      "Print how each op gets each transform: given, derived, or "
+      "impossible and why.");
+  auto flags = std::make_shared<CoverageFlags>();
+  verb->add_option("FILE", flags->paths,
+                   "Rule files, or folders of them, whose ops to show (all)");
+  verb->add_option("--op", flags->ops, "Only these ops")->delimiter(',');
+  verb->add_flag("--json", flags->json, "As JSON");
+  verb->callback(
+      [flags, &action] { action = [flags] { return ShowCoverage(*flags); }; });
+}
+
+}  // namespace cleave
