@@ -61,6 +61,15 @@ Counterexample Explain(const OpContext& context, const SampledCall& call,
   return example;
 }
 
+// All operands have the same shape: none is rejected for how sizes meet.
+bool HaveOneShape(const SampledCall& call) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  for (const TensorType& type : types) {
+    if (type.shape != types.front().shape) return false;
+  }
+  return true;
+}
+
 // The verdict on one call that the op accepts; nullopt if its types agree.
 std::optional<Verdict> Disagreement(const OpContext& context,
                                     const SampledCall& call,
@@ -83,6 +92,8 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
   Verdict verdict;
   std::set<std::string> dtypes;
   int rejected = concrete.rejected;
+  int undeclared = 0;
+  std::string first_undeclared;
   const auto agrees = [&](const SampledCall& call) {
     Verdict one;
     one.kind = VerdictKind::kAgrees;
@@ -129,12 +140,22 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
       }
       continue;
     }
+    if (HasNegativeExtent(*graph)) {
+      ++rejected;
+      continue;
+    }
     const absl::StatusOr<CallGraphs> graphs =
         MakeCallGraphs(context.rules(), *call);
     if (!graphs.ok()) {
       const std::string message(graphs.status().message());
       if (graphs.status().code() == absl::StatusCode::kUnimplemented) {
         Merge(verdict, Verdict::Inconclusive(message));
+        continue;
+      }
+      if (!HaveOneShape(*call) &&
+          graphs.status().code() == absl::StatusCode::kInvalidArgument) {
+        // Sizes that do not go together: the body finds out.
+        if (undeclared++ == 0) first_undeclared = message;
         continue;
       }
       Merge(verdict, Verdict::Disagrees(Explain(context, *call,
@@ -153,6 +174,11 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
                            " are rejected"));
   }
   verdict.notes.push_back(absl::StrCat("dtypes ", absl::StrJoin(dtypes, " ")));
+  if (undeclared > 0) {
+    verdict.notes.push_back(absl::StrCat(
+        undeclared, " calls rejected by the body, not by a declared error: ",
+        first_undeclared));
+  }
   if (rejected > 0) {
     verdict.notes.push_back(absl::StrCat(rejected, " calls rejected"));
   }

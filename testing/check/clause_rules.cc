@@ -288,12 +288,9 @@ class ClauseWriter {
     CollectFreeIndices(law.condition, false, tensors_, free);
     ExprPtr holds = law.relation;
     if (law.condition != nullptr) {
-      holds = IsStatic(law.condition) && !MentionsAny(law.condition, free)
-                  ? Of(ExprKind::kIf, "",
-                       {law.condition, law.relation, Name("true")})
-                  : Of(ExprKind::kBinary, "or",
-                       {Of(ExprKind::kUnary, "not", {law.condition}),
-                        law.relation});
+      // Not a static `if`: without the relation the indices have no ranges.
+      holds = Of(ExprKind::kBinary, "or",
+                 {Of(ExprKind::kUnary, "not", {law.condition}), law.relation});
     }
     ResultDecl result;
     result.type.dtype = Name("bool");
@@ -328,16 +325,6 @@ class ClauseWriter {
       if (tensors_.count(name) != 0) return false;
     }
     return true;
-  }
-
-  static bool MentionsAny(const ExprPtr& expr,
-                          const std::vector<Binder>& indices) {
-    std::set<std::string> names;
-    CollectNames(expr, names);
-    for (const Binder& index : indices) {
-      if (names.count(index.name) != 0) return true;
-    }
-    return false;
   }
 
   const Item& item_;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "testing/check/read_example.h"
 #include "testing/check/sample_counts.h"
 #include "testing/check/signature_sampler.h"
 
@@ -46,6 +47,10 @@ bool Prepare(const OpContext& context, SampledCall call, bool defaults,
     }
     return false;
   }
+  if (HasNegativeExtent(*graph)) {
+    ++prepared.rejected;
+    return false;
+  }
   absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(context.rules(), call);
   if (!graphs.ok()) {
     AddProblem(prepared, graphs.status());
@@ -75,6 +80,7 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
       absl::StatusOr<SampledCall> call = sampler.Draw(options);
       if (!call.ok()) return false;
       call->attributes = (*variants)[v];
+      if (HasFractionForInts(*call)) continue;
       const size_t before = prepared.calls.size();
       Prepare(context, *std::move(call), v == 0, prepared);
       if (prepared.calls.size() > before &&
@@ -127,8 +133,27 @@ PreparedCalls PrepareCalls(const OpContext& context) {
 PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   PreparedCalls prepared;
   SignatureSampler sampler(*context.item, context.seed + 1);
+  // What the examples call, as it stands and in f64: for attributes whose
+  // values no sampler knows (the equation of einsum).
+  for (const Item* example : context.rules().examples()) {
+    if (example->left == nullptr || example->left->text != context.item->name) {
+      continue;
+    }
+    absl::StatusOr<ExampleCall> read = ReadExample(*context.item, *example);
+    if (!read.ok()) continue;
+    for (bool wide : {false, true}) {
+      SampledCall call = read->call;
+      for (SampledInput& input : call.inputs) {
+        for (auto& type : input.types) {
+          if (wide && type && type->dtype == DType::kF32) {
+            type->dtype = DType::kF64;
+          }
+        }
+      }
+      Prepare(context, std::move(call), false, prepared);
+    }
+  }
   DrawOptions options;
-  options.nonempty = false;
   std::vector<DType> dtypes = sampler.DTypes();
   dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
                               [&](DType d) { return !context.Wants(d); }),

@@ -8,6 +8,8 @@
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
+#include "testing/check/float_points.h"
+#include "testing/check/sample_counts.h"
 
 namespace cleave {
 namespace {
@@ -23,14 +25,43 @@ void Perturb(Real& x, int sign) {
   mpfr_mul(x.get(), x.get(), factor.get(), MPFR_RNDN);
 }
 
-// |a - b| / |b| * 2^kStepBits; 0 where that is not finite.
-double RelativeChange(const Real& a, const Real& b) {
+// |a - b| / |b| * 2^kStepBits; 0 where that is not finite. Where b is 0 the
+// unit of the error is that of the smallest normal number, whose part it is.
+double RelativeChange(const Real& a, const Real& b, DType dtype) {
   Real change(b.bits());
   mpfr_sub(change.get(), a.get(), b.get(), MPFR_RNDN);
-  mpfr_div(change.get(), change.get(), b.get(), MPFR_RNDN);
+  const double normal =
+      FromOrdinal(int64_t{1} << (SignificandBits(dtype) - 1), dtype);
+  if (mpfr_zero_p(b.get())) {
+    mpfr_div_d(change.get(), change.get(), normal, MPFR_RNDN);
+  } else {
+    mpfr_div(change.get(), change.get(), b.get(), MPFR_RNDN);
+  }
   mpfr_mul_2ui(change.get(), change.get(), kStepBits, MPFR_RNDN);
   const double value = std::abs(change.ToDouble());
   return std::isfinite(value) ? value : 0;
+}
+
+// A special value that is a bit pattern (the largest finite number) has no
+// meaning over the reals: the clause is evaluated in the dtype, and an element
+// changes where it gives something else than what was expected.
+absl::Status CorrectInDType(const Graph& graph,
+                            const std::vector<RealTensor>& arguments, int bits,
+                            RealTensor& result) {
+  std::vector<Tensor> tensors;
+  for (const RealTensor& argument : arguments) {
+    tensors.push_back(IsFloat(argument.dtype) ? argument.RoundTo(argument.dtype)
+                                              : argument.discrete);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> corrected,
+                          Interpret(graph, tensors));
+  for (size_t i = 0; i < result.reals.size(); ++i) {
+    const double before = tensors.back().GetDouble(i);
+    const double after = corrected[0].GetDouble(i);
+    if (before == after || (std::isnan(before) && std::isnan(after))) continue;
+    result.reals[i] = Real(after, bits);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -82,9 +113,14 @@ absl::StatusOr<std::vector<RealTensor>> SpecReference::EvaluateReals(
   for (const auto& [place, graph] : specials_) {
     std::vector<RealTensor> arguments = inputs;
     arguments.push_back(results[place]);
-    CLEAVE_ASSIGN_OR_RETURN(std::vector<RealTensor> corrected,
-                            InterpretReal(graph, arguments, bits));
-    results[place] = std::move(corrected[0]);
+    auto corrected = InterpretReal(graph, arguments, bits);
+    if (corrected.status().code() == absl::StatusCode::kUnimplemented) {
+      CLEAVE_RETURN_IF_ERROR(
+          CorrectInDType(graph, arguments, bits, results[place]));
+      continue;
+    }
+    if (!corrected.ok()) return corrected.status();
+    results[place] = std::move((*corrected)[0]);
   }
   return results;
 }
@@ -123,10 +159,11 @@ absl::StatusOr<std::vector<std::vector<double>>> SpecReference::Conditions(
       CLEAVE_ASSIGN_OR_RETURN(sides[side], EvaluateReals(moved, bits));
     }
     for (size_t r = 0; r < center.size(); ++r) {
+      const DType dtype = result_types_[r].dtype;
       for (size_t k = 0; k < conditions[r].size(); ++k) {
-        conditions[r][k] +=
-            std::min(RelativeChange(sides[0][r].reals[k], center[r].reals[k]),
-                     RelativeChange(sides[1][r].reals[k], center[r].reals[k]));
+        conditions[r][k] += std::min(
+            RelativeChange(sides[0][r].reals[k], center[r].reals[k], dtype),
+            RelativeChange(sides[1][r].reals[k], center[r].reals[k], dtype));
       }
     }
     return absl::OkStatus();
@@ -183,8 +220,8 @@ absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
   }
   ErrorBound bound;
   if (chosen == nullptr) {
-    bound.ulp.assign(size, 0.5);
-    bound.condition.assign(size, 0);
+    bound.ulp.assign(size, elementwise_ ? 0.5 : kUndeclaredUlp);
+    bound.condition.assign(size, elementwise_ ? 0 : kUndeclaredCondition);
     return bound;
   }
   bound.declared = true;

@@ -30,6 +30,11 @@ inline constexpr int64_t kMaxSampleElements = 60;
 inline constexpr int kFirstReferenceBits = 256;
 inline constexpr int kLastReferenceBits = 8192;
 
+// What an op other than a pointwise one is held to if it declares no accuracy;
+// a pointwise op must then be rounded correctly.
+inline constexpr double kUndeclaredUlp = 4;
+inline constexpr double kUndeclaredCondition = 4;
+
 // A claim is loose where the measured maximum is below this part of the bound.
 inline constexpr double kTightClaim = 0.25;
 

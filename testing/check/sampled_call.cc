@@ -8,7 +8,6 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/expand.h"
-#include "ops/check.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -112,15 +111,16 @@ absl::StatusOr<Graph> MakeCallGraph(
   return std::move(builder).Build(std::move(outputs));
 }
 
-Signature CallSignature(const Graph& call_graph) {
+absl::StatusOr<Signature> CallSignature(const Graph& call_graph) {
   for (uint32_t id = 0; id < call_graph.size(); ++id) {
     const Value value{id};
     if (!IsPrimitive(call_graph.node(value).op)) {
       return RuleSet::SignatureOf(call_graph, value);
     }
   }
-  CLEAVE_CHECK(false) << "no call in\n" << PrintGraph(call_graph);
-  return {};
+  return absl::InternalError(
+      absl::StrCat("the op has the name of a primitive: no call is in\n",
+                   PrintGraph(call_graph)));
 }
 
 absl::StatusOr<CallGraphs> MakeCallGraphs(const RuleSet& rules,
@@ -128,16 +128,25 @@ absl::StatusOr<CallGraphs> MakeCallGraphs(const RuleSet& rules,
   CallGraphs graphs;
   CLEAVE_ASSIGN_OR_RETURN(graphs.call, MakeCallGraph(rules, call));
   CLEAVE_ASSIGN_OR_RETURN(graphs.body, Expand(graphs.call, rules));
-  CLEAVE_ASSIGN_OR_RETURN(const Graph* spec,
-                          rules.Spec(CallSignature(graphs.call)));
+  CLEAVE_ASSIGN_OR_RETURN(const Signature signature,
+                          CallSignature(graphs.call));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* spec, rules.Spec(signature));
   if (spec == nullptr) return graphs;
   CLEAVE_ASSIGN_OR_RETURN(graphs.spec, Expand(*spec, rules));
   // The inputs of a spec go by their own names; what counts is the rest.
-  CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
-                          rules.Body(CallSignature(graphs.call)));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules.Body(signature));
   CLEAVE_ASSIGN_OR_RETURN(const Graph primitive_body, Expand(*body, rules));
   graphs.same = PrintGraph(primitive_body) == PrintGraph(*graphs.spec);
   return graphs;
+}
+
+bool HasNegativeExtent(const Graph& call_graph) {
+  for (const NamedValue& output : call_graph.outputs()) {
+    for (const Dim& dim : call_graph.type(output.value).shape) {
+      if (dim.Value().value_or(0) < 0) return true;
+    }
+  }
+  return false;
 }
 
 bool IsElementwise(const Graph& graph) {

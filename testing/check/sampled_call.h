@@ -52,7 +52,7 @@ absl::StatusOr<Graph> MakeCallGraph(
     const std::vector<std::pair<std::string, TensorType>>& extra = {});
 
 // The signature of the only call in a graph of MakeCallGraph.
-Signature CallSignature(const Graph& call_graph);
+absl::StatusOr<Signature> CallSignature(const Graph& call_graph);
 
 // What is compared for one call: primitives only.
 struct CallGraphs {
@@ -64,6 +64,9 @@ struct CallGraphs {
 };
 absl::StatusOr<CallGraphs> MakeCallGraphs(const RuleSet& rules,
                                           const SampledCall& call);
+
+// A result with an extent below 0: the call's sizes make no result.
+bool HasNegativeExtent(const Graph& call_graph);
 
 // Every output of `graph` depends on its inputs element by element: all nodes
 // are pointwise, constants, or constants broadcast, and all shapes are equal.

@@ -216,8 +216,7 @@ std::vector<StaticValue> SignatureSampler::Alternatives(
   } else if (type == "int" || type == "dim") {
     values = {StaticValue(1), StaticValue(2)};
   } else if (type == "real" || type == "scalar") {
-    values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),
-              StaticValue(Exact(-1))};
+    values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2))};
   } else if (type == "dtype") {
     values = {StaticValue(DType::kF32), StaticValue(DType::kF64)};
   }
@@ -225,7 +224,12 @@ std::vector<StaticValue> SignatureSampler::Alternatives(
   if (compared != compared_.end() && !attribute.list) {
     for (const StaticValue& constant : compared->second) {
       if (type == "real" || type == "scalar") {
+        // On both sides of it, too.
         values.push_back(constant);
+        if (constant.AsReal().IsFinite()) {
+          values.push_back(StaticValue(constant.AsReal() - Exact(1)));
+          values.push_back(StaticValue(constant.AsReal() + Exact(1)));
+        }
       } else if (type == "int" && constant.AsReal().ToInt64()) {
         values.push_back(StaticValue(*constant.AsReal().ToInt64()));
       }
@@ -308,6 +312,19 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
   return std::make_optional<StaticValue>(std::move(list));
 }
 
+bool HasFractionForInts(const SampledCall& call) {
+  bool ints = false;
+  for (const auto& [name, dtype] : call.dtypes) ints |= !IsFloat(dtype);
+  if (!ints) return false;
+  for (const auto& [name, value] : call.attributes.values()) {
+    if (value.kind() == StaticValue::Kind::kReal &&
+        !value.AsReal().IsInteger()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
   SampledCall call;
   call.op = item_.name;
@@ -385,6 +402,9 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
         const std::optional<StaticValue> value,
         DrawAttribute(attribute, call, options, environment));
     if (value) call.attributes.Set(attribute.name, *value);
+  }
+  if (HasFractionForInts(call)) {
+    return absl::InvalidArgumentError("a fraction is no integer");
   }
   return call;
 }

@@ -67,6 +67,10 @@ class SignatureSampler {
   std::map<std::string, std::vector<StaticValue>> compared_;
 };
 
+// An attribute that is a fraction, in a call whose variables are not all
+// floats: there it may have no dtype.
+bool HasFractionForInts(const SampledCall& call);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_TESTING_CHECK_SIGNATURE_SAMPLER_H_

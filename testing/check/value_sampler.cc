@@ -17,6 +17,11 @@ std::vector<int64_t> ConcreteShape(const TensorType& type) {
   return shape;
 }
 
+// Exponents of the operands of tuples: +-64, or a quarter of the range.
+double WidestExponent(DType dtype) {
+  return dtype == DType::kF64 ? 64 : dtype == DType::kF16 ? 3 : 30;
+}
+
 int64_t LargestInt(DType dtype) {
   switch (ByteSize(dtype)) {
     case 1:
@@ -148,6 +153,7 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
     }
     count = static_cast<int64_t>(grid.size());
   }
+  bool later = false;         // an operand that may be a divisor
   std::vector<double> first;  // the operand before: neighbours of its values
   for (const TensorType& type : types) {
     Tensor tensor(type.dtype, {count});
@@ -159,16 +165,23 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
           tensor.SetInt(i,
                         Uniform(IsSigned(type.dtype) ? -largest : 0, largest));
         }
+        for (int64_t i = 0; later && i < count; ++i) {
+          if (tensor.GetInt(i) == 0) tensor.SetInt(i, 3);
+        }
       }
+      later = true;
     } else if (floats == 1) {
       for (int64_t i = 0; i < count; ++i) tensor.SetDouble(i, grid[i]);
     } else {
       const int64_t max = MaxOrdinal(type.dtype);
+      // Products and sums of several operands stay in range: what overflows
+      // on the way to a finite result is the grid's business, of one operand.
+      const double widest = WidestExponent(type.dtype);
       std::vector<double> values(count);
       for (int64_t i = 0; i < count; ++i) {
         switch (first.empty() ? i % 4 : Uniform(0, 4)) {
           case 0:  // anywhere
-            values[i] = FromOrdinal(Uniform(-max, max), type.dtype);
+            values[i] = LogUniform(-widest, widest);
             break;
           case 1:
             values[i] = LogUniform(-4, 4);
@@ -177,8 +190,9 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
             values[i] = Normal();
             break;
           case 3:
-            values[i] = type.dtype == DType::kF16 ? LogUniform(-10, 10)
-                                                  : LogUniform(-40, 40);
+            values[i] = Uniform(0, 3) == 0
+                            ? static_cast<double>(Uniform(-3, 3))
+                            : LogUniform(-widest / 2, widest / 2);
             break;
           default: {  // near the other operand, or its opposite
             const double other = RoundToDType(first[i], type.dtype);
@@ -193,7 +207,6 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
           }
         }
         tensor.SetDouble(i, values[i]);
-        if (std::isinf(tensor.GetDouble(i))) tensor.SetDouble(i, 1);
       }
       first = std::move(values);
     }
@@ -211,14 +224,18 @@ std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
   for (const TensorType& type : types) {
     std::vector<double> list;
     if (IsFloat(type.dtype)) {
-      list = SpecialValues(type.dtype);
+      // The ends of the range are for one operand alone.
+      list = types.size() == 1 ? SpecialValues(type.dtype)
+                               : OrdinarySpecialValues(type.dtype);
       const std::vector<double> near = GuardValues(guards, type.dtype);
       list.insert(list.end(), near.begin(), near.end());
     } else if (IsBool(type.dtype)) {
       list = {0, 1};
     } else {
-      list = {0, 1, 2, 7};
+      list = {1, 2, 7};
       if (IsSigned(type.dtype)) list.insert(list.end(), {-1, -7});
+      // A later operand may be a divisor.
+      if (values.empty()) list.push_back(0);
     }
     total *= static_cast<int64_t>(list.size());
     values.push_back(std::move(list));
@@ -256,6 +273,10 @@ std::vector<Tensor> ValueSampler::CellPoints(const SampledCall& call,
     Tensor tensor(type.dtype, {total});
     if (!IsFloat(type.dtype)) {
       FillDiscrete(tensor, false, 2);
+      for (int64_t i = 0; !tensors.empty() && !IsBool(type.dtype) && i < total;
+           ++i) {
+        if (tensor.GetInt(i) == 0) tensor.SetInt(i, 3);
+      }
       tensors.push_back(std::move(tensor));
       continue;
     }
