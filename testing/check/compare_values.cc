@@ -156,9 +156,11 @@ absl::StatusOr<ValueComparison> ValueComparer::Compare(
         suspects.push_back(suspect);
         continue;
       }
-      if (suspect.error > comparison.worst_ulp ||
-          comparison.worst_element < 0) {
-        comparison.worst_ulp = suspect.error;
+      const double shown = bound.is_eps
+                               ? UlpError(want, suspect.got, suspect.dtype)
+                               : suspect.error;
+      if (shown > comparison.worst_ulp || comparison.worst_element < 0) {
+        comparison.worst_ulp = shown;
         comparison.worst_result = static_cast<int>(r);
         comparison.worst_element = i;
       }
