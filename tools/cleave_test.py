@@ -1,0 +1,310 @@
+#!/usr/bin/python3
+"""Runs the built command: a new op in one file, and how each verb fails.
+
+    cleave_test.py CLEAVE RULES
+"""
+
+import json
+import math
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+
+CLEAVE, RULES = (os.path.abspath(path) for path in sys.argv[1:3])
+
+# The new op of README.md.
+SOFT_ARGMAX = """\
+language 1
+
+/// The index of the largest element, softened: the mean index under softmax(beta x).
+op soft_argmax(x: T[A.., n@axis, B..], *, axis: axis(x) = -1, beta: real = 1) -> T[A.., B..]
+  where T: float
+  compute acc
+  error shape "an axis of extent 0 has no index" if n == 0
+  spec y[a.., b..] = sum[i](i * exp(beta * x[a.., i, b..])) / sum[i](exp(beta * x[a.., i, b..]))
+  accuracy T within 2 ulp + 3 cond
+{
+  let p = softmax(beta * x, axis: axis)
+  y[a.., b..] = sum[i](i * p[a.., i, b..])
+}
+
+example soft_argmax([0.0, 0.0, 0.0]) ~ 1.0
+
+fn pick(x: f64[n]) -> f64[] = soft_argmax(x, beta: 2)
+"""
+
+
+def write_safetensors(path, tensors):
+    """tensors: name -> (shape, numbers), all f64."""
+    header, data = {}, b""
+    for name, (shape, numbers) in tensors.items():
+        begin = len(data)
+        data += struct.pack(f"<{len(numbers)}d", *numbers)
+        header[name] = {
+            "dtype": "F64",
+            "shape": shape,
+            "data_offsets": [begin, len(data)],
+        }
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+def read_safetensors(path):
+    with open(path, "rb") as file:
+        (length,) = struct.unpack("<Q", file.read(8))
+        header = json.loads(file.read(length))
+        data = file.read()
+    tensors = {}
+    for name, entry in header.items():
+        assert entry["dtype"] == "F64", entry
+        begin, end = entry["data_offsets"]
+        numbers = struct.unpack(f"<{(end - begin) // 8}d", data[begin:end])
+        tensors[name] = (entry["shape"], list(numbers))
+    return tensors
+
+
+def soft_argmax(x, beta):
+    top = max(x)
+    weights = [math.exp(beta * (v - top)) for v in x]
+    mean = math.fsum(i * w for i, w in enumerate(weights)) / math.fsum(weights)
+    return mean, weights
+
+
+def soft_argmax_tangent(x, dx, beta):
+    mean, weights = soft_argmax(x, beta)
+    total = math.fsum(weights)
+    return math.fsum(
+        beta * w * (i - mean) * d for i, (w, d) in enumerate(zip(weights, dx))
+    ) / total
+
+
+class CleaveTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = os.path.realpath(folder.name)
+        self.write("new.rules", SOFT_ARGMAX)
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def write(self, name, content):
+        mode = "wb" if isinstance(content, bytes) else "w"
+        with open(self.path(name), mode) as file:
+            file.write(content)
+
+    def run_cleave(self, *arguments):
+        return subprocess.run(
+            [CLEAVE, *arguments],
+            cwd=self.folder,
+            env={**os.environ, "CLEAVE_RULES": RULES},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            timeout=240,
+            check=False,
+        )
+
+    def succeed(self, *arguments):
+        result = self.run_cleave(*arguments)
+        self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
+        return result.stdout
+
+    def fail_with(self, message, *arguments):
+        """Exits with 2, says why on stderr, and prints no data."""
+        result = self.run_cleave(*arguments)
+        what = f"{arguments}: {result.stdout}{result.stderr}"
+        self.assertEqual(result.returncode, 2, what)
+        self.assertEqual(result.stdout, "", what)
+        self.assertIn(message, result.stderr, what)
+
+    def assert_close(self, got, want):
+        self.assertEqual(len(got), len(want))
+        for a, b in zip(got, want):
+            self.assertAlmostEqual(a, b, delta=1e-14 * max(1, abs(b)))
+
+    # A new op in one file.
+
+    def test_new_op_is_checked(self):
+        report = self.path("report.json")
+        out = self.succeed("check", "new.rules", "--json", report)
+        self.assertIn("soft_argmax", out)
+        with open(report, encoding="utf-8") as file:
+            layers = json.load(file)["ops"]["soft_argmax"]["layers"]
+        for layer in ("L0", "L1", "L2", "L3", "L4", "L5", "examples"):
+            self.assertEqual(layers[layer]["verdict"], "agrees", layer)
+
+    def test_new_op_is_refuted_where_it_is_wrong(self):
+        self.write("new.rules", SOFT_ARGMAX.replace(
+            "sum[i](i * p[", "sum[i]((i + 1) * p["))
+        result = self.run_cleave("check", "new.rules")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("disagrees", result.stdout)
+
+    def test_new_op_is_transformed_and_run(self):
+        self.assertIn(
+            "graph (%x: f64[batch, n])",
+            self.succeed("vmap", "new.rules", "--fn", "pick", "--in-axes", "0"),
+        )
+        self.assertIn(
+            "%x.tangent",
+            self.succeed("jvp", "new.rules", "--fn", "pick"),
+        )
+        x = [0.5, -1.25, 3.0, 2.5]
+        dx = [1.0, 0.25, -2.0, 0.125]
+        rows = [x, [-40.0, 800.0, 801.0, 0.0], [0.0] * 4]
+        want = [soft_argmax(row, 2)[0] for row in rows]
+        run = ("run", "new.rules", "--fn", "pick", "--output", "out")
+
+        write_safetensors(self.path("x"), {"x": ([4], x)})
+        self.assertEqual(
+            self.succeed(*run, "--input", "x"), "y: f64[]\n")
+        shape, numbers = read_safetensors(self.path("out"))["y"]
+        self.assertEqual(shape, [])
+        self.assert_close(numbers, want[:1])
+
+        flat = [v for row in rows for v in row]
+        write_safetensors(self.path("xs"), {"x": ([3, 4], flat)})
+        self.succeed(*run, "--input", "xs", "--vmap", "0")
+        shape, numbers = read_safetensors(self.path("out"))["y"]
+        self.assertEqual(shape, [3])
+        self.assert_close(numbers, want)
+
+        write_safetensors(
+            self.path("xd"), {"x": ([4], x), "x.tangent": ([4], dx)})
+        self.succeed(*run, "--input", "xd", "--jvp")
+        tensors = read_safetensors(self.path("out"))
+        self.assert_close(tensors["y"][1], want[:1])
+        self.assert_close(
+            tensors["y.tangent"][1], [soft_argmax_tangent(x, dx, 2)])
+
+        write_safetensors(
+            self.path("xsd"),
+            {"x": ([3, 4], flat), "x.tangent": ([3, 4], dx * 3)})
+        self.succeed(*run, "--input", "xsd", "--jvp", "--vmap", "0")
+        tensors = read_safetensors(self.path("out"))
+        self.assert_close(
+            tensors["y.tangent"][1],
+            [soft_argmax_tangent(row, dx, 2) for row in rows])
+
+    def test_new_op_is_covered_and_documented(self):
+        coverage = json.loads(self.succeed("coverage", "new.rules", "--json"))
+        self.assertEqual(list(coverage["ops"]), ["soft_argmax"])
+        transforms = coverage["ops"]["soft_argmax"]
+        self.assertEqual(transforms["vmap"], "derived")
+        self.assertEqual(transforms["jvp"], "derived")
+        self.assertRegex(transforms["vjp"], "^(impossible|not supported): .")
+        doc = self.succeed("doc", "soft_argmax", "--rules", "new.rules")
+        self.assertIn("## soft_argmax", doc)
+        self.assertIn("softened", doc)
+
+    def test_text_and_json_are_twins(self):
+        self.assertEqual(self.succeed("fmt", "new.rules"), SOFT_ARGMAX)
+        self.write("new.json", self.succeed("convert", "new.rules"))
+        self.assertEqual(self.succeed("convert", "new.json"), SOFT_ARGMAX)
+        self.assertEqual(
+            self.succeed("expand", "new.json", "--fn", "pick"),
+            self.succeed("expand", "new.rules", "--fn", "pick"))
+
+    # Exit statuses.
+
+    def test_verdicts_against_exit_with_1(self):
+        self.write("wide.rules", SOFT_ARGMAX.replace("beta x)", "beta  x)")
+                   .replace("  where T", "      where T"))
+        result = self.run_cleave("fmt", "--check", "wide.rules")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertEqual(result.stdout, "wide.rules\n")
+        self.succeed("fmt", "-i", "wide.rules")
+        self.succeed("fmt", "--check", "wide.rules")
+
+    def test_usage(self):
+        self.fail_with("subcommand")
+        self.fail_with("", "fly")
+        verbs = ["check", "fmt", "convert", "expand", "explain", "vmap", "jvp",
+                 "run", "coverage", "conformance", "doc"]
+        for verb in verbs:
+            self.assertIn("Usage", self.succeed(verb, "--help"))
+            self.fail_with("--help", verb, "--unknown")
+        self.fail_with("--unknown", "coverage", "--unknown")
+        for verb in ("check", "fmt", "convert", "expand", "run", "conformance"):
+            self.fail_with("required", verb)
+        self.assertIn("cleave", self.succeed("--version"))
+
+    def test_missing_files(self):
+        self.fail_with("none.rules", "check", "none.rules")
+        self.fail_with("none.rules", "fmt", "none.rules")
+        self.fail_with("none.rules", "convert", "none.rules")
+        for verb in ("expand", "explain", "jvp"):
+            self.fail_with("none.rules", verb, "none.rules", "--fn", "f")
+        self.fail_with("none.rules", "coverage", "none.rules")
+        self.fail_with("none", "conformance", "none")
+        self.fail_with("none", "doc", "none")
+        self.fail_with("none", "run", "new.rules", "--fn", "pick", "--input",
+                       "none", "--output", "out")
+
+    def test_malformed_rules(self):
+        self.write("bad.rules", "language 1\n\nop f(x: T[S..] -> T[S..]\n  = x\n")
+        self.write("bad.json", '{"language": 1, "entries": [{"kind": "op"}]}')
+        self.write("not.json", "{")
+        for name in ("bad.rules", "bad.json", "not.json"):
+            self.fail_with(name, "fmt", name)
+            self.fail_with(name, "convert", name)
+            self.fail_with(name, "check", name)
+            self.fail_with(name, "expand", name, "--fn", "f")
+        self.fail_with("bad.rules:3:", "fmt", "bad.rules")
+
+    def test_malformed_calls(self):
+        self.fail_with("nothing", "check", "new.rules", "--op", "none*")
+        self.fail_with("f99", "check", "new.rules", "--dtype", "f99")
+        self.fail_with("L9", "check", "new.rules", "--layers", "L9")
+        self.fail_with("none", "expand", "new.rules", "--fn", "none")
+        self.fail_with("axes", "vmap", "new.rules", "--fn", "pick", "--in-axes",
+                       "0,0")
+        self.fail_with("axes", "vmap", "new.rules", "--fn", "pick", "--in-axes",
+                       "-2")
+        self.fail_with("in_axes[0] is 7", "vmap", "new.rules", "--fn", "pick",
+                       "--in-axes", "7")
+        self.fail_with("input `z`", "jvp", "new.rules", "--fn", "pick", "--wrt",
+                       "z")
+
+    def test_malformed_tensors(self):
+        run = ("run", "new.rules", "--fn", "pick", "--output", "out", "--input")
+        self.write("short", b"\1\0")
+        self.fail_with("short", *run, "short")
+        self.write("long", b"\xff" * 16)
+        self.fail_with("long", *run, "long")
+        write_safetensors(self.path("z"), {"z": ([1], [0])})
+        self.fail_with("tensor `x`", *run, "z")
+        write_safetensors(self.path("xz"), {"x": ([1], [0]), "z": ([1], [0])})
+        self.fail_with("input `z`", *run, "xz")
+        write_safetensors(self.path("rank"), {"x": ([1, 1], [0])})
+        self.fail_with("x", *run, "rank")
+        write_safetensors(self.path("x"), {"x": ([1], [0])})
+        self.fail_with(".tangent", *run, "x", "--jvp")
+        self.fail_with("no_folder", "run", "new.rules", "--fn", "pick",
+                       "--input", "x", "--output", "no_folder/out")
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    # A rule may be wrong, hostile or huge; it does not abort the command.
+    def test_hostile_rules(self):
+        self.write("huge.rules", "language 1\n\n"
+                   "fn f(x: f32[4611686018427387904, 4]) -> f32[4]\n"
+                   "  = reduce_sum(x * x, axes: [0])\n")
+        result = self.run_cleave("expand", "huge.rules", "--fn", "f")
+        self.assertIn(result.returncode, (0, 2), result.stderr)
+        self.write("flat.rules", "language 1\n\n"
+                   "fn f(x: f32[4611686018427387904, 4]) -> f32[4]\n"
+                   "  = reshape(x, shape: [4])\n")
+        self.fail_with("", "expand", "flat.rules", "--fn", "f")
+        self.write("sort.rules", "language 1\n\n"
+                   "op sort(x: T[S..]) -> T[S..]\n  where T: float\n  = x\n")
+        self.fail_with("primitive", "check", "sort.rules")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -1,0 +1,3 @@
+#!/bin/bash
+# The example of an embedding program computes what calculus says.
+exec "$@"
