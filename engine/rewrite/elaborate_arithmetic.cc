@@ -173,13 +173,18 @@ Elaborator::Result Elaborator::StaticArithmetic(absl::string_view op,
     const std::optional<Dim> m = as_dim(a);
     const std::optional<Dim> n = as_dim(b);
     if (m.has_value() && n.has_value()) {
-      if (op == "+") return RuleValue(*m + *n);
-      if (op == "-") return RuleValue(*m - *n);
-      if (op == "*") return RuleValue(*m * *n);
-      if (*n == Dim(0)) {
+      if ((op == "//" || op == "%") && *n == Dim(0)) {
         return Fail(DiagnosticKind::kStatic, range, "division by zero");
       }
-      return RuleValue(op == "//" ? Dim::FloorDiv(*m, *n) : Dim::Mod(*m, *n));
+      absl::StatusOr<Dim> result = op == "+"    ? Dim::CheckedAdd(*m, *n)
+                                   : op == "-"  ? Dim::CheckedSub(*m, *n)
+                                   : op == "*"  ? Dim::CheckedMul(*m, *n)
+                                   : op == "//" ? Dim::CheckedFloorDiv(*m, *n)
+                                                : Dim::CheckedMod(*m, *n);
+      if (!result.ok()) {
+        return At(result.status(), range, DiagnosticKind::kLimit);
+      }
+      return RuleValue(*std::move(result));
     }
   }
   if (x.has_value() && y.has_value()) {

@@ -251,9 +251,13 @@ absl::StatusOr<std::optional<RuleValue>> Elaborator::CallStaticBuiltin(
       args[0].IsNumber() && args[1].IsNumber()) {
     const bool is_max = name == "max";
     if (args[0].Is(Kind::kInt) && args[1].Is(Kind::kInt)) {
-      return Value(RuleValue(is_max
-                                 ? Dim::Max(args[0].AsDim(), args[1].AsDim())
-                                 : Dim::Min(args[0].AsDim(), args[1].AsDim())));
+      const std::vector<Dim> both = {args[0].AsDim(), args[1].AsDim()};
+      absl::StatusOr<Dim> extremum =
+          is_max ? Dim::CheckedMax(both) : Dim::CheckedMin(both);
+      if (!extremum.ok()) {
+        return At(extremum.status(), range, DiagnosticKind::kLimit);
+      }
+      return Value(RuleValue(*std::move(extremum)));
     }
     const std::optional<Exact> x = ToExact(args[0]);
     const std::optional<Exact> y = ToExact(args[1]);

@@ -277,8 +277,13 @@ Elaborator::Result Elaborator::EvalUnary(const Expr& e, Scope& scope) {
     return RuleValue(Negate(std::get<Condition>(*truth)));
   }
   switch (x.kind()) {
-    case Kind::kInt:
-      return RuleValue(-x.AsDim());
+    case Kind::kInt: {
+      absl::StatusOr<Dim> negated = Dim::CheckedSub(0, x.AsDim());
+      if (!negated.ok()) {
+        return At(negated.status(), e.range, DiagnosticKind::kLimit);
+      }
+      return RuleValue(*std::move(negated));
+    }
     case Kind::kReal:
       return RuleValue(-x.AsReal());
     case Kind::kImpossible:
@@ -388,7 +393,13 @@ Elaborator::Result Elaborator::EvalIf(const Expr& e, Scope& scope) {
           const Dim& b = taken ? other.AsDim() : chosen.AsDim();
           const Dim holds =
               Dim::Min(Dim::Max(MarginOf(condition) + Dim(1), Dim(0)), Dim(1));
-          return RuleValue(b + holds * (a - b));
+          absl::StatusOr<Dim> chooses = Dim::CheckedSub(a, b);
+          if (chooses.ok()) chooses = Dim::CheckedMul(holds, *chooses);
+          if (chooses.ok()) chooses = Dim::CheckedAdd(b, *chooses);
+          if (!chooses.ok()) {
+            return At(chooses.status(), e.range, DiagnosticKind::kLimit);
+          }
+          return RuleValue(*std::move(chooses));
         }
       }
     }

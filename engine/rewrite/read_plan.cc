@@ -28,8 +28,13 @@ std::optional<std::vector<Digit>> DigitsOf(const Affine& index, Dim& start) {
       if (Compare(coefficient, CompareOp::kLt, 0) != Truth::kTrue) {
         return std::nullopt;
       }
-      start = start + coefficient * (variable->extent - 1);
-      digit.coefficient = -coefficient;
+      absl::StatusOr<Dim> last = Dim::CheckedSub(variable->extent, 1);
+      if (last.ok()) last = Dim::CheckedMul(coefficient, *last);
+      if (last.ok()) last = Dim::CheckedAdd(start, *last);
+      const absl::StatusOr<Dim> negated = Dim::CheckedSub(0, coefficient);
+      if (!last.ok() || !negated.ok()) return std::nullopt;
+      start = *last;
+      digit.coefficient = *negated;
       digit.reversed = true;
     }
     digits.push_back(digit);
@@ -46,12 +51,13 @@ bool SortAsRunningNumber(std::vector<Digit>& digits) {
     std::vector<Digit> sorted;
     size_t next = last;
     while (true) {
-      const Dim beyond = left[next].coefficient * left[next].index->extent;
+      const absl::StatusOr<Dim> beyond =
+          Dim::CheckedMul(left[next].coefficient, left[next].index->extent);
       sorted.push_back(left[next]);
       left.erase(left.begin() + next);
       const auto it =
           std::find_if(left.begin(), left.end(), [&beyond](const Digit& digit) {
-            return digit.coefficient == beyond;
+            return beyond.ok() && digit.coefficient == *beyond;
           });
       if (it == left.end()) break;
       next = it - left.begin();
@@ -113,9 +119,10 @@ void PlanAxis(const Affine& index, const Dim& extent,
   if (place((*digits)[1]) < place((*digits)[0])) {
     std::swap((*digits)[0], (*digits)[1]);
   }
+  const absl::StatusOr<Dim> reads =
+      Dim::CheckedMul((*digits)[0].index->extent, (*digits)[1].index->extent);
   const bool whole_axis =
-      axis.start == Dim(0) &&
-      (*digits)[0].index->extent * (*digits)[1].index->extent == extent;
+      axis.start == Dim(0) && reads.ok() && *reads == extent;
   const bool window = !axis.InRange() || choice((*digits)[0].index,
                                                 (*digits)[1].index, whole_axis);
   if (window && PlanWindow(*digits, axis)) return;
