@@ -1,11 +1,16 @@
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/context.h"
+#include "engine/ir/graph.h"
 #include "engine/rewrite/rule_set.h"
 #include "testing/golden_file.h"
 
@@ -60,6 +65,38 @@ TEST(Check, ExtensionsSeeTheirBase) {
                                "  where T: float\n  = x + x\n",
                                false});
   EXPECT_EQ(again.diagnostics.size(), 1);
+}
+
+// A caller's numbers can be any: what exceeds 64 bits is an error of the call.
+TEST(Check, CallsWhoseSizesExceed64Bits) {
+  auto context = std::make_shared<Context>();
+  const LoadResult loaded =
+      LoadRules({{"in.rules",
+                  "language 1\n\n"
+                  "op square(x: T[S..], *, k: int) -> T[S..]\n"
+                  "  where T: float\n  let n = k * k\n  = x + n\n\n"
+                  "op opposite(x: T[S..], *, k: int) -> T[S..]\n"
+                  "  where T: float\n  let n = -k\n  = x + n\n\n"
+                  "op next(x: T[S..], *, k: int) -> T[S..]\n"
+                  "  where T: float\n  let n = k + 1\n  = x + n\n",
+                  false}},
+                context);
+  ASSERT_TRUE(loaded.diagnostics.empty()) << loaded.diagnostics[0];
+  const std::pair<const char*, int64_t> calls[] = {
+      {"square", int64_t{1} << 62},
+      {"opposite", std::numeric_limits<int64_t>::min()},
+      {"next", std::numeric_limits<int64_t>::max()}};
+  for (const auto& [op, k] : calls) {
+    GraphBuilder builder(context);
+    const Value x = builder.Input("x", {DType::kF32, {Dim(2)}});
+    Attributes attributes;
+    attributes.Set("k", StaticValue(k));
+    const auto results =
+        loaded.rules->Call(builder, op, {{"x", x}}, attributes);
+    EXPECT_THAT(std::string(results.status().message()),
+                testing::HasSubstr("exceeds 64 bits"))
+        << op;
+  }
 }
 
 }  // namespace
