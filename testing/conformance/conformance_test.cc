@@ -201,5 +201,21 @@ TEST(Conformance, RefusesAStaleHostDefect) {
   EXPECT_THAT(Failures(report), HasSubstr("softplus#0 outputs: named as a"));
 }
 
+// A case that is named as a defect and differs in another way fails.
+TEST(Conformance, HoldsAHostDefectToItsDifference) {
+  ConformanceOptions options;
+  options.ops = "aten.silu";
+  options.sections = {"outputs"};
+  const std::vector<HostDefect> defects = {
+      {"aten.silu", "silu#6.special", "outputs",
+       "output 0: 2 of 21 elements differ, first [3]: 0, want -nan", "none"}};
+  ASSERT_OK_AND_ASSIGN(
+      const ConformanceReport report,
+      RunConformance({Folder("aten")}, *ShippedRules(), defects, options));
+  EXPECT_EQ(report.host_defects, 0);
+  EXPECT_THAT(Failures(report),
+              HasSubstr("silu#6.special outputs: output 0: 1 of 21"));
+}
+
 }  // namespace
 }  // namespace cleave
