@@ -163,6 +163,11 @@ absl::StatusOr<SymbolicCall> SymbolicCalls::Make(int i, const Library& library,
       call.attributes.Set(input.name, StaticValue::Ints(std::vector<int>{1}));
       continue;
     }
+    if (input.type.dtype == nullptr) {
+      return absl::UnimplementedError(absl::StrCat(
+          "not supported: a symbolic call of `", callable_.name, "`, whose `",
+          input.name, "` is declared without a dtype"));
+    }
     const auto it = chosen.find(input.name);
     const bool variadic = !input.variadic_index.empty();
     const bool absent = !variadic && it != chosen.end() &&
