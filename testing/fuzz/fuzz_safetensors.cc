@@ -29,9 +29,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     CLEAVE_CHECK(it->first == name && it->second.dtype() == tensor.dtype() &&
                  it->second.shape() == tensor.shape())
         << name;
-    CLEAVE_CHECK(tensor.byte_size() == 0 ||
-                 std::memcmp(it->second.data(), tensor.data(),
-                             tensor.byte_size()) == 0)
+    CLEAVE_CHECK(
+        tensor.byte_size() == 0 ||
+        std::memcmp(it->second.data(), tensor.data(), tensor.byte_size()) == 0)
         << name;
     ++it;
   }
