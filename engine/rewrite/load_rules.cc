@@ -1,6 +1,7 @@
 // Loading: parse, check, compile.
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -28,6 +29,7 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
     }
   };
   std::vector<std::shared_ptr<const LoadedFile>> files;
+  std::set<const LoadedFile*> generated;
   for (const NamedSource& named : sources) {
     Source source(named.name, named.text);
     ParseResult parsed =
@@ -44,6 +46,7 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
     }
     files.push_back(std::make_shared<const LoadedFile>(std::move(source),
                                                        std::move(parsed.file)));
+    if (named.generated) generated.insert(files.back().get());
   }
   for (const auto& file : files) {
     std::vector<Diagnostic> diagnostics;
@@ -54,7 +57,16 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   // Mistakes of syntax hide names: what they would cause is not reported.
   if (result.diagnostics.empty()) {
     for (const auto& file : files) {
-      report(CheckFile(*rules, *file), file->source);
+      std::vector<Diagnostic> diagnostics = CheckFile(*rules, *file);
+      if (generated.count(file.get()) != 0) {
+        diagnostics.erase(std::remove_if(diagnostics.begin(), diagnostics.end(),
+                                         [](const Diagnostic& d) {
+                                           return d.kind ==
+                                                  DiagnosticKind::kUnused;
+                                         }),
+                          diagnostics.end());
+      }
+      report(std::move(diagnostics), file->source);
     }
   }
   if (result.diagnostics.empty()) result.rules = std::move(rules);

@@ -66,6 +66,9 @@ struct NamedSource {
   std::string name;
   std::string text;
   bool json = false;
+  // Written by a program, which may declare more than it uses: an unused name
+  // is no mistake.
+  bool generated = false;
 };
 
 class RuleSet;

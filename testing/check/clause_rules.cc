@@ -363,7 +363,7 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
     result.rules_ = std::move(base);
     return result;
   }
-  LoadResult loaded = ExtendRules(base, {"clauses", Text(all), false});
+  LoadResult loaded = ExtendRules(base, {"clauses", Text(all), false, true});
   if (loaded.rules != nullptr) {
     result.rules_ = std::move(loaded.rules);
     return result;
@@ -371,7 +371,8 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
   // Some cannot be written so: those of each op alone tell which.
   all.clear();
   for (auto& [op, list] : items) {
-    LoadResult alone = ExtendRules(base, {"clauses", Text({&list}), false});
+    LoadResult alone =
+        ExtendRules(base, {"clauses", Text({&list}), false, true});
     if (alone.rules != nullptr) {
       all.push_back(&list);
     } else {
@@ -381,7 +382,7 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
     }
   }
   if (!all.empty()) {
-    loaded = ExtendRules(base, {"clauses", Text(all), false});
+    loaded = ExtendRules(base, {"clauses", Text(all), false, true});
   }
   result.rules_ =
       loaded.rules != nullptr ? std::move(loaded.rules) : std::move(base);
