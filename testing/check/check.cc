@@ -13,21 +13,10 @@
 #include "testing/check/clause_rules.h"
 #include "testing/check/op_context.h"
 #include "testing/check/sample_counts.h"
+#include "testing/glob.h"
 #include "transforms/synthetic_rules.h"
 
 namespace cleave {
-
-bool MatchesGlob(absl::string_view glob, absl::string_view text) {
-  if (glob.empty()) return text.empty();
-  if (glob[0] == '*') {
-    for (size_t i = 0; i <= text.size(); ++i) {
-      if (MatchesGlob(glob.substr(1), text.substr(i))) return true;
-    }
-    return false;
-  }
-  return !text.empty() && (glob[0] == '?' || glob[0] == text[0]) &&
-         MatchesGlob(glob.substr(1), text.substr(1));
-}
 
 bool OpReport::Has(VerdictKind kind) const {
   return std::any_of(layers.begin(), layers.end(), [&](const auto& layer) {

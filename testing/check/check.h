@@ -82,9 +82,6 @@ struct CheckReport {
 CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
                        const CheckOptions& options = {});
 
-// `*` and `?` match as in a shell.
-bool MatchesGlob(absl::string_view glob, absl::string_view text);
-
 }  // namespace cleave
 
 #endif  // CLEAVE_TESTING_CHECK_CHECK_H_

@@ -14,6 +14,7 @@
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
 #include "testing/conformance/case_call.h"
+#include "testing/glob.h"
 #include "transforms/jvp.h"
 #include "transforms/vmap.h"
 
@@ -23,28 +24,6 @@ namespace {
 using nlohmann::json;
 
 constexpr char kNoReverseMode[] = "not supported: reverse mode";
-
-// `*` and `?` match as in a shell.
-bool MatchesGlob(absl::string_view glob, absl::string_view text) {
-  size_t g = 0, t = 0;
-  // Where the last star stands, and where what it matches ends.
-  size_t star = absl::string_view::npos, matched = 0;
-  while (t < text.size()) {
-    if (g < glob.size() && glob[g] == '*') {
-      star = g++;
-      matched = t;
-    } else if (g < glob.size() && (glob[g] == '?' || glob[g] == text[t])) {
-      ++g, ++t;
-    } else if (star != absl::string_view::npos) {
-      g = star + 1;
-      t = ++matched;
-    } else {
-      return false;
-    }
-  }
-  while (g < glob.size() && glob[g] == '*') ++g;
-  return g == glob.size();
-}
 
 // Float tensors rounded to `rounded` and kept in `kept`.
 Tensor RoundTensor(const Tensor& tensor, DType rounded, DType kept) {
