@@ -1,19 +1,22 @@
 #!/usr/bin/python3
 """Runs the built command: a new op in one file, and how each verb fails.
 
-    cleave_test.py CLEAVE RULES
+    cleave_test.py CLEAVE RULES COVERAGE
+
+COVERAGE lists the shipped ops that do not derive both vmap and jvp.
 """
 
 import json
 import math
 import os
+import re
 import struct
 import subprocess
 import sys
 import tempfile
 import unittest
 
-CLEAVE, RULES = (os.path.abspath(path) for path in sys.argv[1:3])
+CLEAVE, RULES, COVERAGE = (os.path.abspath(path) for path in sys.argv[1:4])
 
 # The new op of README.md.
 SOFT_ARGMAX = """\
@@ -202,6 +205,31 @@ class CleaveTest(unittest.TestCase):
         doc = self.succeed("doc", "soft_argmax", "--rules", "new.rules")
         self.assertIn("## soft_argmax", doc)
         self.assertIn("softened", doc)
+
+    # Every shipped op has an answer. Those that are not derived both ways are
+    # listed; a new line there is to be read, not copied.
+    def test_shipped_ops_are_covered(self):
+        ops = json.loads(self.succeed("coverage", "--json"))["ops"]
+        self.assertGreater(len(ops), 300)
+        answer = re.compile("derived|given|(impossible|not supported): .+")
+        listed = []
+        for op, transforms in sorted(ops.items()):
+            for transform, how in transforms.items():
+                self.assertTrue(answer.fullmatch(how), (op, transform, how))
+            if transforms["jvp"] in ("derived", "given"):
+                self.assertEqual(
+                    transforms["vjp"],
+                    "not supported: reverse mode is not built yet", op)
+            else:
+                self.assertEqual(transforms["vjp"], transforms["jvp"], op)
+            both = (transforms["vmap"], transforms["jvp"])
+            if both != ("derived", "derived"):
+                # A place in a rule file moves with its lines.
+                line = " | ".join((op, *both))
+                listed.append(
+                    re.sub(r"\S*/(\w+\.rules):\d+:\d+", r"(\1", line) + "\n")
+        with open(COVERAGE, encoding="utf-8") as file:
+            self.assertEqual(listed, file.readlines())
 
     def test_text_and_json_are_twins(self):
         self.assertEqual(self.succeed("fmt", "new.rules"), SOFT_ARGMAX)

@@ -1,10 +1,14 @@
 #include "transforms/coverage.h"
 
+#include <algorithm>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/rewrite/call_search.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
 #include "transforms/jvp.h"
@@ -13,13 +17,24 @@
 namespace cleave {
 namespace {
 
+// The reason of a refusal in one line: what it says of a place in a rule goes
+// behind it.
 Coverage Refused(const absl::Status& status) {
-  absl::string_view why = status.message();
-  if (absl::ConsumePrefix(&why, "impossible: ")) {
-    return {Coverage::Kind::kImpossible, std::string(why)};
+  const absl::string_view message = status.message();
+  const absl::string_view line = message.substr(0, message.find('\n'));
+  for (const auto& [mark, kind] :
+       {std::pair("impossible: ", Coverage::Kind::kImpossible),
+        std::pair("not supported: ", Coverage::Kind::kNotSupported)}) {
+    const size_t at = line.find(mark);
+    if (at == absl::string_view::npos) continue;
+    absl::string_view place = line.substr(0, at);
+    std::string why(line.substr(at + absl::string_view(mark).size()));
+    if (absl::ConsumeSuffix(&place, ": ")) {
+      absl::StrAppend(&why, " (", place, ")");
+    }
+    return {kind, std::move(why)};
   }
-  absl::ConsumePrefix(&why, "not supported: ");
-  return {Coverage::Kind::kNotSupported, std::string(why)};
+  return {Coverage::Kind::kNotSupported, std::string(line)};
 }
 
 bool Declares(const Item* item, StatementKind kind) {
@@ -37,16 +52,15 @@ Coverage Covered(const Item* item, StatementKind kind) {
 }
 
 absl::Status TryVmap(const Graph& call, SyntheticRules& rules) {
-  if (call.inputs().empty()) {
-    return absl::UnimplementedError("not supported: it has no tensor inputs");
-  }
   return Vmap(call, std::vector<int>(call.inputs().size(), 0),
               Dim::Variable("batch"),
               std::vector<int>(call.outputs().size(), 0), rules)
       .status();
 }
 
-// All inexact inputs active; where that is impossible, each alone.
+// All inexact inputs active; where that is impossible, each alone. A tangent
+// that is 0 everywhere (of round) is a derivative, too; a result that can have
+// none makes the op discrete.
 absl::Status TryJvp(const Graph& call, SyntheticRules& rules) {
   std::vector<bool> all;
   std::vector<size_t> inexact;
@@ -55,17 +69,17 @@ absl::Status TryJvp(const Graph& call, SyntheticRules& rules) {
     all.push_back(emit::IsInexact(dtype));
     if (all.back()) inexact.push_back(i);
   }
-  const auto attempt = [&](const std::vector<bool>& active) {
-    const absl::StatusOr<JvpResult> jvp = Jvp(call, active, rules, {false});
-    if (!jvp.ok()) return jvp.status();
-    for (bool has : jvp->has_tangent) {
-      if (has) return absl::OkStatus();
-    }
-    return absl::UnimplementedError("impossible: discrete");
-  };
-  if (inexact.empty()) {
+  const bool inexact_result =
+      std::any_of(call.outputs().begin(), call.outputs().end(),
+                  [&](const NamedValue& output) {
+                    return emit::IsInexact(call.type(output.value).dtype);
+                  });
+  if (inexact.empty() || !inexact_result) {
     return absl::UnimplementedError("impossible: discrete");
   }
+  const auto attempt = [&](const std::vector<bool>& active) {
+    return Jvp(call, active, rules).status();
+  };
   const absl::Status status = attempt(all);
   if (status.ok()) return status;
   for (size_t i : inexact) {
@@ -76,36 +90,78 @@ absl::Status TryJvp(const Graph& call, SyntheticRules& rules) {
   return status;
 }
 
+// One transform of one op, as the calls are tried.
+struct Attempts {
+  Coverage coverage;
+  bool done = false;  // given or derived
+
+  void Add(const absl::Status& status, const Item* item, StatementKind kind) {
+    if (done) return;
+    done = status.ok();
+    if (done) {
+      coverage = Covered(item, kind);
+      return;
+    }
+    // What is impossible for one call is what to say, before what only some
+    // other call's types do not support.
+    const Coverage refused = Refused(status);
+    if (coverage.kind != Coverage::Kind::kImpossible) coverage = refused;
+  }
+};
+
 }  // namespace
 
 absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
                                              absl::string_view op) {
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Graph> calls,
                           rules.SymbolicCalls(op));
-  const Coverage none = {Coverage::Kind::kNotSupported,
-                         "no symbolic call of it types"};
-  OpCoverage coverage = {none, none, none};
+  CLEAVE_ASSIGN_OR_RETURN(CallSearch search, CallSearch::Create(rules, op));
   SyntheticRules synthetic(rules);
   const Item* item = rules.Find(op);
-  bool vmap = false;
-  bool jvp = false;
-  for (const Graph& call : calls) {
-    if (!vmap) {
-      const absl::Status status = TryVmap(call, synthetic);
-      vmap = status.ok();
-      coverage.vmap =
-          vmap ? Covered(item, StatementKind::kVmap) : Refused(status);
+  Attempts vmap;
+  Attempts jvp;
+  const absl::Status no_inputs =
+      absl::UnimplementedError("not supported: it has no tensor inputs");
+  const auto attempt = [&](const Graph& call) {
+    const bool none = call.inputs().empty();
+    if (!vmap.done) {
+      vmap.Add(none ? no_inputs : TryVmap(call, synthetic), item,
+               StatementKind::kVmap);
     }
-    if (!jvp) {
-      const absl::Status status = TryJvp(call, synthetic);
-      jvp = status.ok();
-      coverage.jvp = jvp ? Covered(item, StatementKind::kJvp) : Refused(status);
+    if (!jvp.done) {
+      jvp.Add(none ? no_inputs : TryJvp(call, synthetic), item,
+              StatementKind::kJvp);
     }
-    if (vmap && jvp) break;
+    return vmap.done && jvp.done;
+  };
+  bool any = !calls.empty();
+  bool done = std::any_of(calls.begin(), calls.end(), attempt);
+  // Calls found by trial, where declarations have no shapes, or where symbolic
+  // ones are not supported.
+  const auto settled = [](const Attempts& attempts) {
+    return attempts.done ||
+           attempts.coverage.kind == Coverage::Kind::kImpossible;
+  };
+  while (!done && !(any && !calls.empty() && settled(vmap) && settled(jvp))) {
+    const std::optional<Graph> call = search.Next();
+    if (!call) break;
+    any = true;
+    done = attempt(*call);
   }
-  coverage.vjp = jvp ? Coverage{Coverage::Kind::kNotSupported,
-                                "reverse mode is not built yet"}
-                     : coverage.jvp;
+  if (!any) {
+    const absl::Status obstacle = search.Obstacle();
+    Coverage refused = Refused(obstacle);
+    if (!absl::IsUnimplemented(obstacle)) {
+      refused.why = absl::StrCat(
+          "no call that it accepts was found; most met: ", refused.why);
+    }
+    return OpCoverage{refused, refused, refused};
+  }
+  OpCoverage coverage = {vmap.coverage, jvp.coverage, jvp.coverage};
+  if (jvp.done) {
+    coverage.vjp = {Coverage::Kind::kNotSupported,
+                    "reverse mode is not built yet"};
+  }
   return coverage;
 }
 

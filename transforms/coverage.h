@@ -17,7 +17,8 @@ struct OpCoverage {
   Coverage vjp;
 };
 
-// Transforms the calls that stand for all calls of `op`: kGiven where it
+// Transforms calls of `op`, those that stand for all of them where its
+// declaration gives such, else those that a search finds: kGiven where it
 // declares an override, kDerived where its bodies give the transform for at
 // least one of them, else kImpossible ("ragged: ..", "discrete", "no closed
 // form known") or kNotSupported with the reason. NotFound for no op.

@@ -38,6 +38,43 @@ op order(m: T[S..]) -> T[S..]
 op nonzeros(x: T[n]) -> (y: i64[new k <= n, 1])
   where T: float
   = nonzero(x)
+
+// A tangent that is 0.
+op rounded(x: T[S..]) -> T[S..]
+  where T: float
+  = round_nearest_even(x)
+
+// Strings have no symbolic value.
+op named(x: T[S..], *, mode: str) -> T[S..]
+  where T: float
+  error value "no such mode" if not mode in ["up", "down"]
+  = if mode == "up" then x + 1 else x - 1
+
+aten matrices(Tensor self, Tensor mat2, int[] order) -> Tensor
+  error shape "two matrices are needed" if len(shape(self)) != 2 or len(shape(mat2)) != 2
+  error value "the axes are needed in order" if order != [0, 1]
+  = self @ mat2
+
+aten chosen(Tensor self, Tensor index) -> Tensor
+  error type "the index is no integer" if not dtype(index) is int
+  error shape "one index is needed" if len(shape(index)) != 1 or len(shape(self)) != 1
+{
+  y[i < shape(index)[0]] = self[index[i]]
+}
+
+aten backward(Tensor grad, Tensor self) -> Tensor
+  = vjp derived(self)(grad).x
+
+aten never(Tensor self) -> Tensor
+  error value "it is not accepted" if len(shape(self)) >= 0
+  = self
+
+onnx Constant@1(static size: i64) -> (y: f32)
+{
+  y[i < size[0]] = 1
+}
+
+onnx Larger@1(A: T, B: T) -> (C: bool) = A > B
 )";
 
 class CoverageTest : public ::testing::Test {
@@ -76,6 +113,44 @@ TEST_F(CoverageTest, ImpossibleAndWhy) {
   EXPECT_THAT(nonzeros.vmap.why, HasSubstr("ragged"));
   EXPECT_THAT(TransformCoverage(*rules_, "nothing"),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CoverageTest, ZeroIsADerivative) {
+  ASSERT_OK_AND_ASSIGN(const OpCoverage rounded,
+                       TransformCoverage(*rules_, "rounded"));
+  EXPECT_EQ(rounded.jvp.kind, Coverage::Kind::kDerived);
+}
+
+// Types that no declaration gives are found by trial.
+TEST_F(CoverageTest, FindsCalls) {
+  for (const char* op :
+       {"named", "aten.matrices", "aten.chosen", "onnx.Larger"}) {
+    ASSERT_OK_AND_ASSIGN(const OpCoverage coverage,
+                         TransformCoverage(*rules_, op));
+    EXPECT_EQ(coverage.vmap.kind, Coverage::Kind::kDerived) << op;
+    const bool discrete = op == std::string("onnx.Larger");
+    EXPECT_EQ(coverage.jvp.kind,
+              discrete ? Coverage::Kind::kImpossible : Coverage::Kind::kDerived)
+        << op;
+  }
+}
+
+TEST_F(CoverageTest, NamesTheObstacle) {
+  ASSERT_OK_AND_ASSIGN(const OpCoverage backward,
+                       TransformCoverage(*rules_, "aten.backward"));
+  for (const Coverage& coverage : {backward.vmap, backward.jvp, backward.vjp}) {
+    EXPECT_EQ(coverage.kind, Coverage::Kind::kNotSupported);
+    EXPECT_THAT(coverage.why, HasSubstr("reverse mode of `derived` (extra"));
+  }
+  ASSERT_OK_AND_ASSIGN(const OpCoverage never,
+                       TransformCoverage(*rules_, "aten.never"));
+  EXPECT_EQ(never.vmap.kind, Coverage::Kind::kNotSupported);
+  EXPECT_THAT(never.vmap.why, HasSubstr("no call that it accepts was found"));
+  EXPECT_THAT(never.vmap.why, HasSubstr("it is not accepted"));
+  ASSERT_OK_AND_ASSIGN(const OpCoverage constant,
+                       TransformCoverage(*rules_, "onnx.Constant"));
+  EXPECT_EQ(constant.vmap.kind, Coverage::Kind::kNotSupported);
+  EXPECT_EQ(constant.vmap.why, "it has no tensor inputs");
 }
 
 }  // namespace

@@ -239,8 +239,8 @@ absl::StatusOr<SymbolicCall> SymbolicCalls::Make(int i, const Library& library,
     } else if (attribute.type == "dtype") {
       value = DType::kF32;
     } else {
-      return absl::UnimplementedError(absl::StrCat(
-          "not checked: `", attribute.name, "` is a string without a default"));
+      return absl::UnimplementedError(
+          absl::StrCat("not checked: `", attribute.name, "` has no default"));
     }
     call.attributes.Set(attribute.name, std::move(value));
   }
