@@ -20,7 +20,8 @@ namespace cleave {
 
 class Graph;  // engine/ir/graph.h: the body of a region
 
-// A closed region owned by a node: equal where the canonical texts are.
+// A closed region owned by a node: equal where the canonical texts are. Made by
+// MakeRegion (engine/ir/graph_text.h), which says how long it is valid.
 struct Region {
   std::shared_ptr<const Graph> graph;
   std::string text;  // PrintGraph(*graph): the identity

@@ -4,10 +4,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/ir/graph_text.h"
 #include "ops/status_macros.h"
 #include "transforms/batch.h"
 #include "transforms/emit.h"
-#include "transforms/region.h"
 
 namespace cleave {
 namespace {
@@ -83,7 +83,7 @@ absl::StatusOr<Value> ConvLoop(const BatchNode& node) {
   CLEAVE_ASSIGN_OR_RETURN(
       const Value scan,
       node.builder.Add(Primitive::kScan,
-                       {{"body", ToRegion(std::move(body).Build({{"y", y}}))},
+                       {{"body", MakeRegion(std::move(body).Build({{"y", y}}))},
                         {"consts", 0},
                         {"carries", 0},
                         {"length", node.batch},

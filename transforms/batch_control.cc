@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/batch.h"
 #include "transforms/emit.h"
-#include "transforms/region.h"
 
 namespace cleave {
 namespace {
@@ -80,7 +80,7 @@ BatchedResults BatchScanLoop(const BatchNode& node) {
                                            : front);
   }
   Attributes attributes = node.attributes;
-  attributes.Set("body", ToRegion(std::move(region.graph)));
+  attributes.Set("body", MakeRegion(std::move(region.graph)));
   CLEAVE_ASSIGN_OR_RETURN(const Value scan,
                           b.Add(Primitive::kScan, attributes, operands));
   std::vector<BatchedValue> results;
@@ -138,8 +138,8 @@ BatchedResults BatchCond(const BatchNode& node) {
                           BatchRegion(else_branch, inputs, forced, node));
   CLEAVE_ASSIGN_OR_RETURN(const Value cond,
                           b.Add(Primitive::kCond,
-                                {{"then", ToRegion(std::move(yes.graph))},
-                                 {"else", ToRegion(std::move(no.graph))}},
+                                {{"then", MakeRegion(std::move(yes.graph))},
+                                 {"else", MakeRegion(std::move(no.graph))}},
                                 operands));
   std::vector<BatchedValue> results;
   for (size_t i = 0; i < forced.size(); ++i) {

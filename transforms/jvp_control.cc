@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
 #include "transforms/jvp_primitive.h"
-#include "transforms/region.h"
 #include "transforms/tangent_graph.h"
 
 namespace cleave {
@@ -121,7 +121,7 @@ absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
   }
   Attributes attributes = node.attributes;
   attributes.Set("body",
-                 ToRegion(std::move(region->builder).Build(Named(outputs))));
+                 MakeRegion(std::move(region->builder).Build(Named(outputs))));
   attributes.Set("consts", consts + active_consts);
   attributes.Set("carries", all_carries);
   CLEAVE_ASSIGN_OR_RETURN(const Value scan,
@@ -174,13 +174,14 @@ absl::StatusOr<JvpNodeResult> JvpCond(const JvpNode& node) {
   }
   CLEAVE_ASSIGN_OR_RETURN(
       const Value cond,
-      b.Add(
-          Primitive::kCond,
-          {{"then",
-            ToRegion(std::move(branches[0].builder).Build(Named(outputs[0])))},
-           {"else",
-            ToRegion(std::move(branches[1].builder).Build(Named(outputs[1])))}},
-          operands));
+      b.Add(Primitive::kCond,
+            {{"then",
+              MakeRegion(
+                  std::move(branches[0].builder).Build(Named(outputs[0])))},
+             {"else",
+              MakeRegion(
+                  std::move(branches[1].builder).Build(Named(outputs[1])))}},
+            operands));
   JvpNodeResult result;
   for (int i = 0; i < results; ++i) {
     result.results.push_back(b.Result(cond, i));

@@ -5,10 +5,10 @@
 #include <utility>
 #include <vector>
 
+#include "engine/ir/graph_text.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
 #include "transforms/jvp_primitive.h"
-#include "transforms/region.h"
 
 namespace cleave {
 namespace {
@@ -140,7 +140,7 @@ Value RunningProducts(GraphBuilder& b, Value same, Value factor, Value start,
       Primitive::kScan,
       {b.Constant(Exact(1), slice), emit::MoveAxis(b, same, axis, 0),
        emit::MoveAxis(b, factor, axis, 0), emit::MoveAxis(b, start, axis, 0)},
-      {{"body", ToRegion(std::move(body).Build(
+      {{"body", MakeRegion(std::move(body).Build(
                     {{"product", next}, {"products", next}}))},
        {"consts", 0},
        {"carries", 1},

@@ -3,9 +3,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
-#include "transforms/region.h"
 
 namespace cleave {
 namespace {
@@ -25,7 +25,7 @@ Region LoopBody(const std::shared_ptr<Context>& context) {
   const Value next = emit::Add(b, emit::Mul(b, c, k), x);
   const Value count = emit::Add(b, n, b.Constant(1, DType::kI64));
   const Value y = b.Apply(Primitive::kSin, {next});
-  return ToRegion(
+  return MakeRegion(
       std::move(b).Build({{"c", next}, {"n", count}, {"y", y}, {"m", n}}));
 }
 
@@ -37,10 +37,10 @@ Region Branch(const std::shared_ptr<Context>& context, bool is_then) {
   const Value b = builder.Input("b", type);
   if (is_then) {
     const Value product = emit::Mul(builder, a, b);
-    return ToRegion(std::move(builder).Build({{"u", product}, {"v", a}}));
+    return MakeRegion(std::move(builder).Build({{"u", product}, {"v", a}}));
   }
   const Value sine = builder.Apply(Primitive::kSin, {a});
-  return ToRegion(std::move(builder).Build({{"u", sine}, {"v", b}}));
+  return MakeRegion(std::move(builder).Build({{"u", sine}, {"v", b}}));
 }
 
 void AddPointwise(std::vector<SampleNode>& samples) {

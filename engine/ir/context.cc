@@ -3,6 +3,8 @@
 #include <optional>
 #include <utility>
 
+#include "ops/check.h"
+
 namespace cleave {
 namespace {
 
@@ -54,6 +56,14 @@ OpId Context::InternOp(absl::string_view name) {
 absl::string_view Context::op_name(OpId op) const {
   if (IsPrimitive(op)) return PrimitiveName(ToPrimitive(op));
   return composites_[op - kNumPrimitives];
+}
+
+std::shared_ptr<Context> ContextReference::Share() const {
+  if (owner_ != nullptr || context_ == nullptr) return owner_;
+  std::shared_ptr<Context> context = alive_.lock();
+  CLEAVE_CHECK(context != nullptr)
+      << "a region is used after its context is gone";
+  return context;
 }
 
 }  // namespace cleave

@@ -2,6 +2,10 @@
 // names and provenances are interned, so that a node is a few small integers
 // and comparing them compares what they stand for.
 //
+// Ownership: graphs own their context. The attributes in its tables may hold
+// regions, which are graphs of the same context: those borrow it, since it
+// would own itself else (see MakeRegion in graph_text.h).
+//
 // Not thread-safe while interning; lookups of existing ids are.
 
 #ifndef CLEAVE_ENGINE_IR_CONTEXT_H_
@@ -11,6 +15,7 @@
 #include <deque>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -79,6 +84,48 @@ class Context {
   absl::flat_hash_map<std::string, OpId> op_ids_;
   std::deque<Provenance> provenances_;
   absl::flat_hash_map<Provenance, ProvenanceId> provenance_ids_;
+};
+
+// A graph's hold on its context: a share of it, or, in a region, none. A copy
+// always owns; a move keeps what there was.
+class ContextReference {
+ public:
+  ContextReference() = default;
+  explicit ContextReference(std::shared_ptr<Context> context)
+      : context_(context.get()), alive_(context), owner_(std::move(context)) {}
+  ContextReference(const ContextReference& other)
+      : ContextReference(other.Share()) {}
+  ContextReference& operator=(const ContextReference& other) {
+    return *this = ContextReference(other);
+  }
+  ContextReference(ContextReference&& other)
+      : context_(std::exchange(other.context_, nullptr)),
+        alive_(std::move(other.alive_)),
+        owner_(std::move(other.owner_)) {}
+  ContextReference& operator=(ContextReference&& other) {
+    context_ = std::exchange(other.context_, nullptr);
+    alive_ = std::move(other.alive_);
+    owner_ = std::move(other.owner_);
+    return *this;
+  }
+
+  // Borrows from here on: somebody else must own the context.
+  void StopOwning() { owner_.reset(); }
+
+  // Null where it borrows, or where there is no context.
+  const std::shared_ptr<Context>& owner() const { return owner_; }
+  // CHECKs that a borrowed context still lives.
+  std::shared_ptr<Context> Share() const;
+
+  // Unchecked: valid while the context lives.
+  Context* get() const { return context_; }
+  Context& operator*() const { return *context_; }
+  Context* operator->() const { return context_; }
+
+ private:
+  Context* context_ = nullptr;
+  std::weak_ptr<Context> alive_;
+  std::shared_ptr<Context> owner_;
 };
 
 }  // namespace cleave

@@ -46,7 +46,7 @@ bool IsExtentOfInput(const Graph& graph, const std::string& variable) {
 
 GraphBuilder::GraphBuilder(std::shared_ptr<Context> context) {
   CLEAVE_CHECK(context != nullptr) << "a builder needs a context";
-  graph_.context_ = std::move(context);
+  graph_.context_ = ContextReference(std::move(context));
   slots_.assign(kInitialSlots, kEmptySlot);
   slot_mask_ = kInitialSlots - 1;
 }
@@ -295,7 +295,7 @@ std::string GraphBuilder::FreeSize(const std::string& variable,
 
 std::vector<Value> GraphBuilder::Inline(const Graph& graph,
                                         absl::Span<const Value> arguments) {
-  CLEAVE_CHECK(graph.context() == graph_.context_)
+  CLEAVE_CHECK(graph.context_.get() == graph_.context_.get())
       << "the graph is of another context";
   CLEAVE_CHECK(arguments.size() == graph.inputs().size())
       << arguments.size() << " arguments for " << graph.inputs().size()

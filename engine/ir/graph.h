@@ -59,11 +59,17 @@ struct NamedValue {
   Value value;
 };
 
+// A graph shares the ownership of its context, and so does a copy of any graph.
+// Only the graph of a region borrows it: a reference to it, as to all that is
+// read from the context, is valid while a graph, a builder or the caller owns
+// the context.
 class Graph {
  public:
   Graph() = default;
 
-  const std::shared_ptr<Context>& context() const { return context_; }
+  // Null for Graph(). CHECKs that a region's context still lives.
+  std::shared_ptr<Context> context() const { return context_.Share(); }
+  bool owns_context() const { return context_.owner() != nullptr; }
   int64_t size() const { return static_cast<int64_t>(nodes_.size()); }
   const Node& node(Value v) const { return nodes_[v.id]; }
   absl::Span<const Value> operands(Value v) const {
@@ -87,7 +93,8 @@ class Graph {
 
  private:
   friend class GraphBuilder;
-  std::shared_ptr<Context> context_;
+  friend Region MakeRegion(Graph graph);
+  ContextReference context_;
   std::vector<Node> nodes_;
   std::vector<Value> operands_;
   std::vector<NamedValue> inputs_;
@@ -145,7 +152,9 @@ class GraphBuilder {
   ProvenanceId provenance() const { return provenance_; }
   void AddGuard(ShapeGuard guard);
 
-  const std::shared_ptr<Context>& context() const { return graph_.context_; }
+  const std::shared_ptr<Context>& context() const {
+    return graph_.context_.owner();
+  }
   // What has been built so far; references stay valid until the next addition.
   const Graph& graph() const { return graph_; }
   const TensorType& type(Value v) const { return graph_.type(v); }

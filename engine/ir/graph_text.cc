@@ -226,6 +226,7 @@ std::string PrintGraph(const Graph& graph, const PrintOptions& options) {
 Region MakeRegion(Graph graph) {
   Region region;
   region.text = PrintGraph(graph);
+  graph.context_.StopOwning();
   region.graph = std::make_shared<const Graph>(std::move(graph));
   return region;
 }

@@ -51,12 +51,15 @@ absl::StatusOr<Graph> ParseGraph(absl::string_view text,
                                  std::shared_ptr<Context> context);
 
 // The value of an attribute that owns `graph`: the body of a scan or a cond.
+// The region borrows the graph's context, whose tables it becomes a part of;
+// the builder of the node owns it. Using the region after the context is gone
+// is a CHECK; *region.graph copied is a graph that owns the context again.
 Region MakeRegion(Graph graph);
 
 // Internal if a node's type is not what inference gives, an operand does not
-// precede its user, a result index is out of range, a region is not closed or
-// of another context, or the guards of a node are missing. Composite calls are
-// checked for operand order only: rules type them.
+// precede its user, a result index is out of range, a region is not closed, of
+// another context or not made by MakeRegion, or the guards of a node are
+// missing. Composite calls are checked for operand order only: rules type them.
 absl::Status Verify(const Graph& graph);
 
 }  // namespace cleave

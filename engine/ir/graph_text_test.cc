@@ -156,12 +156,57 @@ TEST(Verify, FindsAWrongRegion) {
   renamed.text = "another";
   EXPECT_THAT(cond_with(renamed),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("text")));
-  GraphBuilder foreign(std::make_shared<Context>());
+  auto other_context = std::make_shared<Context>();
+  GraphBuilder foreign(other_context);
   const Value x = foreign.Input("x", scalar);
   const Value y = foreign.Apply(Primitive::kNeg, {x});
   EXPECT_THAT(
       cond_with(MakeRegion(std::move(foreign).Build({{"y", y}}))),
       StatusIs(absl::StatusCode::kInternal, HasSubstr("another context")));
+  // Of another context: the test would leak else.
+  GraphBuilder by_hand(std::make_shared<Context>());
+  const Value z = by_hand.Input("z", scalar);
+  const Value absolute = by_hand.Apply(Primitive::kAbs, {z});
+  auto owning = std::make_shared<const Graph>(
+      std::move(by_hand).Build({{"y", absolute}}));
+  EXPECT_THAT(cond_with(Region{owning, PrintGraph(*owning)}),
+              StatusIs(absl::StatusCode::kInternal, HasSubstr("owns")));
+}
+
+Region ConstantRegion(const std::shared_ptr<Context>& context) {
+  GraphBuilder b(context);
+  const Value one = b.Constant(Exact(1), DType::kF32);
+  return MakeRegion(std::move(b).Build({{"y", one}}));
+}
+
+TEST(MakeRegion, DoesNotKeepTheContextAlive) {
+  auto context = std::make_shared<Context>();
+  const std::weak_ptr<Context> watched = context;
+  GraphBuilder b(context);
+  const Region region = ConstantRegion(context);
+  const Value y = b.Apply(Primitive::kCond, {b.Input("p", {DType::kBool, {}})},
+                          {{"then", region}, {"else", region}});
+  Graph graph = std::move(b).Build({{"y", y}});
+  context.reset();
+  EXPECT_FALSE(watched.expired()) << "the graph owns it";
+  graph = Graph();
+  EXPECT_TRUE(watched.expired()) << "its own tables own it";
+}
+
+TEST(MakeRegion, ACopyOfItsGraphOwnsTheContext) {
+  auto context = std::make_shared<Context>();
+  const Region region = ConstantRegion(context);
+  EXPECT_FALSE(region.graph->owns_context());
+  const Graph copy = *region.graph;
+  EXPECT_TRUE(copy.owns_context());
+  context.reset();
+  EXPECT_EQ(copy.type(copy.outputs()[0].value), (TensorType{DType::kF32, {}}));
+  EXPECT_EQ(PrintGraph(*region.graph), region.text);
+}
+
+TEST(MakeRegionDeathTest, UseAfterTheContextIsGone) {
+  const Region region = ConstantRegion(std::make_shared<Context>());
+  EXPECT_DEATH(region.graph->context(), "after its context is gone");
 }
 
 }  // namespace

@@ -141,6 +141,11 @@ class Verifier {
       if (region.graph == nullptr) {
         return Fail(v, absl::StrCat("the region `", name, "` is empty"));
       }
+      if (region.graph->owns_context()) {
+        return Fail(v, absl::StrCat("the region `", name,
+                                    "` owns its context: MakeRegion makes one "
+                                    "that does not"));
+      }
       if (region.graph->context() != graph_.context()) {
         return Fail(
             v, absl::StrCat("the region `", name, "` is of another context"));
