@@ -216,8 +216,10 @@ class NameChecker {
     for (const SpecialClause& special : item_.specials) {
       Enter();
       DefineResults(callable);
+      DefineBinders(special.equation.indices);
       Walk(*special.condition);
-      WalkEquation(special.equation);
+      Walk(*special.equation.value);
+      Leave();
       Leave();
     }
     CheckAccuracies();

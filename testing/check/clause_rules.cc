@@ -119,6 +119,7 @@ Item SignatureOnly(const Item& item, std::string name) {
   result.attributes = item.attributes;
   result.where = item.where;
   result.lets = item.lets;
+  result.let_clauses = item.let_clauses;
   return result;
 }
 
