@@ -668,13 +668,12 @@ class Binder_ {
       const InputDecl& input = callable_.inputs[i];
       RuleValue& value = binding_.inputs[i];
       if (input.is_static) {
+        CLEAVE_RETURN_IF_ERROR(BindStatic(input, value));
         const absl::StatusOr<StaticValue> canonical = ToStatic(value);
         if (!canonical.ok()) {
           return Wrong(
               absl::StrCat("argument `", input.name, "` is not static"));
         }
-        // A tensor of one element may be given as a number.
-        if (value.IsNumber()) value = RuleValue(RuleList{value});
         if (!canonical->is_none()) {
           binding_.attributes.Set(input.name, *canonical);
         }
@@ -682,6 +681,23 @@ class Binder_ {
         WriteGroups(i);
       }
       binding_.scope.Set(input.name, value);
+    }
+    return absl::OkStatus();
+  }
+
+  // The value of a static input: a number where no axes are declared
+  // (`k: i64[]`), else the list of its elements. One element may be given as
+  // either.
+  absl::Status BindStatic(const InputDecl& input, RuleValue& value) {
+    const bool number = input.type.has_shape && input.type.axes.empty();
+    if (number && value.Is(Kind::kList)) {
+      if (value.AsList().size() != 1) {
+        return Wrong(
+            absl::StrCat("argument `", input.name, "` must be one number"));
+      }
+      value = RuleValue(value.AsList()[0]);
+    } else if (!number && value.IsNumber()) {
+      value = RuleValue(RuleList{value});
     }
     return absl::OkStatus();
   }

@@ -161,7 +161,10 @@ bool IsElementwise(const Graph& graph) {
     const bool scalar = graph.type(value).rank() == 0;
     switch (ClassOf(primitive)) {
       case PrimitiveClass::kLeaf:
-        if (primitive == Primitive::kIota) return false;
+        // What depends on a place or on an extent is no matter of elements.
+        if (primitive == Primitive::kIota || primitive == Primitive::kExtent) {
+          return false;
+        }
         if (primitive == Primitive::kInput &&
             graph.type(value).shape != shape) {
           return false;
