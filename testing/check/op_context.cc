@@ -79,6 +79,10 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
     for (size_t v = 0; v < variants->size(); ++v) {
       absl::StatusOr<SampledCall> call = sampler.Draw(options);
       if (!call.ok()) return false;
+      for (const TensorType& type : call->OperandTypes()) {
+        // Sizes of the signature's own stay numbers.
+        if (type.shape != shape) return false;
+      }
       call->attributes = (*variants)[v];
       if (HasFractionForInts(*call)) continue;
       const size_t before = prepared.calls.size();
