@@ -2,33 +2,17 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/file.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
 
 namespace fs = std::filesystem;
-
-absl::StatusOr<std::string> ReadFile(const std::string& path) {
-  std::error_code error;
-  if (fs::is_directory(path, error)) {
-    return absl::InvalidArgumentError(absl::StrCat(path, " is a folder"));
-  }
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
-  std::string text((std::istreambuf_iterator<char>(file)),
-                   std::istreambuf_iterator<char>());
-  if (file.bad()) {
-    return absl::DataLossError(absl::StrCat("cannot read ", path));
-  }
-  return text;
-}
 
 absl::StatusOr<std::vector<std::string>> ListRuleFiles(
     const std::vector<std::string>& paths) {

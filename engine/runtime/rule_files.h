@@ -1,8 +1,7 @@
 // Rule files on disk, as LoadRules takes them.
 //
-//   absl::StatusOr<std::vector<NamedSource>> shipped =
-//   ReadRuleFiles({"rules"}); LoadResult loaded = LoadRules(*shipped,
-//   std::make_shared<Context>());
+//   auto shipped = ReadRuleFiles({"rules"});
+//   LoadResult loaded = LoadRules(*shipped, std::make_shared<Context>());
 
 #ifndef CLEAVE_ENGINE_RUNTIME_RULE_FILES_H_
 #define CLEAVE_ENGINE_RUNTIME_RULE_FILES_H_
@@ -14,9 +13,6 @@
 #include "engine/rewrite/rule_set.h"
 
 namespace cleave {
-
-// A whole file. NotFound or InvalidArgument (a folder) with its path.
-absl::StatusOr<std::string> ReadFile(const std::string& path);
 
 // The files that `paths` name, in their order; in place of a folder all the
 // `.rules` files below it, sorted. NotFound for a path that is not there, and a

@@ -35,9 +35,6 @@ TEST(RuleFiles, ListsAndReadsFilesAndFolders) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
   EXPECT_THAT(ListRuleFiles({folder + "/empty"}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("/empty")));
-  EXPECT_THAT(ReadFile(folder), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(ReadFile(folder + "/none"),
-              StatusIs(absl::StatusCode::kNotFound, HasSubstr("/none")));
 }
 
 }  // namespace

@@ -1,9 +1,7 @@
 #include "engine/runtime/safetensors.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstring>
-#include <fstream>
 #include <iterator>
 #include <optional>
 #include <set>
@@ -12,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/file.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
 
@@ -203,13 +202,7 @@ absl::StatusOr<TensorMap> ParseSafetensors(absl::string_view bytes) {
 }
 
 absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return absl::NotFoundError(absl::StrCat("cannot open ", path));
-  const std::string bytes((std::istreambuf_iterator<char>(file)),
-                          std::istreambuf_iterator<char>());
-  if (file.bad()) {
-    return absl::DataLossError(absl::StrCat("cannot read ", path));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
   absl::StatusOr<TensorMap> tensors = ParseSafetensors(bytes);
   if (!tensors.ok()) {
     return absl::Status(tensors.status().code(),
@@ -255,18 +248,7 @@ absl::StatusOr<std::string> FormatSafetensors(const TensorMap& tensors) {
 absl::Status WriteSafetensors(const std::string& path,
                               const TensorMap& tensors) {
   CLEAVE_ASSIGN_OR_RETURN(const std::string bytes, FormatSafetensors(tensors));
-  const std::string part = path + ".part";
-  {
-    std::ofstream file(part, std::ios::binary | std::ios::trunc);
-    file.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush()) {
-      return absl::UnavailableError(absl::StrCat("cannot write ", part));
-    }
-  }
-  if (std::rename(part.c_str(), path.c_str()) != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot write ", path));
-  }
-  return absl::OkStatus();
+  return WriteFileAtomically(path, bytes);
 }
 
 }  // namespace cleave

@@ -28,13 +28,13 @@ inline constexpr uint64_t kMaxSafetensorsHeader = 100 << 20;
 // overlap, leave gaps or do not fit dtype and shape. O(bytes).
 absl::StatusOr<TensorMap> ParseSafetensors(absl::string_view bytes);
 
-// NotFound for a file that cannot be opened; errors name the path.
+// As ReadFile and ParseSafetensors; errors name the path.
 absl::StatusOr<TensorMap> ReadSafetensors(const std::string& path);
 
 // InvalidArgument for a dtype that the format lacks (complex numbers, keys).
 absl::StatusOr<std::string> FormatSafetensors(const TensorMap& tensors);
 
-// Writes beside the target, then renames: readers see the old file or the new.
+// As FormatSafetensors and WriteFileAtomically.
 absl::Status WriteSafetensors(const std::string& path,
                               const TensorMap& tensors);
 

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <limits>
 #include <set>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "engine/runtime/file.h"
 #include "engine/runtime/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
@@ -353,12 +352,7 @@ class CaseReader {
 }  // namespace
 
 absl::StatusOr<CaseFile> ReadCaseFile(const std::string& json_path) {
-  std::ifstream file(json_path, std::ios::binary);
-  if (!file) {
-    return absl::NotFoundError(absl::StrCat("cannot open ", json_path));
-  }
-  const std::string text((std::istreambuf_iterator<char>(file)),
-                         std::istreambuf_iterator<char>());
+  CLEAVE_ASSIGN_OR_RETURN(const std::string text, ReadFile(json_path));
   const json j = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (j.is_discarded()) return Invalid(json_path, "not JSON");
   CLEAVE_RETURN_IF_ERROR(CheckMembers(j, {"source", "opset", "domain"},

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/file.h"
 #include "testing/check/check.h"
 #include "testing/check/verdict.h"
 #include "tools/command/command.h"
@@ -82,7 +83,8 @@ int Check(const CheckFlags& flags) {
   }
   std::cout << report.ToString();
   if (!flags.json.empty()) {
-    const absl::Status written = WriteFile(flags.json, report.ToJson());
+    const absl::Status written =
+        WriteFileAtomically(flags.json, report.ToJson());
     if (!written.ok()) return Complain(written);
   }
   if (report.ExitStatus() != 0) return kExitVerdict;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/file.h"
 #include "testing/conformance/conformance.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
@@ -69,7 +70,7 @@ int Conformance(const ConformanceFlags& flags) {
   }
   if (!flags.json.empty()) {
     const absl::Status written =
-        WriteFile(flags.json, ConformanceJson(*report));
+        WriteFileAtomically(flags.json, ConformanceJson(*report));
     if (!written.ok()) return Complain(written);
   }
   std::cout << ConformanceLine(*report) << "\n";

@@ -3,10 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <utility>
 
@@ -49,21 +47,6 @@ int Complain(const absl::Status& status) { return Complain(status.message()); }
 void ShowProgress(absl::string_view line) {
   static const bool terminal = isatty(STDERR_FILENO) != 0;
   if (terminal) std::cerr << "\r\033[K" << line << std::flush;
-}
-
-absl::Status WriteFile(const std::string& path, absl::string_view text) {
-  const std::string part = path + ".part";
-  {
-    std::ofstream file(part, std::ios::binary | std::ios::trunc);
-    file.write(text.data(), static_cast<std::streamsize>(text.size()));
-    if (!file.flush()) {
-      return absl::UnavailableError(absl::StrCat("cannot write ", part));
-    }
-  }
-  if (std::rename(part.c_str(), path.c_str()) != 0) {
-    return absl::UnavailableError(absl::StrCat("cannot write ", path));
-  }
-  return absl::OkStatus();
 }
 
 ParseResult ParseAny(const Source& source) {

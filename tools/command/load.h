@@ -25,8 +25,6 @@ int Complain(const absl::Status& status);
 // it.
 void ShowProgress(absl::string_view line);
 
-absl::Status WriteFile(const std::string& path, absl::string_view text);
-
 // Rule text, or its JSON twin for a name that ends in `.json`.
 ParseResult ParseAny(const Source& source);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/lang/ast.h"
 #include "engine/lang/json_rule.h"
+#include "engine/runtime/file.h"
 #include "engine/runtime/rule_files.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
@@ -52,7 +53,7 @@ int Fmt(const FmtOptions& options) {
       if (status == kExitOk) status = kExitVerdict;
     } else if (options.in_place) {
       if (canonical == source.text()) continue;
-      const absl::Status written = WriteFile(path, canonical);
+      const absl::Status written = WriteFileAtomically(path, canonical);
       if (!written.ok()) return Complain(written);
     } else {
       std::cout << canonical;

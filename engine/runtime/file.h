@@ -1,0 +1,36 @@
+// Whole files: read, and replaced in one step.
+//
+//   absl::StatusOr<std::string> text = ReadFile("a.rules");
+//   absl::Status written = WriteFileAtomically("report.json", json);
+//
+// Errors name the path and say the system's reason, as in
+// `cannot open none.rules: No such file or directory`.
+
+#ifndef CLEAVE_ENGINE_RUNTIME_FILE_H_
+#define CLEAVE_ENGINE_RUNTIME_FILE_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace cleave {
+
+// The bytes of a file, also of a pipe or a device. NotFound where there is
+// none, InvalidArgument for a folder, PermissionDenied; else by errno.
+absl::StatusOr<std::string> ReadFile(const std::string& path);
+
+// Makes `bytes` the content of the file, which may be there already. They are
+// written beside it, reach the disk, and take its place: whoever reads, also
+// after a crash, sees the old file or the new one, whole. A file keeps its
+// permissions; through a symbolic link its target is replaced. Pipes and
+// devices (/dev/stdout) are written in place. On an error nothing is left
+// behind. NotFound for a folder that is not there, InvalidArgument for a path
+// that is a folder; else by errno.
+absl::Status WriteFileAtomically(const std::string& path,
+                                 absl::string_view bytes);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_RUNTIME_FILE_H_
