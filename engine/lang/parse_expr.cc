@@ -356,13 +356,7 @@ ExprPtr Parser::ParseListOrComprehension() {
     expr.children.push_back(ParseExpr());
     if (expr.children.size() == 1 && Take("for")) {
       expr.kind = ExprKind::kComprehension;
-      Binder binder;
-      const uint32_t binder_begin = Begin();
-      binder.name = ExpectName("a name");
-      binder.range = RangeFrom(binder_begin);
-      expr.binders.push_back(std::move(binder));
-      Expect("in", "after the name");
-      expr.children.push_back(ParseExpr());
+      ParseElement(&expr);
       if (Take("if")) expr.children.push_back(ParseExpr());
       break;
     }
@@ -455,6 +449,17 @@ std::vector<Equation> Parser::ParseCarries() {
   return carries;
 }
 
+// `x in xs`: a binder of `expr`, and the child that it runs over.
+void Parser::ParseElement(Expr* expr) {
+  Binder binder;
+  const uint32_t begin = Begin();
+  binder.name = ExpectName("a name");
+  binder.range = RangeFrom(begin);
+  expr->binders.push_back(std::move(binder));
+  Expect("in", "after the name");
+  expr->children.push_back(ParseExpr());
+}
+
 ExprPtr Parser::ParseFold() {
   const uint32_t begin = Begin();
   Expr expr;
@@ -469,13 +474,7 @@ ExprPtr Parser::ParseFold() {
   carry.value = ParseExpr();
   expr.fields.push_back(std::move(carry));
   Expect(",", "after the first value");
-  Binder binder;
-  const uint32_t binder_begin = Begin();
-  binder.name = ExpectName("a name");
-  binder.range = RangeFrom(binder_begin);
-  expr.binders.push_back(std::move(binder));
-  Expect("in", "after the name");
-  expr.children.push_back(ParseExpr());
+  ParseElement(&expr);
   Expect(")", "after the list");
   expr.body = ParseBlock(/*overrides=*/false);
   matmul_ = saved;
@@ -492,13 +491,7 @@ ExprPtr Parser::ParseScan() {
   expr.fields = ParseCarries();
   Expect("over", "after what is carried");
   while (!panic_) {
-    Binder binder;
-    const uint32_t binder_begin = Begin();
-    binder.name = ExpectName("a name");
-    binder.range = RangeFrom(binder_begin);
-    expr.binders.push_back(std::move(binder));
-    Expect("in", "after the name");
-    expr.children.push_back(ParseExpr());
+    ParseElement(&expr);
     if (!Take(",")) break;
   }
   expr.body = ParseBlock(/*overrides=*/false);

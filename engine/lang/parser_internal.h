@@ -92,6 +92,7 @@ class Parser {
   Binder ParseBinder();
   std::vector<Binder> ParseBinders(ExprPtr* condition);
   std::vector<Equation> ParseCarries();
+  void ParseElement(Expr* expr);
   ExprPtr Make(Expr expr, uint32_t begin);
   ExprPtr Placeholder();
   int TakeHeightOf(const void* node);
