@@ -8,7 +8,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "ops/dim.h"
 
 namespace cleave {
@@ -65,6 +67,18 @@ struct DimBuilder {
   static Dim::Interval MonomialBounds(const DimMonomial& monomial);
   static Dim::Interval AtomBounds(const DimAtom& atom);
 };
+
+namespace internal_dim {
+
+// ResourceExhausted: beyond the limits, as `what` says.
+absl::Status TooLarge(absl::string_view what);
+// CHECKs that there is a value.
+Dim ValueOrDie(absl::StatusOr<Dim> dim);
+inline bool IsConstantMonomial(const DimTerm& term) {
+  return term.monomial.empty();
+}
+
+}  // namespace internal_dim
 
 // Whether dim >= 0 follows from intervals, the laws of its atoms and `facts`
 // (each >= 0). Sound, not complete.

@@ -1,0 +1,107 @@
+// The representation of Exacts, shared by the files of //ops:exact.
+
+#ifndef CLEAVE_OPS_EXACT_INTERNAL_H_
+#define CLEAVE_OPS_EXACT_INTERNAL_H_
+
+#include <gmpxx.h>
+#include <mpfr.h>
+
+#include <memory>
+#include <utility>
+
+#include "ops/exact.h"
+
+namespace cleave {
+
+// Either a rational in lowest terms or an MPFR number, never an MPFR zero.
+struct Exact::Rep {
+  explicit Rep(mpq_class value) : rational(true), q(std::move(value)) {}
+  explicit Rep(mpfr_srcptr value) : rational(false) {
+    mpfr_init2(f, kExactBits);
+    mpfr_set(f, value, MPFR_RNDN);
+  }
+  ~Rep() {
+    if (!rational) mpfr_clear(f);
+  }
+  Rep(const Rep&) = delete;
+  Rep& operator=(const Rep&) = delete;
+
+  bool rational;
+  mpq_class q;
+  mpfr_t f;
+};
+
+namespace internal_exact {
+
+class Mpfr {
+ public:
+  explicit Mpfr(int bits) { mpfr_init2(value_, bits); }
+  ~Mpfr() { mpfr_clear(value_); }
+  Mpfr(const Mpfr&) = delete;
+  Mpfr& operator=(const Mpfr&) = delete;
+  mpfr_ptr get() { return value_; }
+
+ private:
+  mpfr_t value_;
+};
+
+inline size_t Bits(const mpz_class& z) {
+  return mpz_sizeinbase(z.get_mpz_t(), 2);
+}
+
+}  // namespace internal_exact
+
+// Makes Exacts from results; the only place that decides the representation.
+struct ExactBuilder {
+  using Rep = Exact::Rep;
+
+  static const Rep& Get(const Exact& x);
+  static Exact FromRational(mpq_class q);
+  static Exact FromMpfr(mpfr_srcptr f);
+  // Bits of the operands of irrational operations: wide enough that a rational
+  // such as 1 + 2^-300 keeps its distance from 1.
+  static int OperandBits(const Exact& x);
+  // The finite value as a rational of any size (|exponents| are bounded).
+  static mpq_class ToRational(const Exact& x);
+
+  template <typename RationalOp, typename MpfrOp>
+  static Exact Binary(const Exact& a, const Exact& b, RationalOp rational_op,
+                      MpfrOp mpfr_op) {
+    const Rep& x = Get(a);
+    const Rep& y = Get(b);
+    if (x.rational && y.rational) return FromRational(rational_op(x.q, y.q));
+    internal_exact::Mpfr left(OperandBits(a)), right(OperandBits(b)),
+        result(kExactBits);
+    a.ToMpfr(left.get());
+    b.ToMpfr(right.get());
+    mpfr_op(result.get(), left.get(), right.get(), MPFR_RNDN);
+    return FromMpfr(result.get());
+  }
+
+  // Ordering of two numbers, neither NaN.
+  static int Cmp(const Exact& a, const Exact& b) {
+    const Rep& x = Get(a);
+    const Rep& y = Get(b);
+    if (x.rational && y.rational) return cmp(x.q, y.q);
+    if (x.rational) return -mpfr_cmp_q(y.f, x.q.get_mpq_t());
+    if (y.rational) return mpfr_cmp_q(x.f, y.q.get_mpq_t());
+    return mpfr_cmp(x.f, y.f);
+  }
+
+  static int Sign(const Exact& x) {
+    const Rep& rep = Get(x);
+    return rep.rational ? sgn(rep.q) : mpfr_sgn(rep.f);
+  }
+
+  static bool IsInfinite(const Exact& x) {
+    const Rep& rep = Get(x);
+    return !rep.rational && mpfr_inf_p(rep.f);
+  }
+
+  static absl::StatusOr<Exact> ParseDecimal(absl::string_view text);
+  static absl::StatusOr<Exact> ParseHex(absl::string_view text);
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_OPS_EXACT_INTERNAL_H_
