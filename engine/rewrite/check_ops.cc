@@ -276,6 +276,23 @@ class OpChecker {
     diagnostics_->push_back(std::move(d));
   }
 
+  // Whether `T is int` is the same for all dtypes of T's class.
+  bool IsClassConstant(const Expr& e) const {
+    const auto asked = ParseDTypeClass(e.children[1]->text);
+    for (const WhereClause& where : callable_.item->where) {
+      const auto given = ParseDTypeClass(where.dtype_class);
+      if (where.variable != e.children[0]->text || !given.ok() || !asked.ok()) {
+        continue;
+      }
+      std::set<bool> answers;
+      for (DType dtype : AllDTypes()) {
+        if (InClass(dtype, *given)) answers.insert(InClass(dtype, *asked));
+      }
+      return answers.size() == 1;
+    }
+    return false;
+  }
+
   // Whether a condition rests on enumerated names alone.
   // As a condition, or as a value that is compared.
   bool IsDecidable(const Expr& e, const SymbolicCalls& calls,
@@ -289,6 +306,7 @@ class OpChecker {
       case ExprKind::kUnary:
         return e.text == "not" && IsDecidable(*e.children[0], calls, as_value);
       case ExprKind::kBinary: {
+        if (e.text == "is") return IsClassConstant(e);
         if (e.text != "and" && e.text != "or" && e.text != "==" &&
             e.text != "!=") {
           return false;

@@ -13,6 +13,7 @@
 #include "engine/lang/json_rule.h"
 #include "engine/runtime/rule_files.h"
 #include "tools/command/command.h"
+#include "transforms/derived_bodies.h"
 
 namespace cleave {
 namespace {
@@ -73,7 +74,8 @@ std::optional<LoadedRules> LoadRulePaths(
     source.name = ShownPath(source.name);
     if (given_here) loaded.sources.insert(source.name);
   }
-  LoadResult result = LoadRules(*sources, std::make_shared<Context>());
+  LoadResult result =
+      LoadRules(*sources, std::make_shared<Context>(), {MakeDerivedBodies()});
   if (result.rules == nullptr) {
     ShowProgress("");
     for (const std::string& diagnostic : result.diagnostics) {
