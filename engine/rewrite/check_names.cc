@@ -201,11 +201,18 @@ void NameChecker::CheckAccuracies() {
     if (accuracy.eps_of == nullptr) continue;
     Enter();
     // In the spec's indices.
+    const auto define = [&](const Equation& equation) {
+      for (const Binder& binder : equation.indices) {
+        if (scopes_.back().count(binder.name) != 0) continue;
+        Define(binder.name, binder.range, "index", false);
+      }
+    };
     if (item_.spec != nullptr) {
       for (const Statement& statement : item_.spec->statements) {
         if (statement.kind != StatementKind::kResult) continue;
-        for (const Binder& binder : statement.equation.indices) {
-          Define(binder.name, binder.range, "index", false);
+        define(statement.equation);
+        for (const Equation& field : statement.equation.value->fields) {
+          define(field);
         }
       }
     }
