@@ -120,6 +120,7 @@ void ExpectHolds(const std::string& text) {
   if (loaded.rules == nullptr) return;
   CheckOptions options;
   options.sources = {kExample};
+  options.seconds_per_op = 3600;  // the test's own limit comes first
   const CheckReport report = CheckRules(loaded.rules, options);
   EXPECT_EQ(report.ExitStatus(), 0) << report.ToString();
   for (const OpReport& op : report.ops) {
