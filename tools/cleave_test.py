@@ -9,7 +9,9 @@ COVERAGE lists the shipped ops that do not derive both vmap and jvp.
 import json
 import math
 import os
+import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -100,11 +102,14 @@ class CleaveTest(unittest.TestCase):
         with open(self.path(name), mode) as file:
             file.write(content)
 
-    def run_cleave(self, *arguments):
+    def run_cleave(self, *arguments, rules=RULES):
+        environment = {**os.environ, "CLEAVE_RULES": rules}
+        if rules is None:
+            del environment["CLEAVE_RULES"]
         return subprocess.run(
             [CLEAVE, *arguments],
             cwd=self.folder,
-            env={**os.environ, "CLEAVE_RULES": RULES},
+            env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -118,9 +123,9 @@ class CleaveTest(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr + result.stdout)
         return result.stdout
 
-    def fail_with(self, message, *arguments):
+    def fail_with(self, message, *arguments, rules=RULES):
         """Exits with 2, says why on stderr, and prints no data."""
-        result = self.run_cleave(*arguments)
+        result = self.run_cleave(*arguments, rules=rules)
         what = f"{arguments}: {result.stdout}{result.stderr}"
         self.assertEqual(result.returncode, 2, what)
         self.assertEqual(result.stdout, "", what)
@@ -276,6 +281,81 @@ class CleaveTest(unittest.TestCase):
         self.fail_with("none", "doc", "none")
         self.fail_with("none", "run", "new.rules", "--fn", "pick", "--input",
                        "none", "--output", "out")
+
+    def test_shipped_rules_that_are_not_there(self):
+        verbs = {
+            "check": ["new.rules"],
+            "coverage": [],
+            "conformance": ["."],
+            "doc": [],
+            "expand": ["new.rules", "--fn", "pick"],
+            "explain": ["new.rules", "--fn", "pick"],
+            "vmap": ["new.rules", "--fn", "pick", "--in-axes", "0"],
+            "jvp": ["new.rules", "--fn", "pick"],
+            "run": ["new.rules", "--fn", "pick", "--input", "i",
+                    "--output", "o"],
+        }
+        for verb, arguments in verbs.items():
+            self.fail_with("CLEAVE_RULES", verb, *arguments, rules=None)
+            self.fail_with("none", verb, *arguments, rules="none")
+        # Set to nothing, it stands for no shipped rules.
+        self.fail_with("`softmax`", "check", "new.rules", rules="")
+        self.fail_with("no op", "coverage", rules="")
+        self.fail_with("unsupported", "conformance", ".", rules="")
+        for verb in ("fmt", "convert"):
+            result = self.run_cleave(verb, "new.rules", rules=None)
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+    def test_names_that_are_nearly_right(self):
+        self.fail_with("did you mean `soft_argmax`?", "check", "new.rules",
+                       "--op", "soft_argmx")
+        self.fail_with("did you mean `jvp exp`?", "check",
+                       os.path.join(RULES, "derivative"), "--op", "jvp ex")
+        self.fail_with("did you mean `soft_argmax`?", "coverage", "new.rules",
+                       "--op", "softargmax")
+        self.fail_with("did you mean `aten.gelu`?", "doc", "softmax",
+                       "aten.gelus")
+        for verb in ("expand", "explain", "jvp"):
+            self.fail_with("did you mean `pick`?", verb, "new.rules", "--fn",
+                           "pik")
+        self.fail_with("did you mean `pick`?", "run", "new.rules", "--fn",
+                       "pik", "--input", "i", "--output", "o")
+        self.write("host.rules", "language 1\n\n"
+                   "aten twice(Tensor self) -> Tensor\n  = 2 * self\n")
+        self.fail_with("declare no op", "check", "host.rules")
+
+    # On a terminal stderr shows what is done; an interrupt ends the run with
+    # the verdicts so far.
+    def test_progress_and_interrupt(self):
+        controller, terminal = pty.openpty()
+        with subprocess.Popen(
+            [CLEAVE, "check", RULES, "--json", "report"],
+            cwd=self.folder,
+            env={**os.environ, "CLEAVE_RULES": RULES},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=terminal,
+            encoding="utf-8",
+        ) as process:
+            os.close(terminal)
+            shown = b""
+            while b"[1/" not in shown:
+                shown += os.read(controller, 1000)
+            process.send_signal(signal.SIGINT)
+            try:
+                while chunk := os.read(controller, 1000):
+                    shown += chunk
+            except OSError:
+                pass  # the terminal is closed
+            out, _ = process.communicate(timeout=240)
+        os.close(controller)
+        self.assertIn(b"interrupt again to stop at once", shown)
+        self.assertIn(b"not every op was checked", shown)
+        self.assertNotEqual(process.returncode, 0)
+        self.assertRegex(out, r"checked \d rules, seed 1")
+        self.assertIn(" agrees ", out)
+        with open(self.path("report"), encoding="utf-8") as file:
+            self.assertLess(len(json.load(file)["ops"]), 10)
 
     def test_malformed_rules(self):
         self.write("bad.rules", "language 1\n\nop f(x: T[S..] -> T[S..]\n  = x\n")

@@ -7,7 +7,7 @@
 //   CheckReport report = CheckRules(loaded.rules, options);
 //   std::cout << report.ToString();
 //       op        L0      L1             L2             L3  ...
-//       softplus  agrees  agrees 174     agrees 320     agrees 173k 1.6 ulp
+//       softplus  agrees  agrees 174     agrees 320     agrees 173k 1.6 ulp, ..
 //   return report.ExitStatus();   // 1 if any verdict is a disagreement
 //
 // The layers: L0 form (the loader accepted the rule), L1 types and shapes, L2
@@ -71,9 +71,10 @@ struct CheckReport {
   // A table with a row per op, then counterexamples and reasons, then a
   // summary with the seed.
   std::string ToString() const;
-  // {"seed", "ops": {NAME: {"place", "seconds", "layers": {"L3": {"verdict",
-  // "strength", "samples", "worst_ulp", "worst_at", "why", "notes",
-  // "counterexample": {..}}}}}, "totals": {VERDICT: n}}
+  // {"seed", "ops": {NAME: {"place", "seconds", "loose_claim", "layers": {"L3":
+  // {"verdict", "strength", "samples", "worst_ulp", "worst_part_of_bound",
+  // "worst_at", "why", "notes", "counterexample": {..}}}}}, "totals": {VERDICT:
+  // n, "rules": n}}
   std::string ToJson() const;
 };
 

@@ -28,6 +28,12 @@ std::string Cell(Layer layer, const Verdict& verdict) {
       if ((layer == Layer::kRounding || layer == Layer::kTransforms) &&
           verdict.worst_ulp > 0) {
         absl::StrAppend(&text, absl::StrFormat(" %.3g ulp", verdict.worst_ulp));
+        // A count of ULPs alone says little beside a bound that grows with the
+        // condition number or the extents.
+        if (verdict.worst_part > 0) {
+          absl::StrAppend(
+              &text, absl::StrFormat(", %.2g of bound", verdict.worst_part));
+        }
       }
       return text;
     }

@@ -1,5 +1,7 @@
 // check: does every rule mean what its op means? A verdict per op and layer.
 
+#include <unistd.h>
+
 #include <atomic>
 #include <csignal>
 #include <cstdint>
@@ -35,6 +37,34 @@ std::atomic<bool> interrupted{false};
 void Interrupt(int signal) {
   interrupted = true;
   std::signal(signal, SIG_DFL);
+  constexpr char kNotice[] =
+      "\ncleave: interrupted: one op is finished, then the verdicts are "
+      "printed; interrupt again to stop at once\n";
+  // Nothing can be done where it fails.
+  if (write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0) return;
+}
+
+// Why the report is empty.
+std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
+  std::vector<std::string> names;
+  const auto add = [&](const std::string& name, const Item* item) {
+    if (item != nullptr &&
+        loaded.sources.count(loaded.rules->SourceOf(*item).name()) != 0) {
+      names.push_back(name);
+    }
+  };
+  for (const std::string& name : loaded.rules->Names(ItemKind::kOp)) {
+    add(name, loaded.rules->Find(name));
+  }
+  for (const std::string& name : loaded.rules->Names(ItemKind::kJvp)) {
+    add(absl::StrCat("jvp ", name), loaded.rules->FindDerivative(name));
+  }
+  if (names.empty()) {
+    return "nothing to check: these files declare no op and no derivative "
+           "(`cleave conformance` compares the ops of hosts)";
+  }
+  return absl::StrCat("nothing to check: no op of these files is named like `",
+                      flags.op, "`", DidYouMean(flags.op, names));
 }
 
 std::vector<std::string> LayerNames() {
@@ -73,13 +103,14 @@ int Check(const CheckFlags& flags) {
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
   std::signal(SIGINT, Interrupt);
+  std::signal(SIGTERM, Interrupt);
   const CheckReport report =
       CheckRules(loaded->rules, ToOptions(flags, *loaded));
   std::signal(SIGINT, SIG_DFL);
+  std::signal(SIGTERM, SIG_DFL);
   ShowProgress("");
   if (report.ops.empty() && !interrupted) {
-    return Complain(absl::StrCat("nothing to check: no op of these files is ",
-                                 "named like `", flags.op, "`"));
+    return Complain(NothingToCheck(flags, *loaded));
   }
   std::cout << report.ToString();
   if (!flags.json.empty()) {
@@ -87,9 +118,9 @@ int Check(const CheckFlags& flags) {
         WriteFileAtomically(flags.json, report.ToJson());
     if (!written.ok()) return Complain(written);
   }
+  if (interrupted) Complain("interrupted: not every op was checked");
   if (report.ExitStatus() != 0) return kExitVerdict;
-  if (interrupted) return Complain("interrupted: not every op was checked");
-  return kExitOk;
+  return interrupted ? kExitUsage : kExitOk;
 }
 
 }  // namespace
@@ -117,7 +148,13 @@ void AddCheck(CLI::App& app, Action& action) {
   verb->add_option("--seconds", flags->seconds,
                    "What takes longer for one op is inconclusive")
       ->check(CLI::PositiveNumber);
-  verb->add_option("--json", flags->json, "Write the report to this file");
+  verb->add_option(
+      "--json", flags->json,
+      "Write the report to this file: {\"seed\", \"ops\": {OP: {\"place\", "
+      "\"seconds\", \"loose_claim\", \"layers\": {LAYER: {\"verdict\", "
+      "\"samples\", \"strength\", \"worst_ulp\", \"worst_part_of_bound\", "
+      "\"worst_at\", \"why\", \"notes\", \"counterexample\"}}}}, "
+      "\"totals\"}; what does not apply is absent");
   verb->callback(
       [flags, &action] { action = [flags] { return Check(*flags); }; });
 }

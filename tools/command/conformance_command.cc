@@ -52,6 +52,11 @@ int Conformance(const ConformanceFlags& flags) {
   }
   const auto loaded = LoadRulePaths(flags.rules);
   if (!loaded) return kExitUsage;
+  if (loaded->rules->Names(ItemKind::kAten).empty() &&
+      loaded->rules->Names(ItemKind::kOnnx).empty()) {
+    return Complain(
+        "no operator of a host is declared: every case would be unsupported");
+  }
   const auto report = RunConformance(flags.folders, *loaded->rules,
                                      KnownHostDefects(), options);
   if (!report.ok()) return Complain(report.status());

@@ -50,23 +50,6 @@ struct Row {
   std::string op, vmap, jvp, vjp;
 };
 
-// The ops by name, or all, of the paths if there are any.
-std::vector<std::string> OpNames(const CoverageFlags& flags,
-                                 const LoadedRules& loaded) {
-  if (!flags.ops.empty()) return flags.ops;
-  std::vector<std::string> names;
-  for (ItemKind kind : {ItemKind::kOp, ItemKind::kAten, ItemKind::kOnnx}) {
-    for (std::string& name : loaded.rules->Names(kind)) {
-      const Item& item = *loaded.rules->Find(name);
-      if (flags.paths.empty() ||
-          loaded.sources.count(loaded.rules->SourceOf(item).name()) != 0) {
-        names.push_back(std::move(name));
-      }
-    }
-  }
-  return names;
-}
-
 void PrintTable(const std::vector<Row>& rows) {
   size_t op = 2, vmap = 4, jvp = 3;
   for (const Row& row : rows) {
@@ -85,8 +68,15 @@ void PrintTable(const std::vector<Row>& rows) {
 int ShowCoverage(const CoverageFlags& flags) {
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
+  const auto names = OpNames(*loaded->rules, flags.ops);
+  if (!names) return kExitUsage;
   std::vector<Row> rows;
-  for (const std::string& name : OpNames(flags, *loaded)) {
+  for (const std::string& name : *names) {
+    const Item& item = *loaded->rules->Find(name);
+    if (flags.ops.empty() && !flags.paths.empty() &&
+        loaded->sources.count(loaded->rules->SourceOf(item).name()) == 0) {
+      continue;
+    }
     ShowProgress(name);
     const auto coverage = TransformCoverage(*loaded->rules, name);
     if (!coverage.ok()) return Complain(coverage.status());
@@ -94,6 +84,7 @@ int ShowCoverage(const CoverageFlags& flags) {
                     Describe(coverage->vjp)});
   }
   ShowProgress("");
+  if (rows.empty()) return Complain("these files declare no op");
   if (flags.json) {
     nlohmann::json ops = nlohmann::json::object();
     for (const Row& row : rows) {

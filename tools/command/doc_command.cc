@@ -36,20 +36,11 @@ std::string Declaration(const Item& item) {
 int Doc(const DocOptions& options) {
   const auto loaded = LoadRulePaths(options.paths);
   if (!loaded) return kExitUsage;
-  std::vector<std::string> names = options.ops;
-  if (names.empty()) {
-    for (ItemKind kind : {ItemKind::kOp, ItemKind::kAten, ItemKind::kOnnx}) {
-      for (std::string& name : loaded->rules->Names(kind)) {
-        names.push_back(std::move(name));
-      }
-    }
-  }
+  const auto names = OpNames(*loaded->rules, options.ops);
+  if (!names) return kExitUsage;
   nlohmann::json json = nlohmann::json::array();
-  for (const std::string& name : names) {
+  for (const std::string& name : *names) {
     const Item* item = loaded->rules->Find(name);
-    if (item == nullptr) {
-      return Complain(absl::StrCat("there is no op `", name, "`"));
-    }
     const std::string docs = absl::StrJoin(item->docs, "\n");
     if (options.json) {
       json.push_back({{"name", name},

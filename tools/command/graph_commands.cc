@@ -39,7 +39,8 @@ int PrintTransformed(const GraphOptions& options, Transform transform,
                      const PrintOptions& print) {
   const auto loaded = LoadRulePaths(options.paths);
   if (!loaded) return kExitUsage;
-  absl::StatusOr<Graph> graph = loaded->rules->Function(options.function);
+  absl::StatusOr<Graph> graph =
+      DeclaredFunction(*loaded->rules, options.function);
   if (!graph.ok()) return Complain(graph.status());
   graph = transform(*graph, *loaded->rules, options);
   if (graph.ok() && options.expand) {

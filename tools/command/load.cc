@@ -10,6 +10,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/lang/diagnostic.h"
 #include "engine/lang/json_rule.h"
 #include "engine/runtime/rule_files.h"
 #include "tools/command/command.h"
@@ -45,6 +46,37 @@ int Complain(absl::string_view message) {
 
 int Complain(const absl::Status& status) { return Complain(status.message()); }
 
+std::string DidYouMean(absl::string_view name,
+                       const std::vector<std::string>& candidates) {
+  const std::string closest = ClosestName(name, candidates);
+  return closest.empty() ? ""
+                         : absl::StrCat(" (did you mean `", closest, "`?)");
+}
+
+std::optional<std::vector<std::string>> OpNames(
+    const RuleSet& rules, const std::vector<std::string>& names) {
+  std::vector<std::string> all;
+  for (ItemKind kind : {ItemKind::kOp, ItemKind::kAten, ItemKind::kOnnx}) {
+    for (std::string& name : rules.Names(kind)) all.push_back(std::move(name));
+  }
+  for (const std::string& name : names) {
+    if (std::find(all.begin(), all.end(), name) == all.end()) {
+      Complain(
+          absl::StrCat("there is no op `", name, "`", DidYouMean(name, all)));
+      return std::nullopt;
+    }
+  }
+  return names.empty() ? all : names;
+}
+
+absl::StatusOr<Graph> DeclaredFunction(const RuleSet& rules,
+                                       absl::string_view name) {
+  absl::StatusOr<Graph> graph = rules.Function(name);
+  if (!absl::IsNotFound(graph.status())) return graph;
+  return absl::NotFoundError(absl::StrCat(
+      graph.status().message(), DidYouMean(name, rules.Names(ItemKind::kFn))));
+}
+
 void ShowProgress(absl::string_view line) {
   static const bool terminal = isatty(STDERR_FILENO) != 0;
   if (terminal) std::cerr << "\r\033[K" << line << std::flush;
@@ -58,7 +90,14 @@ ParseResult ParseAny(const Source& source) {
 std::optional<LoadedRules> LoadRulePaths(
     const std::vector<std::string>& paths) {
   std::vector<std::string> all;
-  if (const char* shipped = std::getenv("CLEAVE_RULES")) all = {shipped};
+  const char* shipped = std::getenv("CLEAVE_RULES");
+  if (shipped == nullptr) {
+    Complain(
+        "CLEAVE_RULES is not set: it names the folder of the shipped rules "
+        "(tools/cleave sets it)");
+    return std::nullopt;
+  }
+  if (*shipped != '\0') all = {shipped};
   all.insert(all.end(), paths.begin(), paths.end());
   absl::StatusOr<std::vector<NamedSource>> sources = ReadRuleFiles(all);
   const auto given = ListRuleFiles(paths);

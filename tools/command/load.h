@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "engine/ir/graph.h"
 #include "engine/lang/parser.h"
 #include "engine/lang/source.h"
 #include "engine/rewrite/rule_set.h"
@@ -20,6 +22,19 @@ namespace cleave {
 // `cleave: <message>` on stderr; returns kExitUsage.
 int Complain(absl::string_view message);
 int Complain(const absl::Status& status);
+
+// " (did you mean `softplus`?)", or nothing where no candidate is close.
+std::string DidYouMean(absl::string_view name,
+                       const std::vector<std::string>& candidates);
+
+// `names`, or the names of all ops and host ops where it is empty. Nullopt
+// after complaining of one that is not there.
+std::optional<std::vector<std::string>> OpNames(
+    const RuleSet& rules, const std::vector<std::string>& names);
+
+// The graph of a declared `fn`. NotFound with the closest name.
+absl::StatusOr<Graph> DeclaredFunction(const RuleSet& rules,
+                                       absl::string_view name);
 
 // One line of progress on stderr, where that is a terminal; an empty one clears
 // it.
@@ -35,7 +50,9 @@ struct LoadedRules {
 };
 
 // The shipped rules (the folder that $CLEAVE_RULES names) and those of `paths`;
-// files of both are loaded once. Nullopt after printing what is wrong.
+// files of both are loaded once. Nullopt after printing what is wrong, which it
+// is as well where $CLEAVE_RULES is not set; an empty one stands for no shipped
+// rules.
 std::optional<LoadedRules> LoadRulePaths(const std::vector<std::string>& paths);
 
 }  // namespace cleave

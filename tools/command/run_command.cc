@@ -61,9 +61,10 @@ absl::StatusOr<Graph> Batch(const Graph& graph, const std::string& axes,
 }
 
 absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                          DeclaredFunction(rules, options.function));
   CLEAVE_ASSIGN_OR_RETURN(const TensorMap inputs,
                           ReadSafetensors(options.input));
-  CLEAVE_ASSIGN_OR_RETURN(Graph graph, rules.Function(options.function));
   const int primals = static_cast<int>(graph.inputs().size());
   if (options.jvp) {
     CLEAVE_ASSIGN_OR_RETURN(graph, Differentiate(graph, inputs, rules));
