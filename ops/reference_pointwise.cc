@@ -193,7 +193,7 @@ absl::StatusOr<Tensor> EvalFloat(Primitive primitive, DType dtype,
 // ---- Integers and bools.
 
 absl::Status DivisionByZero(Primitive primitive) {
-  return absl::InvalidArgumentError(absl::StrCat(
+  return absl::OutOfRangeError(absl::StrCat(
       "`", PrimitiveName(primitive), "`: integer division by zero"));
 }
 

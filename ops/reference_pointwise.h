@@ -11,7 +11,7 @@
 namespace cleave {
 
 // A pointwise primitive on operands that InferType accepts, with a result of
-// `dtype`. InvalidArgument for integer division by zero.
+// `dtype`. OutOfRange for integer division by zero.
 absl::StatusOr<Tensor> EvalPointwise(Primitive primitive, DType dtype,
                                      absl::Span<const Tensor> operands);
 

@@ -1,5 +1,6 @@
 #include "engine/rewrite/check.h"
 
+#include <algorithm>
 #include <set>
 #include <string>
 
@@ -94,8 +95,8 @@ class CycleFinder {
 
 }  // namespace
 
-std::vector<Diagnostic> CheckFile(const RuleSet& rules,
-                                  const LoadedFile& file) {
+std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
+                                  bool generated) {
   const Library& library = rules.impl().library;
   std::vector<Diagnostic> diagnostics;
   CycleFinder cycles(library, &diagnostics);
@@ -103,6 +104,14 @@ std::vector<Diagnostic> CheckFile(const RuleSet& rules,
     if (!entry.item.has_value()) continue;
     CheckNames(library, *entry.item, &diagnostics);
     cycles.Visit(*entry.item);
+  }
+  if (generated) {
+    diagnostics.erase(std::remove_if(diagnostics.begin(), diagnostics.end(),
+                                     [](const Diagnostic& d) {
+                                       return d.kind == DiagnosticKind::kUnused;
+                                     }),
+                      diagnostics.end());
+    return diagnostics;
   }
   // Elaboration would find the same mistakes again.
   if (!diagnostics.empty()) return diagnostics;

@@ -15,8 +15,10 @@
 
 namespace cleave {
 
-// The mistakes in the items of one file of `rules`, in order of place.
-std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file);
+// The mistakes in the items of one file of `rules`, in order of place; of a
+// generated one (NamedSource::generated) those of its names alone.
+std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
+                                  bool generated);
 
 // A type whose sizes are variables of their names: `f32[B, D]`.
 absl::StatusOr<TensorType> DeclaredType(const TypeExpr& type,

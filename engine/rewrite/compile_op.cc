@@ -202,6 +202,33 @@ absl::Status OpCompiler::EnterReals(Scope* scope) {
   return absl::OkStatus();
 }
 
+// What leaves the range of the integer `dtype` wraps, as integer arithmetic
+// does on the way to it: x - 2^bits floor((x - lowest) / 2^bits). Infinities
+// stay. Reals of other results stay as they are.
+absl::StatusOr<TermPtr> OpCompiler::Wrap(const TermPtr& x,
+                                         const DTypePtr& dtype) {
+  const std::optional<DType> from = x->dtype->dtype();
+  const std::optional<DType> to = dtype->dtype();
+  if (!from || !to || !IsFloat(*from) || !IsInt(*to)) return x;
+  TermMaker& terms = elaborator_.terms();
+  const int bits = 8 * static_cast<int>(ByteSize(*to));
+  const Exact modulus = Exact::Pow(Exact(2), Exact(bits));
+  const Exact lowest = IsSigned(*to) ? -modulus / Exact(2) : Exact(0);
+  CLEAVE_ASSIGN_OR_RETURN(
+      TermPtr turns,
+      terms.Pointwise(Primitive::kSub, {x, terms.Number(lowest)}));
+  CLEAVE_ASSIGN_OR_RETURN(
+      turns, terms.Pointwise(Primitive::kDiv, {turns, terms.Number(modulus)}));
+  CLEAVE_ASSIGN_OR_RETURN(turns, terms.Pointwise(Primitive::kFloor, {turns}));
+  CLEAVE_ASSIGN_OR_RETURN(
+      turns, terms.Pointwise(Primitive::kMul, {turns, terms.Number(modulus)}));
+  CLEAVE_ASSIGN_OR_RETURN(const TermPtr wrapped,
+                          terms.Pointwise(Primitive::kSub, {x, turns}));
+  CLEAVE_ASSIGN_OR_RETURN(const TermPtr infinite,
+                          terms.Pointwise(Primitive::kIsinf, {x}));
+  return terms.Pointwise(Primitive::kSelect, {infinite, x, wrapped});
+}
+
 absl::StatusOr<std::vector<Elaborator::DeclaredResult>> OpCompiler::Declared(
     bool accumulate) {
   std::vector<Elaborator::DeclaredResult> declared;
@@ -427,9 +454,11 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateSpec() {
     // Numbers take the declared dtype; what was computed over the reals is
     // converted where an integer is declared.
     DTypeVariable::Unify(raw[i]->dtype, binding_.results[i]->dtype);
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr whole,
+                            Wrap(raw[i], binding_.results[i]->dtype));
     CLEAVE_ASSIGN_OR_RETURN(
         TermPtr term,
-        elaborator_.terms().Convert(raw[i], binding_.results[i]->dtype));
+        elaborator_.terms().Convert(whole, binding_.results[i]->dtype));
     if (term->shape != binding_.results[i]->shape) {
       absl::StatusOr<TermPtr> broadcast =
           elaborator_.terms().BroadcastTo(term, binding_.results[i]->shape);

@@ -66,6 +66,7 @@ class OpCompiler {
 
   absl::StatusOr<std::vector<TermPtr>> ElaborateBodyOnce();
   absl::Status EnterReals(Scope* scope);
+  absl::StatusOr<TermPtr> Wrap(const TermPtr& x, const DTypePtr& dtype);
   // The scope of the body: floats in their accumulation types.
   absl::Status EnterBody();
   absl::StatusOr<std::vector<Elaborator::DeclaredResult>> Declared(

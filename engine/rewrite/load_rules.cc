@@ -57,16 +57,8 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   // Mistakes of syntax hide names: what they would cause is not reported.
   if (result.diagnostics.empty()) {
     for (const auto& file : files) {
-      std::vector<Diagnostic> diagnostics = CheckFile(*rules, *file);
-      if (generated.count(file.get()) != 0) {
-        diagnostics.erase(std::remove_if(diagnostics.begin(), diagnostics.end(),
-                                         [](const Diagnostic& d) {
-                                           return d.kind ==
-                                                  DiagnosticKind::kUnused;
-                                         }),
-                          diagnostics.end());
-      }
-      report(std::move(diagnostics), file->source);
+      report(CheckFile(*rules, *file, generated.count(file.get()) != 0),
+             file->source);
     }
   }
   if (result.diagnostics.empty()) result.rules = std::move(rules);

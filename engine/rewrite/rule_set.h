@@ -66,8 +66,9 @@ struct NamedSource {
   std::string name;
   std::string text;
   bool json = false;
-  // Written by a program, which may declare more than it uses: an unused name
-  // is no mistake.
+  // Written by a program, which may declare more than it uses and makes only
+  // calls that fit: an unused name is no mistake, and bodies are checked at the
+  // types of each call, not at symbolic ones.
   bool generated = false;
 };
 

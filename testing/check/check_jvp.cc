@@ -55,10 +55,7 @@ const Graph& Primal(const CallGraphs& graphs) {
 bool AddStatus(const std::string& where, const absl::Status& status,
                Verdict& verdict) {
   const std::string message(status.message());
-  if (status.code() == absl::StatusCode::kOutOfRange ||
-      status.code() == absl::StatusCode::kFailedPrecondition) {
-    return true;  // an index that lies outside: the sample's fault
-  }
+  if (IsBadSample(status)) return true;
   if (status.code() == absl::StatusCode::kUnimplemented) {
     Merge(verdict, Verdict::NotChecked(message));
     return false;
@@ -114,7 +111,8 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       }
       continue;
     }
-    const TangentComparer comparer(Primal(prepared.graphs), jvp->graph,
+    const TangentComparer comparer(Primal(prepared.graphs),
+                                   prepared.graphs.body, jvp->graph,
                                    jvp->has_tangent, static_cast<int>(k));
     const auto compare = [&](absl::Span<const Tensor> inputs) {
       return comparer.ComparePoints(inputs);
@@ -193,7 +191,8 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
       }
       continue;
     }
-    const TangentComparer comparer(Primal(prepared.graphs), jvp->graph,
+    const TangentComparer comparer(Primal(prepared.graphs),
+                                   prepared.graphs.body, jvp->graph,
                                    jvp->has_tangent, static_cast<int>(k));
     for (const Tensor& direction : Directions(inputs[k], sampler)) {
       if (context.Expired()) {

@@ -115,8 +115,8 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
         }
         continue;
       }
-      const TangentComparer comparer(graphs->primal, graphs->jvp, {true},
-                                     static_cast<int>(k));
+      const TangentComparer comparer(graphs->primal, graphs->primal,
+                                     graphs->jvp, {true}, static_cast<int>(k));
       const auto comparison = comparer.ComparePoints(points);
       if (!comparison.ok()) {
         Merge(verdict, Verdict::Inconclusive(

@@ -27,13 +27,6 @@ std::vector<int64_t> Range(int64_t begin, int64_t end) {
   return range;
 }
 
-// Errors of the samples, not of the rules: an index that lies outside, an
-// integer division by zero.
-bool IsBadSample(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kOutOfRange ||
-         status.code() == absl::StatusCode::kFailedPrecondition;
-}
-
 const char* MissingSpec(const OpContext& context) {
   if (!context.item->laws.empty()) return "its spec is laws";
   return "no spec";

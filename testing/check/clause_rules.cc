@@ -1,5 +1,6 @@
 #include "testing/check/clause_rules.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -131,17 +132,67 @@ void SetBody(Item& item, std::vector<Statement> statements) {
   item.body = std::move(body);
 }
 
+// A dtype of its own for what is expected, where an attribute gives that of the
+// result: inputs are bound before attributes.
+constexpr char kExpectedDType[] = "ExpectedDType";
+constexpr char kExpectedShape[] = "ExpectedShape";
+
+// The name that the result's dtype goes by; empty if it is computed.
+std::string DTypeNameOf(const ResultDecl& result) {
+  const ExprPtr& dtype = result.type.dtype;
+  return dtype != nullptr && dtype->kind == ExprKind::kName ? dtype->text : "";
+}
+
+bool IsAttribute(const Item& item, const std::string& name) {
+  return std::any_of(
+      item.attributes.begin(), item.attributes.end(),
+      [&](const AttributeDecl& attribute) { return attribute.name == name; });
+}
+
 // An op like `item` with the further input `expected_`, of the type of
 // `result`, and one result of that type: `value` at `indices`.
 Item ResultOp(const Item& item, const ResultDecl& result, std::string name,
               const std::vector<Binder>& indices, bool indexed, ExprPtr value) {
   Item op = SignatureOnly(item, std::move(name));
-  InputDecl expected;
-  expected.name = kExpectedInput;
-  expected.type = result.type;
-  op.inputs.push_back(std::move(expected));
   ResultDecl declared = result;
   declared.condition = nullptr;
+  // Clauses speak of floats: what an integer cannot be is no mistake.
+  if (IsAttribute(item, DTypeNameOf(result))) {
+    declared.type.dtype = Name(kExpectedDType);
+    WhereClause where;
+    where.variable = kExpectedDType;
+    where.dtype_class = "inexact";
+    op.where.push_back(std::move(where));
+  } else {
+    for (WhereClause& where : op.where) {
+      if (where.variable != DTypeNameOf(result)) continue;
+      if (where.dtype_class == "real") where.dtype_class = "float";
+      if (where.dtype_class == "number" || where.dtype_class == "any") {
+        where.dtype_class = "inexact";
+      }
+    }
+  }
+  InputDecl expected;
+  expected.name = kExpectedInput;
+  expected.type = declared.type;
+  // So with a shape that attributes or `let` give.
+  std::set<std::string> in_shape;
+  for (const AxisExpr& axis : result.type.axes) {
+    CollectNames(axis.size, in_shape);
+  }
+  const bool computed =
+      std::any_of(in_shape.begin(), in_shape.end(), [&](const auto& name) {
+        return IsAttribute(item, name) ||
+               std::any_of(
+                   item.lets.begin(), item.lets.end(),
+                   [&](const NamedExpr& let) { return let.name == name; });
+      });
+  if (computed) {
+    AxisExpr axes;
+    axes.size = Of(ExprKind::kSpread, "", {Name(kExpectedShape)});
+    expected.type.axes = {std::move(axes)};
+  }
+  op.inputs.push_back(std::move(expected));
   op.results = {declared};
   Equation equation;
   equation.name = declared.name.empty() ? "y" : declared.name;
@@ -222,12 +273,25 @@ class ClauseWriter {
     }
     factor.op = NewName("factor");
     // 0 expected_ gives it a dtype and a shape.
-    items.push_back(ResultOp(
-        item_, item_.results.front(), factor.op, {}, false,
-        Of(ExprKind::kBinary, "+",
-           {expr,
-            Of(ExprKind::kBinary, "*", {Number("0"), Name(kExpectedInput)})})));
+    const ResultDecl& result = item_.results.front();
+    items.push_back(ResultOp(item_, result, factor.op, {}, false,
+                             Typed(expr, result, Name(kExpectedInput))));
     return factor;
+  }
+
+  // `expr` in the dtype and the shape of `expected`, of the type of `result`.
+  ExprPtr Typed(const ExprPtr& expr, const ResultDecl& result,
+                ExprPtr expected) const {
+    ExprPtr value = expr;
+    if (!IsStatic(expr) && result.type.dtype != nullptr) {
+      const ExprPtr dtype = IsAttribute(item_, DTypeNameOf(result))
+                                ? Name(kExpectedDType)
+                                : result.type.dtype;
+      value = Call("convert", {expr}, {{"dtype", dtype, {}}});
+    }
+    return Of(ExprKind::kBinary, "+",
+              {std::move(value),
+               Of(ExprKind::kBinary, "*", {Number("0"), std::move(expected)})});
   }
 
   void WriteAccuracy(const AccuracyClause& accuracy) {
@@ -241,16 +305,11 @@ class ClauseWriter {
       for (const Equation& equation : SpecResults()) {
         const ResultDecl& result = ResultOf(equation.name);
         const std::string name = NewName("factor");
-        ExprPtr value =
+        ExprPtr value = Typed(
             Of(ExprKind::kBinary, "*",
                {accuracy.bound,
-                accuracy.eps_of == nullptr ? Number("1") : accuracy.eps_of});
-        // 0 expected_ gives it a dtype where the bound has none.
-        value =
-            Of(ExprKind::kBinary, "+",
-               {std::move(value),
-                Of(ExprKind::kBinary, "*",
-                   {Number("0"), At(Name(kExpectedInput), equation.indices)})});
+                accuracy.eps_of == nullptr ? Number("1") : accuracy.eps_of}),
+            result, At(Name(kExpectedInput), equation.indices));
         items.push_back(ResultOp(item_, result, name, equation.indices,
                                  equation.indexed, std::move(value)));
         op.eps[result.name] = name;
@@ -289,9 +348,10 @@ class ClauseWriter {
     CollectFreeIndices(law.condition, false, tensors_, free);
     ExprPtr holds = law.relation;
     if (law.condition != nullptr) {
-      // Not a static `if`: without the relation the indices have no ranges.
+      // Neither a static `if` nor a static first operand: without the relation
+      // the indices have no ranges.
       holds = Of(ExprKind::kBinary, "or",
-                 {Of(ExprKind::kUnary, "not", {law.condition}), law.relation});
+                 {law.relation, Of(ExprKind::kUnary, "not", {law.condition})});
     }
     ResultDecl result;
     result.type.dtype = Name("bool");

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
+#include "ops/real.h"
 #include "ops/tensor.h"
 
 namespace cleave {
@@ -27,6 +28,8 @@ struct TangentFailure {
 
 struct TangentComparison {
   int64_t samples = 0;
+  // Points left out since the body meets a tie there.
+  int64_t ties = 0;
   double worst_ulp = 0;
   double worst_part = 0;
   int64_t worst_element = -1;
@@ -35,30 +38,40 @@ struct TangentComparison {
 
 class TangentComparer {
  public:
-  // `jvp` is expanded; its inputs are those of `primal`, then the tangent of
+  // `primal` is differentiated over the reals: the spec, or `body` itself.
+  // `jvp` is expanded; its inputs are those of `body`, then the tangent of
   // operand `active`; its outputs the results, then the tangents of those that
-  // have one. Both graphs must outlive this.
-  TangentComparer(const Graph& primal, const Graph& jvp,
+  // have one. The graphs must outlive this.
+  TangentComparer(const Graph& primal, const Graph& body, const Graph& jvp,
                   std::vector<bool> has_tangent, int active)
       : primal_(primal),
+        body_(body),
         jvp_(jvp),
         has_tangent_(std::move(has_tangent)),
         active_(active) {}
 
   // Elementwise graphs: dy for dx = 1 at each point, in ULP, within
   // kDerivativeUlp + kDerivativeCondition times the derivative's own condition.
-  // Points without a derivative are left out.
+  // Points without a derivative are left out, and those where it is a
+  // convention: ties of the body's max and min.
   absl::StatusOr<TangentComparison> ComparePoints(
       absl::Span<const Tensor> inputs) const;
 
   // Any graph: the tangent along `direction`, within `tolerance` times the
-  // largest element of the result's derivative.
+  // largest element of the result's derivative; where a tangent cancels to less
+  // than that, over the reals it must be the derivative, and in floating point
+  // lie within `tolerance` times the largest element of the result, too.
   absl::StatusOr<TangentComparison> CompareAlong(
       absl::Span<const Tensor> inputs, const Tensor& direction,
       double tolerance) const;
 
  private:
+  absl::StatusOr<bool> IsRightOverReals(absl::Span<const Tensor> arguments,
+                                        size_t output, int64_t element,
+                                        const Real& want) const;
+
   const Graph& primal_;
+  const Graph& body_;
   const Graph& jvp_;
   std::vector<bool> has_tangent_;
   int active_;

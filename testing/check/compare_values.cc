@@ -275,10 +275,8 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
       const auto passes = [&] { return error <= bound; };
       if (!passes() && suspect.condition > 0 && std::isfinite(error)) {
         if (conditions.empty()) {
-          CLEAVE_ASSIGN_OR_RETURN(
-              conditions,
-              reference_->Conditions(chosen,
-                                     elementwise_ ? low : kFirstReferenceBits));
+          CLEAVE_ASSIGN_OR_RETURN(conditions,
+                                  reference_->Conditions(chosen, low));
         }
         bound += suspect.condition * conditions[suspect.result][at];
       }

@@ -9,17 +9,31 @@
 namespace cleave {
 namespace {
 
-constexpr int kStep = -100;
-// The two sides of a smooth point agree to about 2^-100 of their second
+// Fine steps are below every spacing that a quotient of two f64 numbers can
+// have, and their differences are exact to hundreds of bits.
+constexpr DifferencePrecision kFine = {8192, -2400};
+constexpr DifferencePrecision kFinest = {8192, -2500};
+// The two sides of a smooth point agree to about the step times their second
 // derivative.
 constexpr int kSmooth = -40;
+
+// Whether `difference`, of `a` and `b`, is negligible beside them.
+bool IsSmooth(const Real& difference, const Real& a, const Real& b) {
+  if (!mpfr_number_p(difference.get())) return false;
+  if (mpfr_zero_p(difference.get())) return true;
+  const auto exponent = [](const Real& x) {
+    return mpfr_regular_p(x.get()) ? mpfr_get_exp(x.get()) : mpfr_get_emin();
+  };
+  return exponent(difference) <= std::max(exponent(a), exponent(b)) + kSmooth;
+}
 
 }  // namespace
 
 absl::StatusOr<Slopes> SlopesAlong(
     const RealFunction& function, absl::Span<const Tensor> inputs,
-    const std::vector<std::optional<Tensor>>& directions, int bits,
-    bool elementwise) {
+    const std::vector<std::optional<Tensor>>& directions, bool elementwise,
+    DifferencePrecision precision) {
+  const int bits = precision.bits;
   std::vector<RealTensor> center;
   for (const Tensor& input : inputs) {
     center.push_back(RealTensor::FromTensor(input, bits));
@@ -32,7 +46,7 @@ absl::StatusOr<Slopes> SlopesAlong(
     if (!directions[k]) continue;
     for (size_t i = 0; i < center[k].reals.size(); ++i) {
       const Real& x = center[k].reals[i];
-      int exponent = kStep;
+      int exponent = precision.step_exponent;
       if (elementwise && mpfr_regular_p(x.get())) {
         exponent +=
             static_cast<int>(std::min<mpfr_exp_t>(mpfr_get_exp(x.get()), 0));
@@ -56,28 +70,43 @@ absl::StatusOr<Slopes> SlopesAlong(
                MPFR_RNDN);
       mpfr_sub(left.get(), at[r].reals[i].get(), down[r].reals[i].get(),
                MPFR_RNDN);
-      const int exponent = elementwise ? exponents[i] : kStep;
+      const int exponent = elementwise ? exponents[i] : precision.step_exponent;
       mpfr_mul_2si(right.get(), right.get(), -exponent, MPFR_RNDN);
       mpfr_mul_2si(left.get(), left.get(), -exponent, MPFR_RNDN);
       mpfr_sub(difference.get(), right.get(), left.get(), MPFR_RNDN);
-      if (!mpfr_number_p(difference.get())) {
+      if (!IsSmooth(difference, right, left)) {
         slopes.values.back().push_back(std::nullopt);
         continue;
-      }
-      if (mpfr_regular_p(difference.get())) {
-        const mpfr_exp_t size =
-            std::max(mpfr_regular_p(right.get()) ? mpfr_get_exp(right.get())
-                                                 : mpfr_get_emin(),
-                     mpfr_regular_p(left.get()) ? mpfr_get_exp(left.get())
-                                                : mpfr_get_emin());
-        if (mpfr_get_exp(difference.get()) > size + kSmooth) {
-          slopes.values.back().push_back(std::nullopt);
-          continue;
-        }
       }
       mpfr_add(right.get(), right.get(), left.get(), MPFR_RNDN);
       mpfr_div_2ui(right.get(), right.get(), 1, MPFR_RNDN);
       slopes.values.back().push_back(std::move(right));
+    }
+  }
+  return slopes;
+}
+
+absl::StatusOr<Slopes> FineSlopesAlong(
+    const RealFunction& function, absl::Span<const Tensor> inputs,
+    const std::vector<std::optional<Tensor>>& directions, bool elementwise) {
+  CLEAVE_ASSIGN_OR_RETURN(
+      Slopes slopes,
+      SlopesAlong(function, inputs, directions, elementwise, kFine));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Slopes again,
+      SlopesAlong(function, inputs, directions, elementwise, kFinest));
+  for (size_t r = 0; r < slopes.values.size(); ++r) {
+    for (size_t i = 0; i < slopes.values[r].size(); ++i) {
+      std::optional<Real>& slope = slopes.values[r][i];
+      const std::optional<Real>& other = again.values[r][i];
+      if (!slope) continue;
+      if (!other) {
+        slope.reset();
+        continue;
+      }
+      Real change(kFine.bits);
+      mpfr_sub(change.get(), slope->get(), other->get(), MPFR_RNDN);
+      if (!IsSmooth(change, *slope, *other)) slope.reset();
     }
   }
   return slopes;

@@ -25,13 +25,27 @@ struct Slopes {
   std::vector<std::vector<std::optional<Real>>> values;
 };
 
+// The differences' step is 2^step_exponent of each element (of 1 where that is
+// smaller; of 1 for functions that are not elementwise), so that `bits` must be
+// well above twice the step's.
+struct DifferencePrecision {
+  int bits;
+  int step_exponent;
+};
+inline constexpr DifferencePrecision kCoarseDifferences = {640, -100};
+
 // `directions[k]` belongs to operand k: empty (of shape [0]) where it stays.
-// The step is 2^-100 of each element (of 1 where that is smaller), so that
-// bits must be well above 300.
 absl::StatusOr<Slopes> SlopesAlong(
     const RealFunction& function, absl::Span<const Tensor> inputs,
-    const std::vector<std::optional<Tensor>>& directions, int bits,
-    bool elementwise);
+    const std::vector<std::optional<Tensor>>& directions, bool elementwise,
+    DifferencePrecision precision = kCoarseDifferences);
+
+// The same by steps so fine that a jump near by, or one that is odd about the
+// point, is not taken for a slope: nullopt, too, where two fine steps tell two
+// slopes. For what the coarse ones leave open.
+absl::StatusOr<Slopes> FineSlopesAlong(
+    const RealFunction& function, absl::Span<const Tensor> inputs,
+    const std::vector<std::optional<Tensor>>& directions, bool elementwise);
 
 }  // namespace cleave
 

@@ -1,6 +1,7 @@
 #include "testing/check/op_context.h"
 
 #include <algorithm>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -58,6 +59,22 @@ bool Prepare(const OpContext& context, SampledCall call, bool defaults,
   }
   prepared.calls.push_back({std::move(call), *std::move(graphs), defaults});
   return true;
+}
+
+// The same call with other extents: equal ones stay equal.
+SampledCall WithOtherExtents(SampledCall call, SignatureSampler& sampler) {
+  std::map<int64_t, int64_t> extents;
+  for (SampledInput& input : call.inputs) {
+    for (auto& type : input.types) {
+      if (!type) continue;
+      for (Dim& dim : type->shape) {
+        const int64_t extent = dim.Value().value_or(1);
+        const auto it = extents.emplace(extent, sampler.DrawExtent()).first;
+        dim = Dim(it->second);
+      }
+    }
+  }
+  return call;
 }
 
 // Calls at the shape [n], if the op is elementwise there.
@@ -137,8 +154,8 @@ PreparedCalls PrepareCalls(const OpContext& context) {
 PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   PreparedCalls prepared;
   SignatureSampler sampler(*context.item, context.seed + 1);
-  // What the examples call, as it stands and in f64: for attributes whose
-  // values no sampler knows (the equation of einsum).
+  // What the examples call, as it stands, in f64, and with other extents: for
+  // attributes whose values no sampler knows (the equation of einsum).
   for (const Item* example : context.rules().examples()) {
     if (example->left == nullptr || example->left->text != context.item->name) {
       continue;
@@ -154,7 +171,9 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
           }
         }
       }
+      SampledCall resized = WithOtherExtents(call, sampler);
       Prepare(context, std::move(call), false, prepared);
+      Prepare(context, std::move(resized), false, prepared);
     }
   }
   DrawOptions options;

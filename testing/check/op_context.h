@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "engine/lang/ast.h"
 #include "ops/dtype.h"
 #include "testing/check/clause_rules.h"
@@ -55,6 +56,13 @@ struct PreparedCalls {
 PreparedCalls PrepareCalls(const OpContext& context);
 // Random signatures of any op, smaller ones first.
 PreparedCalls PrepareConcreteCalls(const OpContext& context);
+
+// Errors of the samples, not of the rule: an index that lies outside, an
+// integer division by zero, a guard that does not hold.
+inline bool IsBadSample(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kOutOfRange ||
+         status.code() == absl::StatusCode::kFailedPrecondition;
+}
 
 // The float dtype by which a call is named: that of its first float operand;
 // else of its first operand.

@@ -82,6 +82,11 @@ int64_t SignatureSampler::Uniform(int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random_);
 }
 
+int64_t SignatureSampler::DrawExtent() {
+  static constexpr int64_t kExtents[] = {2, 3, 1, 2, 3, 4, 5, 0};
+  return kExtents[Uniform(0, 7)];
+}
+
 bool SignatureSampler::Chance(double probability) {
   return std::uniform_real_distribution<double>(0, 1)(random_) < probability;
 }
@@ -121,8 +126,7 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
   const auto draw = [&](const std::string& name) {
     const auto it = environment.sizes.find(name);
     if (it != environment.sizes.end()) return it->second;
-    static constexpr int64_t kSizes[] = {2, 3, 1, 2, 3, 4, 5, 0};
-    int64_t size = kSizes[Uniform(0, 7)];
+    int64_t size = DrawExtent();
     if (size == 0 && options.nonempty) size = 2;
     environment.sizes[name] = size;
     return size;
@@ -351,8 +355,7 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
     environment.base = *options.shape;
   } else {
     for (int64_t rank = Uniform(0, 2); rank > 0; --rank) {
-      static constexpr int64_t kSizes[] = {2, 3, 1, 2, 3, 5, 4, 0};
-      int64_t size = kSizes[Uniform(0, 7)];
+      int64_t size = DrawExtent();
       if (size == 0 && options.nonempty) size = 3;
       environment.base.push_back(size);
     }

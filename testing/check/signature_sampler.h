@@ -40,6 +40,9 @@ class SignatureSampler {
   // time. Those that the op rejects are among them.
   absl::StatusOr<std::vector<Attributes>> AttributeVariants();
 
+  // An extent as they are sampled: 0 to 5.
+  int64_t DrawExtent();
+
   // Dtypes tried for `where` variables: of the classes, f64 first.
   std::vector<DType> DTypes() const;
 
