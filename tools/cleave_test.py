@@ -149,6 +149,14 @@ class CleaveTest(unittest.TestCase):
         for layer in ("L0", "L1", "L2", "L3", "L4", "L5", "examples"):
             self.assertEqual(layers[layer]["verdict"], "agrees", layer)
 
+    def test_dtypes_that_an_op_does_not_take_are_not_checked(self):
+        report = self.path("report.json")
+        self.succeed("check", "new.rules", "--dtype", "i32", "--json", report)
+        with open(report, encoding="utf-8") as file:
+            layers = json.load(file)["ops"]["soft_argmax"]["layers"]
+        self.assertEqual(layers["L3"]["verdict"], "not checked")
+        self.assertEqual(layers["L3"]["why"], "it takes none of these dtypes")
+
     def test_new_op_is_refuted_where_it_is_wrong(self):
         self.write("new.rules", SOFT_ARGMAX.replace(
             "sum[i](i * p[", "sum[i]((i + 1) * p["))
@@ -315,6 +323,8 @@ class CleaveTest(unittest.TestCase):
                        "--op", "softargmax")
         self.fail_with("did you mean `aten.gelu`?", "doc", "softmax",
                        "aten.gelus")
+        self.fail_with("did you mean `soft_argmax`?", "expand", "new.rules",
+                       "--fn", "pick", "--preserve", "softargmax")
         for verb in ("expand", "explain", "jvp"):
             self.fail_with("did you mean `pick`?", verb, "new.rules", "--fn",
                            "pik")
@@ -367,11 +377,16 @@ class CleaveTest(unittest.TestCase):
             self.fail_with(name, "check", name)
             self.fail_with(name, "expand", name, "--fn", "f")
         self.fail_with("bad.rules:3:", "fmt", "bad.rules")
+        self.write("mark.rules", b"\xef\xbb\xbflanguage 1\n")
+        self.fail_with("mark.rules:1:1: error: a byte order mark", "check",
+                       "mark.rules")
 
     def test_malformed_calls(self):
         self.fail_with("nothing", "check", "new.rules", "--op", "none*")
         self.fail_with("f99", "check", "new.rules", "--dtype", "f99")
         self.fail_with("L9", "check", "new.rules", "--layers", "L9")
+        self.fail_with("-1 is no number of seconds", "check", "new.rules",
+                       "--seconds", "-1")
         self.fail_with("none", "expand", "new.rules", "--fn", "none")
         self.fail_with("axes", "vmap", "new.rules", "--fn", "pick", "--in-axes",
                        "0,0")
@@ -393,7 +408,7 @@ class CleaveTest(unittest.TestCase):
         write_safetensors(self.path("xz"), {"x": ([1], [0]), "z": ([1], [0])})
         self.fail_with("input `z`", *run, "xz")
         write_safetensors(self.path("rank"), {"x": ([1, 1], [0])})
-        self.fail_with("x", *run, "rank")
+        self.fail_with("rank: the input `x` has 2 axes", *run, "rank")
         write_safetensors(self.path("x"), {"x": ([1], [0])})
         self.fail_with(".tangent", *run, "x", "--jvp")
         self.fail_with("no_folder", "run", "new.rules", "--fn", "pick",

@@ -36,7 +36,8 @@ absl::Status Bind(const Graph& graph,
     if (Values::DTypeOf(inputs[i]) != type.dtype) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the input `", input.name, "` is of dtype ",
-          DTypeName(Values::DTypeOf(inputs[i])), ", not ", type.ToString()));
+          DTypeName(Values::DTypeOf(inputs[i])), ", but is declared ",
+          type.ToString()));
     }
     if (shape.size() != type.shape.size()) {
       return absl::InvalidArgumentError(

@@ -294,6 +294,9 @@ void Lexer::ReadSymbol() {
   } else if (length == 0) {
     Report(DiagnosticKind::kBadCharacter, "the text is not UTF-8", at_,
            at_ + 1);
+  } else if (absl::StartsWith(rest, "\xEF\xBB\xBF")) {
+    Report(DiagnosticKind::kBadCharacter,
+           "a byte order mark: rule files have none", at_, at_ + length);
   } else if (absl::ascii_iscntrl(c)) {
     Report(DiagnosticKind::kBadCharacter, "a control character", at_, at_ + 1);
   } else {

@@ -13,6 +13,7 @@
 #include "testing/check/clause_rules.h"
 #include "testing/check/op_context.h"
 #include "testing/check/sample_counts.h"
+#include "testing/check/signature_sampler.h"
 #include "testing/glob.h"
 #include "transforms/synthetic_rules.h"
 
@@ -65,6 +66,15 @@ class OpChecker {
       }
       return std::move(layers_);
     }
+    if (!TakesWantedDType()) {
+      for (Layer layer :
+           {Layer::kTypes, Layer::kReals, Layer::kRounding, Layer::kEdges,
+            Layer::kTransforms, Layer::kExamples}) {
+        if (!Wants(layer)) continue;
+        layers_[layer] = Verdict::NotChecked("it takes none of these dtypes");
+      }
+      return std::move(layers_);
+    }
     const PreparedCalls concrete = PrepareConcreteCalls(context_);
     if (Wants(Layer::kTypes)) {
       layers_[Layer::kTypes] = CheckTypes(context_, concrete);
@@ -113,6 +123,15 @@ class OpChecker {
   }
 
  private:
+  // Ops without dtype variables take what their inputs say.
+  bool TakesWantedDType() const {
+    const std::vector<DType> dtypes =
+        SignatureSampler(*context_.item, context_.seed).DTypes();
+    return dtypes.empty() ||
+           std::any_of(dtypes.begin(), dtypes.end(),
+                       [&](DType d) { return context_.Wants(d); });
+  }
+
   bool Wants(Layer layer) const {
     return options_.layers.empty() || options_.layers.count(layer) != 0;
   }

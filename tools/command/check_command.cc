@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/runtime/file.h"
 #include "testing/check/check.h"
@@ -147,7 +148,12 @@ void AddCheck(CLI::App& app, Action& action) {
   verb->add_option("--seed", flags->seed, "Draws other samples (1)");
   verb->add_option("--seconds", flags->seconds,
                    "What takes longer for one op is inconclusive")
-      ->check(CLI::PositiveNumber);
+      ->check([](const std::string& text) {
+        double seconds = 0;
+        return absl::SimpleAtod(text, &seconds) && seconds > 0
+                   ? std::string()
+                   : text + " is no number of seconds above 0";
+      });
   verb->add_option(
       "--json", flags->json,
       "Write the report to this file: {\"seed\", \"ops\": {OP: {\"place\", "

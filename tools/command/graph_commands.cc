@@ -39,6 +39,7 @@ int PrintTransformed(const GraphOptions& options, Transform transform,
                      const PrintOptions& print) {
   const auto loaded = LoadRulePaths(options.paths);
   if (!loaded) return kExitUsage;
+  if (!OpNames(*loaded->rules, options.preserve)) return kExitUsage;
   absl::StatusOr<Graph> graph =
       DeclaredFunction(*loaded->rules, options.function);
   if (!graph.ok()) return Complain(graph.status());

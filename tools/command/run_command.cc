@@ -91,11 +91,16 @@ absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
                        "` has no input `", name, "`"));
     }
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                          Interpret(graph, tensors));
+  const absl::StatusOr<std::vector<Tensor>> results = Interpret(graph, tensors);
+  if (!results.ok()) {
+    // What is wrong may be the tensors or, at them, the rule, which is named.
+    return absl::Status(
+        results.status().code(),
+        absl::StrCat(options.input, ": ", results.status().message()));
+  }
   TensorMap outputs;
-  for (size_t i = 0; i < results.size(); ++i) {
-    outputs.emplace(graph.outputs()[i].name, results[i]);
+  for (size_t i = 0; i < results->size(); ++i) {
+    outputs.emplace(graph.outputs()[i].name, (*results)[i]);
   }
   CLEAVE_RETURN_IF_ERROR(WriteSafetensors(options.output, outputs));
   for (const auto& [name, tensor] : outputs) {
