@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "engine/rewrite/linearity.h"
 #include "engine/rewrite/rule_set_impl.h"
 #include "engine/rewrite/symbolic_call.h"
@@ -20,6 +21,35 @@ namespace {
 
 // Mistakes reported for one op: one body's mistake shows in many combinations.
 constexpr size_t kMaxDiagnosticsPerOp = 4;
+
+// `file:12: message` and `file:12:5: message` are put at line 12.
+void PlaceByLine(const Source& source, Diagnostic* d) {
+  const std::string prefix = absl::StrCat(source.name(), ":");
+  absl::string_view rest = d->message;
+  if (!absl::ConsumePrefix(&rest, prefix)) return;
+  const auto number = [&]() -> std::optional<int> {
+    const size_t colon = rest.find(':');
+    int value = 0;
+    if (colon == absl::string_view::npos ||
+        !absl::SimpleAtoi(rest.substr(0, colon), &value)) {
+      return std::nullopt;
+    }
+    rest.remove_prefix(colon + 1);
+    return value;
+  };
+  const std::optional<int> line = number();
+  if (!line) return;
+  const std::optional<int> column = number();
+  absl::ConsumePrefix(&rest, " ");
+  d->message = std::string(rest);
+  const std::string& text = source.text();
+  size_t begin = 0;
+  for (int l = 1; l < *line; ++l) begin = text.find('\n', begin) + 1;
+  const size_t end = std::min(text.find('\n', begin), text.size());
+  if (column) begin += *column - 1;
+  while (begin < end && text[begin] == ' ') ++begin;
+  d->range = {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+}
 
 class OpChecker {
  public:
@@ -239,33 +269,12 @@ class OpChecker {
                    : DiagnosticKind::kShape;
       d.message = std::string(status.message());
       d.range = callable_.item->range;
-      PlaceByLine(&d);
+      PlaceByLine(*callable_.source, &d);
     }
     if (!context.empty() && d.help.empty()) {
       d.help = absl::StrCat("found with ", context);
     }
     Add(std::move(d));
-  }
-
-  // `file:12: message` is put at line 12.
-  void PlaceByLine(Diagnostic* d) const {
-    const std::string prefix = absl::StrCat(callable_.source->name(), ":");
-    if (!absl::StartsWith(d->message, prefix)) return;
-    const std::string rest = d->message.substr(prefix.size());
-    const size_t colon = rest.find(':');
-    int line = 0;
-    if (colon == std::string::npos ||
-        !absl::SimpleAtoi(rest.substr(0, colon), &line)) {
-      return;
-    }
-    d->message = rest.substr(std::min(rest.size(), colon + 2));
-    const std::string& text = callable_.source->text();
-    size_t begin = 0;
-    for (int l = 1; l < line; ++l) begin = text.find('\n', begin) + 1;
-    while (begin < text.size() && text[begin] == ' ') ++begin;
-    size_t end = text.find('\n', begin);
-    if (end == std::string::npos) end = text.size();
-    d->range = {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
   }
 
   void Add(Diagnostic d) {
@@ -422,8 +431,13 @@ void CheckFunction(const RuleSet& rules, const Callable& callable,
   if (graph.ok() || graph.status().code() == absl::StatusCode::kUnimplemented) {
     return;
   }
+  // The same by way of a call of it, which knows the place.
+  const size_t before = diagnostics->size();
+  OpChecker(rules, callable, diagnostics).Run();
+  if (diagnostics->size() > before) return;
   Diagnostic d{DiagnosticKind::kType, std::string(graph.status().message()),
                callable.item->range, "", ""};
+  PlaceByLine(*callable.source, &d);
   diagnostics->push_back(std::move(d));
 }
 
@@ -451,9 +465,10 @@ void CheckDerivativeItem(const RuleSet& rules, const Item& item,
         rules.PrimitiveJvp(signature, one);
     if (!graph.ok()) {
       if (graph.status().code() == absl::StatusCode::kUnimplemented) continue;
-      diagnostics->push_back({DiagnosticKind::kType,
-                              std::string(graph.status().message()),
-                              item.body->range, "", ""});
+      Diagnostic d{DiagnosticKind::kType, std::string(graph.status().message()),
+                   item.body->range, "", ""};
+      PlaceByLine(rules.SourceOf(item), &d);
+      diagnostics->push_back(std::move(d));
       return;
     }
     std::vector<Linearity> inputs(active.size() + 1, Linearity::kConstant);
