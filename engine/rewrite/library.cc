@@ -21,13 +21,21 @@ std::string CallableName(const Item& item) {
 
 void Library::Add(std::shared_ptr<const LoadedFile> file,
                   std::vector<Diagnostic>* diagnostics) {
+  const auto twice = [&](const Item& item, absl::string_view what,
+                         const Item& first) {
+    const Source& source = SourceOf(first);
+    diagnostics->push_back(
+        {DiagnosticKind::kDuplicate, absl::StrCat(what, " is declared twice"),
+         item.range,
+         absl::StrCat("the first one is at ", source.name(), ":",
+                      source.PositionOf(first.range.begin).line),
+         ""});
+  };
   const auto add = [&](std::map<std::string, const Item*>& table,
                        const Item& item, absl::string_view what) {
-    if (!table.emplace(item.name, &item).second) {
-      diagnostics->push_back(
-          {DiagnosticKind::kDuplicate,
-           absl::StrCat(what, " `", item.name, "` is declared twice"),
-           item.range, "", ""});
+    const auto [it, is_new] = table.emplace(item.name, &item);
+    if (!is_new) {
+      twice(item, absl::StrCat(what, " `", item.name, "`"), *it->second);
     }
   };
   for (const RuleFile::Entry& entry : file->file.entries) {
@@ -40,11 +48,11 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
       case ItemKind::kOnnx:
       case ItemKind::kFn: {
         const std::string name = CallableName(item);
-        if (callables_.count(name) > 0 || defs_.count(name) > 0) {
-          diagnostics->push_back(
-              {DiagnosticKind::kDuplicate,
-               absl::StrCat("`", name, "` is declared twice"), item.range, "",
-               ""});
+        const Callable* callable = FindCallable(name);
+        const Item* first =
+            callable != nullptr ? callable->item : FindDef(name);
+        if (first != nullptr) {
+          twice(item, absl::StrCat("`", name, "`"), *first);
           break;
         }
         // A node of a graph names its op: it must not mean two things.
@@ -63,11 +71,8 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
         break;
       }
       case ItemKind::kDef:
-        if (callables_.count(item.name) > 0) {
-          diagnostics->push_back(
-              {DiagnosticKind::kDuplicate,
-               absl::StrCat("`", item.name, "` is declared twice"), item.range,
-               "", ""});
+        if (const Callable* first = FindCallable(item.name)) {
+          twice(item, absl::StrCat("`", item.name, "`"), *first->item);
           break;
         }
         add(defs_, item, "def");
