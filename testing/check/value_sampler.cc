@@ -17,9 +17,9 @@ std::vector<int64_t> ConcreteShape(const TensorType& type) {
   return shape;
 }
 
-// Exponents of the operands of tuples: +-64, or a quarter of the range.
-double WidestExponent(DType dtype) {
-  return dtype == DType::kF64 ? 64 : dtype == DType::kF16 ? 3 : 30;
+// Exponents of operands whose products are ordinary numbers, too.
+double MiddleExponent(DType dtype) {
+  return dtype == DType::kF64 ? 32 : dtype == DType::kF16 ? 2 : 15;
 }
 
 int64_t LargestInt(DType dtype) {
@@ -174,14 +174,12 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
       for (int64_t i = 0; i < count; ++i) tensor.SetDouble(i, grid[i]);
     } else {
       const int64_t max = MaxOrdinal(type.dtype);
-      // Products and sums of several operands stay in range: what overflows
-      // on the way to a finite result is the grid's business, of one operand.
-      const double widest = WidestExponent(type.dtype);
+      const double middle = MiddleExponent(type.dtype);
       std::vector<double> values(count);
       for (int64_t i = 0; i < count; ++i) {
         switch (first.empty() ? i % 4 : Uniform(0, 4)) {
-          case 0:  // anywhere
-            values[i] = LogUniform(-widest, widest);
+          case 0:  // anywhere, up to the ends of the range
+            values[i] = FromOrdinal(Uniform(-max, max), type.dtype);
             break;
           case 1:
             values[i] = LogUniform(-4, 4);
@@ -192,7 +190,7 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
           case 3:
             values[i] = Uniform(0, 3) == 0
                             ? static_cast<double>(Uniform(-3, 3))
-                            : LogUniform(-widest / 2, widest / 2);
+                            : LogUniform(-middle, middle);
             break;
           default: {  // near the other operand, or its opposite
             const double other = RoundToDType(first[i], type.dtype);
@@ -224,9 +222,7 @@ std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
   for (const TensorType& type : types) {
     std::vector<double> list;
     if (IsFloat(type.dtype)) {
-      // The ends of the range are for one operand alone.
-      list = types.size() == 1 ? SpecialValues(type.dtype)
-                               : OrdinarySpecialValues(type.dtype);
+      list = SpecialValues(type.dtype);
       const std::vector<double> near = GuardValues(guards, type.dtype);
       list.insert(list.end(), near.begin(), near.end());
     } else if (IsBool(type.dtype)) {
