@@ -86,8 +86,8 @@ Counterexample Explain(const OpContext& context, const PreparedCall& prepared,
 // The tangents of an elementwise call, by one operand at a time. False once
 // the layer is settled.
 bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
-                 ValueSampler& sampler, SyntheticRules& rules,
-                 Verdict& verdict) {
+                 ValueSampler& sampler, SyntheticRules& rules, Verdict& verdict,
+                 int64_t& ties) {
   const std::vector<TensorType> types = prepared.call.OperandTypes();
   const std::vector<std::string> names = prepared.call.OperandNames();
   const std::vector<Tensor> points = sampler.Points(
@@ -142,6 +142,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
                                                 smallest, shown)));
       return false;
     }
+    ties += comparison->ties;
     Verdict agrees;
     agrees.kind = VerdictKind::kAgrees;
     agrees.samples = comparison->samples;
@@ -383,10 +384,17 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
   }
   if (!differentiable) return Verdict::NotChecked("no float operand");
   if (prepared.elementwise) {
+    int64_t ties = 0;
     for (const PreparedCall& call : prepared.calls) {
       const DType dtype = MainDType(call.call);
       if (dtype != DType::kF64 && dtype != DType::kF32) continue;
-      if (!CheckPoints(context, call, sampler, rules, verdict)) return verdict;
+      if (!CheckPoints(context, call, sampler, rules, verdict, ties)) {
+        return verdict;
+      }
+    }
+    if (ties > 0) {
+      verdict.notes.push_back(absl::StrCat(
+          ties, " points at ties, where the derivative is a convention"));
     }
   } else {
     for (const PreparedCall& call : concrete.calls) {

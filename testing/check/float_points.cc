@@ -95,16 +95,6 @@ double UlpError(const Real& expected, double got, DType dtype) {
 std::vector<double> SpecialValues(DType dtype) {
   const int64_t max = MaxOrdinal(dtype);
   const int64_t normal = int64_t{1} << (SignificandBits(dtype) - 1);
-  std::vector<double> values = OrdinarySpecialValues(dtype);
-  for (int64_t ordinal :
-       {int64_t{1}, normal / 2, normal - 1, normal, normal + 1, max - 1, max}) {
-    values.push_back(FromOrdinal(ordinal, dtype));
-    values.push_back(FromOrdinal(-ordinal, dtype));
-  }
-  return values;
-}
-
-std::vector<double> OrdinarySpecialValues(DType dtype) {
   std::vector<double> values = {0.0, -0.0, kInfinity, -kInfinity,
                                 std::numeric_limits<double>::quiet_NaN()};
   for (double value : {1.0, 2.0, 3.0, 10.0, 0.5, 0.1, 1e-3}) {
@@ -114,6 +104,11 @@ std::vector<double> OrdinarySpecialValues(DType dtype) {
   for (int64_t offset : {-1, 1}) {
     values.push_back(FromOrdinal(Ordinal(1, dtype) + offset, dtype));
     values.push_back(FromOrdinal(-Ordinal(1, dtype) - offset, dtype));
+  }
+  for (int64_t ordinal :
+       {int64_t{1}, normal / 2, normal - 1, normal, normal + 1, max - 1, max}) {
+    values.push_back(FromOrdinal(ordinal, dtype));
+    values.push_back(FromOrdinal(-ordinal, dtype));
   }
   return values;
 }

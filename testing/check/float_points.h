@@ -33,9 +33,6 @@ double UlpError(const Real& expected, double got, DType dtype);
 // +-0, +-inf, NaN, denormals, the ends of the normal range, and small numbers.
 std::vector<double> SpecialValues(DType dtype);
 
-// Those of them that are no ends of a range.
-std::vector<double> OrdinarySpecialValues(DType dtype);
-
 // `constants` and their neighbours, rounded to the dtype.
 std::vector<double> GuardValues(const std::vector<double>& constants,
                                 DType dtype);
