@@ -259,7 +259,9 @@ class OpChecker {
       d = *diagnostic;
     } else {
       // Found while lowering, or in another file: the line is in the message.
-      d.kind = absl::StrContains(status.message(), "dtype") ||
+      d.kind = absl::StrContains(status.message(), "is not defined")
+                   ? DiagnosticKind::kUnknownName
+               : absl::StrContains(status.message(), "dtype") ||
                        absl::StrContains(status.message(), "is wanted") ||
                        absl::StrContains(status.message(), "is meant")
                    ? DiagnosticKind::kType
@@ -427,6 +429,19 @@ void CheckOp(const RuleSet& rules, const Callable& callable,
 
 void CheckFunction(const RuleSet& rules, const Callable& callable,
                    std::vector<Diagnostic>* diagnostics) {
+  for (const InputDecl& input : callable.inputs) {
+    const char* kind = input.is_static                 ? "static"
+                       : input.optional                ? "optional"
+                       : !input.variadic_index.empty() ? "variadic"
+                                                       : nullptr;
+    if (kind == nullptr) continue;
+    diagnostics->push_back(
+        {DiagnosticKind::kPlacement,
+         absl::StrCat("a `fn` takes tensors that are there when it runs: `",
+                      input.name, "` cannot be ", kind),
+         input.range, "", ""});
+    return;
+  }
   const absl::StatusOr<Graph> graph = rules.Function(callable.name);
   if (graph.ok() || graph.status().code() == absl::StatusCode::kUnimplemented) {
     return;
