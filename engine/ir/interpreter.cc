@@ -34,10 +34,10 @@ absl::Status Bind(const Graph& graph,
     const TensorType& type = graph.type(input.value);
     const std::vector<int64_t>& shape = Values::ShapeOf(inputs[i]);
     if (Values::DTypeOf(inputs[i]) != type.dtype) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "the input `", input.name, "` is of dtype ",
-          DTypeName(Values::DTypeOf(inputs[i])), ", but is declared ",
-          type.ToString()));
+      return absl::InvalidArgumentError(
+          absl::StrCat("the input `", input.name, "` is of dtype ",
+                       DTypeName(Values::DTypeOf(inputs[i])),
+                       ", but is declared ", type.ToString()));
     }
     if (shape.size() != type.shape.size()) {
       return absl::InvalidArgumentError(

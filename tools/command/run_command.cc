@@ -1,5 +1,6 @@
 // run: a declared function on tensors of a file.
 
+#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -10,6 +11,7 @@
 #include "engine/rewrite/expand.h"
 #include "engine/runtime/safetensors.h"
 #include "ops/status_macros.h"
+#include "ops/tensor.h"
 #include "tools/command/axes.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
@@ -60,6 +62,14 @@ absl::StatusOr<Graph> Batch(const Graph& graph, const std::string& axes,
               std::vector<int>(graph.outputs().size(), 0), rules);
 }
 
+// The same bits: files have no dtype for keys, which are 64 bits.
+Tensor WithDType(const Tensor& tensor, DType dtype) {
+  Tensor result(dtype, tensor.shape());
+  std::copy(tensor.data(), tensor.data() + tensor.byte_size(),
+            result.mutable_data());
+  return result;
+}
+
 absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
   CLEAVE_ASSIGN_OR_RETURN(Graph graph,
                           DeclaredFunction(rules, options.function));
@@ -80,7 +90,9 @@ absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
       return absl::InvalidArgumentError(absl::StrCat(
           options.input, ": there is no tensor `", input.name, "`"));
     }
-    tensors.push_back(it->second);
+    const bool is_key = graph.type(input.value).dtype == DType::kKey &&
+                        it->second.dtype() == DType::kU64;
+    tensors.push_back(is_key ? WithDType(it->second, DType::kKey) : it->second);
   }
   for (const auto& [name, tensor] : inputs) {
     bool used = false;
@@ -100,7 +112,11 @@ absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
   }
   TensorMap outputs;
   for (size_t i = 0; i < results->size(); ++i) {
-    outputs.emplace(graph.outputs()[i].name, (*results)[i]);
+    const Tensor& result = (*results)[i];
+    outputs.emplace(graph.outputs()[i].name,
+                    result.dtype() == DType::kKey
+                        ? WithDType(result, DType::kU64)
+                        : result);
   }
   CLEAVE_RETURN_IF_ERROR(WriteSafetensors(options.output, outputs));
   for (const auto& [name, tensor] : outputs) {
@@ -127,7 +143,8 @@ void AddRun(CLI::App& app, Action& action) {
   verb->add_option("--fn", options->function, "The declared function")
       ->required();
   verb->add_option("--input", options->input,
-                   "A safetensors file with a tensor for each input")
+                   "A safetensors file with a tensor for each input (U64 for "
+                   "a key)")
       ->required();
   verb->add_option("--output", options->output, "The safetensors file to write")
       ->required();
