@@ -193,8 +193,8 @@ absl::StatusOr<Tensor> EvalFloat(Primitive primitive, DType dtype,
 // ---- Integers and bools.
 
 absl::Status DivisionByZero(Primitive primitive) {
-  return absl::OutOfRangeError(absl::StrCat(
-      "`", PrimitiveName(primitive), "`: integer division by zero"));
+  return absl::OutOfRangeError(absl::StrCat("`", PrimitiveName(primitive),
+                                            "`: integer division by zero"));
 }
 
 // x^n by squaring, wrapping; a negative n truncates 1 / x^-n.

@@ -188,9 +188,8 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
             values[i] = Normal();
             break;
           case 3:
-            values[i] = Uniform(0, 3) == 0
-                            ? static_cast<double>(Uniform(-3, 3))
-                            : LogUniform(-middle, middle);
+            values[i] = Uniform(0, 3) == 0 ? static_cast<double>(Uniform(-3, 3))
+                                           : LogUniform(-middle, middle);
             break;
           default: {  // near the other operand, or its opposite
             const double other = RoundToDType(first[i], type.dtype);
