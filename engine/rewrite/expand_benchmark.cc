@@ -27,7 +27,8 @@ NamedSource Read(const std::string& path) {
 const std::shared_ptr<const RuleSet>& Rules() {
   static const auto& rules = *[] {
     LoadResult loaded = LoadRules({Read("rules/core/activation.rules"),
-                                   Read("rules/core/elementwise.rules")},
+                                   Read("rules/core/elementwise.rules"),
+                                   Read("rules/core/reduction.rules")},
                                   std::make_shared<Context>());
     CLEAVE_CHECK(loaded.rules != nullptr) << loaded.diagnostics[0];
     return new std::shared_ptr<const RuleSet>(loaded.rules);
