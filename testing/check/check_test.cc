@@ -3,45 +3,19 @@
 
 #include "testing/check/check.h"
 
-#include <fstream>
-#include <memory>
-#include <sstream>
 #include <string>
-#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/check/check_testing.h"
 
 namespace cleave {
 namespace {
 
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  EXPECT_TRUE(file.good()) << path;
-  return text.str();
-}
-
 // The report on the op `checked` that `text` declares.
 CheckReport Check(const std::string& text) {
-  std::vector<NamedSource> sources;
-  for (const char* path : {"rules/derivative/arithmetic.rules",
-                           "rules/derivative/exponential.rules"}) {
-    sources.push_back({path, ReadText(path), false});
-  }
-  sources.push_back(
-      {"test.rules", absl::StrCat("language 1\n\n", text), false});
-  const LoadResult loaded = LoadRules(sources, std::make_shared<Context>());
-  for (const std::string& diagnostic : loaded.diagnostics) {
-    ADD_FAILURE() << diagnostic;
-  }
-  CheckOptions options;
-  options.ops = "checked";
-  options.seconds_per_op = 3600;  // the test's own limit comes first
-  return loaded.rules == nullptr ? CheckReport()
-                                 : CheckRules(loaded.rules, options);
+  return CheckText("test.rules", absl::StrCat("language 1\n\n", text),
+                   "checked");
 }
 
 void ExpectAgrees(const CheckReport& report) {

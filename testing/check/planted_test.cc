@@ -1,48 +1,25 @@
 // The checker refutes rules that are wrong in famous ways, in the layer that
 // each is wrong in, and accepts their stable forms.
 
-#include <fstream>
-#include <memory>
-#include <sstream>
 #include <string>
-#include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
+#include "testing/check/check_testing.h"
+#include "testing/status_matchers.h"
 
 namespace cleave {
 namespace {
 
-std::string ReadText(const std::string& path) {
-  std::ifstream file(path);
-  EXPECT_TRUE(file.good()) << path;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
 // The report on the only op of a planted file.
 CheckReport CheckPlanted(const std::string& name) {
-  std::vector<NamedSource> sources;
-  for (const std::string& path :
-       {std::string("rules/derivative/arithmetic.rules"),
-        std::string("rules/derivative/exponential.rules"),
-        std::string("rules/derivative/special.rules"),
-        absl::StrCat("testing/planted/", name, ".rules")}) {
-    sources.push_back({path, ReadText(path), false});
-  }
-  const LoadResult loaded = LoadRules(sources, std::make_shared<Context>());
-  for (const std::string& diagnostic : loaded.diagnostics) {
-    ADD_FAILURE() << diagnostic;
-  }
-  CheckOptions options;
-  options.ops = "planted_*";
-  options.seconds_per_op = 3600;  // the test's own limit comes first
-  return loaded.rules == nullptr ? CheckReport()
-                                 : CheckRules(loaded.rules, options);
+  const std::string path = absl::StrCat("testing/planted/", name, ".rules");
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  EXPECT_OK(text);
+  return CheckText(path, text.value_or(""), "planted_*");
 }
 
 struct Planted {

@@ -1,0 +1,34 @@
+#include "testing/check/check_testing.h"
+
+#include <memory>
+#include <vector>
+
+#include "engine/runtime/file.h"
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+
+CheckReport CheckText(const std::string& name, const std::string& text,
+                      const std::string& ops) {
+  std::vector<NamedSource> sources;
+  for (const char* path : {"rules/derivative/arithmetic.rules",
+                           "rules/derivative/exponential.rules",
+                           "rules/derivative/special.rules"}) {
+    const absl::StatusOr<std::string> shipped = ReadFile(path);
+    EXPECT_OK(shipped);
+    sources.push_back({path, shipped.value_or(""), false});
+  }
+  sources.push_back({name, text, false});
+  const LoadResult loaded = LoadRules(sources, std::make_shared<Context>());
+  for (const std::string& diagnostic : loaded.diagnostics) {
+    ADD_FAILURE() << diagnostic;
+  }
+  CheckOptions options;
+  options.ops = ops;
+  options.seconds_per_op = 3600;  // the test's own limit comes first
+  return loaded.rules == nullptr ? CheckReport()
+                                 : CheckRules(loaded.rules, options);
+}
+
+}  // namespace cleave

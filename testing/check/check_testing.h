@@ -1,0 +1,20 @@
+// For tests of the checker: the verdicts on the ops of a rule text.
+
+#ifndef CLEAVE_TESTING_CHECK_CHECK_TESTING_H_
+#define CLEAVE_TESTING_CHECK_CHECK_TESTING_H_
+
+#include <string>
+
+#include "testing/check/check.h"
+
+namespace cleave {
+
+// Loads `text` as the file `name` beside the shipped derivatives of primitives,
+// and checks the ops that `ops` matches, without a limit of time. A mistake in
+// the rules fails the test; the report is then empty.
+CheckReport CheckText(const std::string& name, const std::string& text,
+                      const std::string& ops);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_CHECK_TESTING_H_
