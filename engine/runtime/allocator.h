@@ -1,0 +1,36 @@
+// Allocator: where kernels get their memory from.
+//
+//   class Arena : public Allocator { ... };
+//   Arena arena;
+//   KernelCall call({.pool = &pool, .allocator = &arena});  // kernel_call.h
+//
+// A host program passes its own to place tensors and scratch memory where it
+// wants them, or to bound what a run may take.
+
+#ifndef CLEAVE_ENGINE_RUNTIME_ALLOCATOR_H_
+#define CLEAVE_ENGINE_RUNTIME_ALLOCATOR_H_
+
+#include <cstddef>
+
+namespace cleave {
+
+// What every vector load and store is content with.
+inline constexpr size_t kKernelAlignment = 64;
+
+// Called from all threads of a run at once.
+class Allocator {
+ public:
+  virtual ~Allocator() = default;
+  // `bytes` > 0 bytes at a multiple of `alignment`, a power of two; null to
+  // refuse, which fails the run that asked with ResourceExhausted.
+  virtual void* Allocate(size_t bytes, size_t alignment) = 0;
+  // Takes back what Allocate(bytes, ...) gave.
+  virtual void Free(void* address, size_t bytes) = 0;
+};
+
+// The C library's allocator. Lives as long as the process.
+Allocator& DefaultAllocator();
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_RUNTIME_ALLOCATOR_H_
