@@ -120,6 +120,8 @@ std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
     const Item& item = *entry.item;
     if (item.kind == ItemKind::kJvp) {
       CheckDerivativeItem(rules, item, &diagnostics);
+    } else if (item.kind == ItemKind::kNumeric) {
+      CheckNumericItem(rules, item, &diagnostics);
     } else if (item.kind == ItemKind::kOp) {
       CheckOp(rules, *library.FindCallable(CallableName(item)), &diagnostics);
     } else if (item.kind == ItemKind::kFn) {

@@ -501,4 +501,28 @@ void CheckDerivativeItem(const RuleSet& rules, const Item& item,
   }
 }
 
+void CheckNumericItem(const RuleSet& rules, const Item& item,
+                      std::vector<Diagnostic>* diagnostics) {
+  const auto report = [&](SourceRange range, std::string message) {
+    Diagnostic d{DiagnosticKind::kType, std::move(message), range, "", ""};
+    PlaceByLine(rules.SourceOf(item), &d);
+    diagnostics->push_back(std::move(d));
+  };
+  if (item.inputs.empty()) {
+    report(item.range, "a numeric has the operands of its primitive");
+    return;
+  }
+  const Expr& written = *item.inputs[0].type.dtype;
+  const absl::StatusOr<DType> dtype = ParseDType(written.text);
+  if (!dtype.ok()) {
+    report(written.range, "the dtype of a numeric is fixed, like `f32`");
+    return;
+  }
+  const absl::StatusOr<const NumericBody*> body =
+      rules.Numeric(*FindPrimitive(item.name), *dtype);
+  if (!body.ok()) {
+    report(item.body->range, std::string(body.status().message()));
+  }
+}
+
 }  // namespace cleave

@@ -21,6 +21,9 @@ void CheckFunction(const RuleSet& rules, const Callable& callable,
 // A `jvp` item: it elaborates for vectors of a float dtype, and is linear.
 void CheckDerivativeItem(const RuleSet& rules, const Item& item,
                          std::vector<Diagnostic>* diagnostics);
+// A `numeric` item: it elaborates to pointwise arithmetic of the result's type.
+void CheckNumericItem(const RuleSet& rules, const Item& item,
+                      std::vector<Diagnostic>* diagnostics);
 
 }  // namespace cleave
 

@@ -337,12 +337,20 @@ Elaborator::Result Elaborator::EvalAndOr(const Expr& e, Scope& scope) {
   const bool a_dynamic = a.IsDynamic() && !a.is_optional();
   std::optional<Truth2> x;
   if (!a_dynamic) x = TruthOf(a);
-  if (x.has_value() && std::holds_alternative<bool>(*x) &&
-      std::get<bool>(*x) != is_and) {
-    return RuleValue(!is_and);  // decides: the right side is not looked at
-  }
+  const bool decides = x.has_value() && std::holds_alternative<bool>(*x) &&
+                       std::get<bool>(*x) != is_and;
+  const bool a_number = a.IsNumber() && !a.is_optional();
+  // The right side is not looked at.
+  if (decides && !a_number) return RuleValue(!is_and);
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue b, Eval(*e.children[1], scope));
   const bool b_dynamic = b.IsDynamic() && !b.is_optional();
+  // A number beside a tensor is an operand: bits of integers.
+  if ((a_number && b_dynamic) ||
+      (b.IsNumber() && !b.is_optional() && a_dynamic)) {
+    return ApplyPointwise(is_and ? Primitive::kAnd : Primitive::kOr, {a, b}, {},
+                          e.range);
+  }
+  if (decides) return RuleValue(!is_and);
   std::optional<Truth2> y;
   if (!b_dynamic) y = TruthOf(b);
   if (a_dynamic || b_dynamic) {

@@ -7,6 +7,15 @@
 #include "ops/primitive.h"
 
 namespace cleave {
+namespace {
+
+// "exp f32": the primitive and the dtype of its first operand.
+std::string NumericKey(const Item& item) {
+  if (item.inputs.empty()) return item.name;
+  return absl::StrCat(item.name, " ", item.inputs[0].type.dtype->text);
+}
+
+}  // namespace
 
 std::string CallableName(const Item& item) {
   switch (item.kind) {
@@ -32,8 +41,9 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
          ""});
   };
   const auto add = [&](std::map<std::string, const Item*>& table,
-                       const Item& item, absl::string_view what) {
-    const auto [it, is_new] = table.emplace(item.name, &item);
+                       const std::string& key, const Item& item,
+                       absl::string_view what) {
+    const auto [it, is_new] = table.emplace(key, &item);
     if (!is_new) {
       twice(item, absl::StrCat(what, " `", item.name, "`"), *it->second);
     }
@@ -75,16 +85,16 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
           twice(item, absl::StrCat("`", item.name, "`"), *first->item);
           break;
         }
-        add(defs_, item, "def");
+        add(defs_, item.name, item, "def");
         break;
       case ItemKind::kJvp:
-        add(derivatives_, item, "the derivative of");
+        add(derivatives_, item.name, item, "the derivative of");
         break;
       case ItemKind::kNumeric:
-        add(numerics_, item, "numeric");
+        add(numerics_, NumericKey(item), item, "numeric");
         break;
       case ItemKind::kRewrite:
-        add(rewrites_, item, "rewrite");
+        add(rewrites_, item.name, item, "rewrite");
         break;
       case ItemKind::kExample:
         examples_.push_back(&item);
@@ -107,6 +117,12 @@ const Item* Library::FindDef(absl::string_view name) const {
 const Item* Library::FindDerivative(absl::string_view primitive) const {
   const auto it = derivatives_.find(std::string(primitive));
   return it == derivatives_.end() ? nullptr : it->second;
+}
+
+const Item* Library::FindNumeric(absl::string_view primitive,
+                                 absl::string_view dtype) const {
+  const auto it = numerics_.find(absl::StrCat(primitive, " ", dtype));
+  return it == numerics_.end() ? nullptr : it->second;
 }
 
 const Source& Library::SourceOf(const Item& item) const {

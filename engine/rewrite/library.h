@@ -60,6 +60,9 @@ class Library {
   const Item* FindDef(absl::string_view name) const;
   // The `jvp` item of a primitive.
   const Item* FindDerivative(absl::string_view primitive) const;
+  // The `numeric` item of a primitive on operands of a dtype.
+  const Item* FindNumeric(absl::string_view primitive,
+                          absl::string_view dtype) const;
   const Source& SourceOf(const Item& item) const;
   bool IsEnumWord(absl::string_view word) const {
     return enum_words_.count(std::string(word)) > 0;
@@ -84,7 +87,7 @@ class Library {
   std::map<std::string, const Item*> defs_;
   std::map<std::string, const Item*> derivatives_;
   std::map<std::string, const Item*> rewrites_;
-  std::map<std::string, const Item*> numerics_;
+  std::map<std::string, const Item*> numerics_;  // by "exp f32"
   std::map<const Item*, const Source*> sources_;
   std::vector<const Item*> examples_;
   std::set<std::string> enum_words_;

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/rewrite/builtins.h"
+#include "engine/rewrite/numeric.h"
 #include "engine/rewrite/primitive_jvp.h"
 #include "engine/rewrite/rule_set_impl.h"
 #include "ops/check.h"
@@ -491,6 +492,42 @@ absl::StatusOr<const Graph*> RuleSet::PrimitiveJvp(
   }();
   return Pointer(
       impl_->primitive_jvps.emplace(key, std::move(cached)).first->second);
+}
+
+absl::StatusOr<const NumericBody*> RuleSet::Numeric(Primitive primitive,
+                                                    DType dtype) const {
+  const Item* item =
+      impl_->library.FindNumeric(PrimitiveName(primitive), DTypeName(dtype));
+  if (item == nullptr) return nullptr;
+  const auto it = impl_->numerics.find(item);
+  if (it != impl_->numerics.end()) return Pointer(it->second);
+  std::vector<const Item*>& compiling = impl_->compiling_numerics;
+  if (std::find(compiling.begin(), compiling.end(), item) != compiling.end()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the numeric of `", item->name, "` needs itself"));
+  }
+  compiling.push_back(item);
+  using Cached = absl::StatusOr<std::unique_ptr<const NumericBody>>;
+  Cached cached = [&]() -> Cached {
+    CLEAVE_ASSIGN_OR_RETURN(
+        NumericBody numeric,
+        CompileNumeric(
+            impl_->library, *item, context(),
+            [this](GraphBuilder& builder, absl::string_view op,
+                   const std::vector<Argument>& arguments,
+                   const Attributes& attributes) {
+              return impl_->Call(builder, op, arguments, attributes);
+            },
+            [this](const Graph& graph, Value node) {
+              return impl_->IsElementwise(graph, node);
+            }));
+    CLEAVE_ASSIGN_OR_RETURN(numeric.graph,
+                            FlattenNumeric(numeric.graph, *this));
+    return std::make_unique<const NumericBody>(std::move(numeric));
+  }();
+  compiling.pop_back();
+  return Pointer(
+      impl_->numerics.emplace(item, std::move(cached)).first->second);
 }
 
 // An op acts on each element by itself if, on vectors of unknown length, its

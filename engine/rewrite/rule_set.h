@@ -62,6 +62,14 @@ struct Coverage {
   std::string why;  // of the last two
 };
 
+// A pointwise primitive as arithmetic on one element: its `numeric` item.
+struct NumericBody {
+  // Inputs are the operands, the output is the result, all 0-d. Its nodes are
+  // constants and pointwise primitives that have no numeric themselves.
+  Graph graph;
+  double ulp = 0;  // the bound that it claims
+};
+
 struct NamedSource {
   std::string name;
   std::string text;
@@ -174,6 +182,11 @@ class RuleSet {
   // the result's tangent. Unimplemented("impossible: ...") with the reason.
   absl::StatusOr<const Graph*> PrimitiveJvp(
       const Signature& signature, const std::vector<bool>& active) const;
+
+  // What a pointwise primitive on operands of `dtype` becomes in a kernel;
+  // nullptr where no `numeric` item says. Cached as Body is.
+  absl::StatusOr<const NumericBody*> Numeric(Primitive primitive,
+                                             DType dtype) const;
 
   // A declared `fn` as a graph of calls.
   absl::StatusOr<Graph> Function(absl::string_view name) const;

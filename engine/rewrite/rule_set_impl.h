@@ -45,6 +45,10 @@ struct RuleSet::Impl {
       jvps;
   mutable absl::flat_hash_map<BatchedKey, GraphOr> vmaps;
   mutable absl::flat_hash_map<MaskedKey, GraphOr> primitive_jvps;
+  mutable absl::flat_hash_map<
+      const Item*, absl::StatusOr<std::unique_ptr<const NumericBody>>>
+      numerics;
+  mutable std::vector<const Item*> compiling_numerics;  // as `compiling`
   mutable absl::flat_hash_map<std::pair<OpId, AttributesId>, bool> elementwise;
   // Bodies that are being compiled: an op that needs itself is a mistake.
   mutable std::vector<Signature> compiling;

@@ -1,0 +1,144 @@
+#include "engine/codegen/numerics.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ops/dtype.h"
+#include "ops/primitive.h"
+#include "ops/static_value.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+bool IsNarrow(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
+class Rewriter {
+ public:
+  explicit Rewriter(const RuleSet& rules) : rules_(rules) {}
+
+  absl::StatusOr<Graph> Run(const Graph& graph) {
+    GraphBuilder builder(graph.context());
+    std::vector<Value> copies(graph.size());
+    for (const NamedValue& input : graph.inputs()) {
+      copies[input.value.id] =
+          builder.Input(input.name, graph.type(input.value));
+    }
+    std::vector<Value> operands;
+    for (uint32_t id = 0; id < graph.size(); ++id) {
+      const Value v{id};
+      if (graph.node(v).op == ToOpId(Primitive::kInput)) continue;
+      operands.clear();
+      for (const Value operand : graph.operands(v)) {
+        operands.push_back(copies[operand.id]);
+      }
+      CLEAVE_ASSIGN_OR_RETURN(copies[id], Copy(graph, v, operands, builder));
+    }
+    for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
+    std::vector<NamedValue> outputs;
+    for (const NamedValue& output : graph.outputs()) {
+      outputs.push_back({output.name, copies[output.value.id]});
+    }
+    return std::move(builder).Build(std::move(outputs));
+  }
+
+ private:
+  absl::StatusOr<Value> Copy(const Graph& graph, Value v,
+                             const std::vector<Value>& operands,
+                             GraphBuilder& builder) {
+    const Node& node = graph.node(v);
+    if (!IsPrimitive(node.op)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("`", graph.context()->op_name(node.op),
+                       "` is no primitive: expand the graph first"));
+    }
+    const Primitive primitive = ToPrimitive(node.op);
+    AttributesId attributes = node.attributes;
+    if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
+      CLEAVE_ASSIGN_OR_RETURN(
+          const NumericBody* numeric,
+          FindNumeric(rules_, primitive, builder.type(operands[0]).dtype));
+      if (numeric != nullptr) {
+        builder.SetProvenance(node.provenance);
+        return Instantiate(numeric->graph, operands, graph.type(v), builder);
+      }
+    } else if (ClassOf(primitive) == PrimitiveClass::kControl) {
+      CLEAVE_ASSIGN_OR_RETURN(attributes, RunRegions(graph, v));
+    }
+    return builder.AddTyped(node.op, attributes, node.type, operands,
+                            node.provenance);
+  }
+
+  // The body on operands of any shape, which all have; converted where their
+  // dtypes are not those of the body.
+  absl::StatusOr<Value> Instantiate(const Graph& body,
+                                    const std::vector<Value>& operands,
+                                    const TensorType& result,
+                                    GraphBuilder& builder) {
+    std::vector<Value> copies(body.size());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      const Value input = body.inputs()[i].value;
+      copies[input.id] = Convert(operands[i], body.type(input).dtype, builder);
+    }
+    std::vector<Value> arguments;
+    for (uint32_t id = 0; id < body.size(); ++id) {
+      const Value v{id};
+      const Node& node = body.node(v);
+      if (node.op == ToOpId(Primitive::kInput)) continue;
+      if (node.op == ToOpId(Primitive::kConstant)) {
+        copies[id] = builder.BroadcastTo(
+            builder.AddTyped(node.op, node.attributes, node.type, {},
+                             builder.provenance()),
+            result.shape);
+        continue;
+      }
+      arguments.clear();
+      for (const Value operand : body.operands(v)) {
+        arguments.push_back(copies[operand.id]);
+      }
+      CLEAVE_ASSIGN_OR_RETURN(
+          copies[id], builder.AddInterned(ToPrimitive(node.op), node.attributes,
+                                          arguments));
+    }
+    return Convert(copies[body.outputs()[0].value.id], result.dtype, builder);
+  }
+
+  static Value Convert(Value x, DType dtype, GraphBuilder& builder) {
+    if (builder.type(x).dtype == dtype) return x;
+    Attributes attributes;
+    attributes.Set("dtype", dtype);
+    return builder.Apply(Primitive::kConvert, {x}, attributes);
+  }
+
+  absl::StatusOr<AttributesId> RunRegions(const Graph& graph, Value v) {
+    Attributes attributes = graph.attributes(v);
+    for (const auto& [name, value] : graph.attributes(v).values()) {
+      if (value.kind() != StaticValue::Kind::kRegion) continue;
+      CLEAVE_ASSIGN_OR_RETURN(Graph region, Run(*value.AsRegion().graph));
+      attributes.Set(name, MakeRegion(std::move(region)));
+    }
+    return graph.context()->Intern(attributes);
+  }
+
+  const RuleSet& rules_;
+};
+
+}  // namespace
+
+absl::StatusOr<const NumericBody*> FindNumeric(const RuleSet& rules,
+                                               Primitive primitive,
+                                               DType dtype) {
+  CLEAVE_ASSIGN_OR_RETURN(const NumericBody* numeric,
+                          rules.Numeric(primitive, dtype));
+  if (numeric != nullptr || !IsNarrow(dtype)) return numeric;
+  return rules.Numeric(primitive, DType::kF32);
+}
+
+absl::StatusOr<Graph> ApplyNumerics(const Graph& graph, const RuleSet& rules) {
+  return Rewriter(rules).Run(graph);
+}
+
+}  // namespace cleave

@@ -1,0 +1,32 @@
+// A pointwise primitive as arithmetic, from its `numeric` item.
+
+#ifndef CLEAVE_ENGINE_REWRITE_NUMERIC_H_
+#define CLEAVE_ENGINE_REWRITE_NUMERIC_H_
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "engine/rewrite/library.h"
+#include "engine/rewrite/lower_term.h"
+#include "engine/rewrite/rule_set.h"
+
+namespace cleave {
+
+// The body for one element, one level deep: inputs are the operands, 0-d of the
+// declared dtypes; the output is the result; calls of ops stay calls.
+// InvalidArgument where the body does not type as the primitive does.
+absl::StatusOr<NumericBody> CompileNumeric(const Library& library,
+                                           const Item& item,
+                                           std::shared_ptr<Context> context,
+                                           const CallOp& call_op,
+                                           const IsElementwise& is_elementwise);
+
+// `graph` of 0-d values with calls of ops replaced by their bodies and
+// primitives by their numerics, throughout. InvalidArgument for what is not
+// pointwise.
+absl::StatusOr<Graph> FlattenNumeric(const Graph& graph, const RuleSet& rules);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_REWRITE_NUMERIC_H_
