@@ -2,7 +2,8 @@
 //
 //   class Arena : public Allocator { ... };
 //   Arena arena;
-//   KernelCall call({.pool = &pool, .allocator = &arena});  // kernel_call.h
+//   KernelCallOptions options;  // kernel_call.h
+//   options.allocator = &arena;
 //
 // A host program passes its own to place tensors and scratch memory where it
 // wants them, or to bound what a run may take.

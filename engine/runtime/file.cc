@@ -1,11 +1,14 @@
 #include "engine/runtime/file.h"
 
 #include <fcntl.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -68,16 +71,24 @@ absl::Status WriteInPlace(const std::string& path, absl::string_view bytes) {
   return absl::OkStatus();
 }
 
-// A name beside `path` that no other writer uses.
+// A name beside `path` that no other writer uses, and no killed one left: in
+// containers every run may have the same process id.
 std::string PartName(const std::string& path) {
-  static std::atomic<int> count{0};
-  return absl::StrCat(path, ".part-", getpid(), "-", count++);
+  static std::atomic<uint64_t> count{0};
+  uint64_t number = 0;
+  if (getrandom(&number, sizeof(number), GRND_NONBLOCK) != sizeof(number)) {
+    number = static_cast<uint64_t>(
+        std::chrono::steady_clock::now().time_since_epoch().count());
+  }
+  return absl::StrCat(path, kPartMark, getpid(), "-", count++, "-",
+                      absl::Hex(number));
 }
 
 // Writes `bytes` to the new file `part`; `old` is what it will replace, or
 // null. `path` is the name to report.
 absl::Status WritePart(const std::string& part, absl::string_view bytes,
-                       const struct stat* old, const std::string& path) {
+                       const struct stat* old, Durability durability,
+                       const std::string& path) {
   Descriptor file(
       open(part.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) return SystemError("write", path);
@@ -86,7 +97,9 @@ absl::Status WritePart(const std::string& part, absl::string_view bytes,
   }
   CLEAVE_RETURN_IF_ERROR(WriteAll(file, bytes, path));
   // Before the rename: else a crash may leave the new name without the bytes.
-  if (fsync(file.number()) != 0) return SystemError("write", path);
+  if (durability == Durability::kDurable && fsync(file.number()) != 0) {
+    return SystemError("write", path);
+  }
   if (file.Close() != 0) return SystemError("write", path);
   return absl::OkStatus();
 }
@@ -137,7 +150,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
 }
 
 absl::Status WriteFileAtomically(const std::string& path,
-                                 absl::string_view bytes) {
+                                 absl::string_view bytes,
+                                 Durability durability) {
   struct stat status;
   const bool exists = stat(path.c_str(), &status) == 0;
   if (!exists && errno != ENOENT) return SystemError("write", path);
@@ -156,7 +170,7 @@ absl::Status WriteFileAtomically(const std::string& path,
   }
   const std::string part = PartName(target);
   absl::Status written =
-      WritePart(part, bytes, exists ? &status : nullptr, path);
+      WritePart(part, bytes, exists ? &status : nullptr, durability, path);
   if (written.ok() && std::rename(part.c_str(), target.c_str()) != 0) {
     written = SystemError("write", path);
   }
@@ -164,7 +178,8 @@ absl::Status WriteFileAtomically(const std::string& path,
     unlink(part.c_str());
     return written;
   }
-  return SyncFolder(target);
+  return durability == Durability::kDurable ? SyncFolder(target)
+                                            : absl::OkStatus();
 }
 
 }  // namespace cleave

@@ -21,15 +21,27 @@ namespace cleave {
 // none, InvalidArgument for a folder, PermissionDenied; else by errno.
 absl::StatusOr<std::string> ReadFile(const std::string& path);
 
+enum class Durability {
+  // A crash of the machine leaves the old file or the new one, whole.
+  kDurable,
+  // After a crash of the machine the file may be anything: for what is verified
+  // as it is read, and can be made again. Does not wait for the disk.
+  kVolatile,
+};
+
 // Makes `bytes` the content of the file, which may be there already. They are
 // written beside it, reach the disk, and take its place: whoever reads, also
-// after a crash, sees the old file or the new one, whole. A file keeps its
-// permissions; through a symbolic link its target is replaced. Pipes and
-// devices (/dev/stdout) are written in place. On an error nothing is left
-// behind. NotFound for a folder that is not there, InvalidArgument for a path
-// that is a folder; else by errno.
+// after the process was killed, sees the old file or the new one, whole. A file
+// keeps its permissions; through a symbolic link its target is replaced. Pipes
+// and devices (/dev/stdout) are written in place. On an error nothing is left
+// behind; a process that is killed may leave `path` + kPartMark + anything.
+// NotFound for a folder that is not there, InvalidArgument for a path that is a
+// folder; else by errno.
 absl::Status WriteFileAtomically(const std::string& path,
-                                 absl::string_view bytes);
+                                 absl::string_view bytes,
+                                 Durability durability = Durability::kDurable);
+
+inline constexpr char kPartMark[] = ".part-";
 
 }  // namespace cleave
 

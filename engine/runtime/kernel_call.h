@@ -16,6 +16,7 @@
 #include <mutex>
 #include <string>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
@@ -67,13 +68,13 @@ class KernelCall {
   // bytes before and after. Null if the allocator refuses. What is freed serves
   // later requests of this call, first those of the same thread.
   void* Allocate(size_t bytes);
-  // `address` may be null, or from another KernelCall that still lives.
-  void Free(void* address);
+  // Gives it back to the call that it came from; `address` may be null.
+  static void Free(void* address);
 
   // Keeps `message` unless there is one already.
   void SetError(absl::string_view message);
 
-  // Calls task(begin, end) over [0, tasks) on the pool, or inline if the call
+  // Calls body(begin, end) over [0, tasks) on the pool, or inline if the call
   // is serial, the pool has one thread, or there is one task.
   void ParallelFor(int64_t tasks,
                    absl::FunctionRef<void(int64_t begin, int64_t end)> body);
@@ -94,7 +95,9 @@ class KernelCall {
     Block* blocks[kBlocksPerSlot];  // the first `count` are set
   };
 
-  Slot& SlotOfThisThread();
+  // A slot, locked, that this thread is likely to have to itself; null if the
+  // likely ones are busy.
+  Slot* LockSlot();
   void* TakeFromAllocator(size_t capacity);
   void GiveToAllocator(Block* block);
   void ReleaseSlots();
@@ -107,14 +110,14 @@ class KernelCall {
   std::atomic<int64_t> kernels_{0};
   std::atomic<int64_t> parallel_loops_{0};
   std::atomic<int64_t> parallel_tasks_{0};
-  std::atomic<int64_t> scratch_requests_{0};
+  std::atomic<int64_t> requests_{0};
   std::atomic<int64_t> allocations_{0};
   std::atomic<int64_t> bytes_{0};
   std::atomic<int64_t> peak_bytes_{0};
 
   std::mutex error_mutex_;
-  std::string error_;  // guarded by error_mutex_
-  bool refused_ = false;
+  std::string error_;     // guarded by error_mutex_
+  bool refused_ = false;  // likewise
 
   Slot slots_[kSlots];
 };

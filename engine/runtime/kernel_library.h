@@ -23,17 +23,6 @@
 
 namespace cleave {
 
-// The shared library (an ELF image) of a Halide object that was compiled
-// without a runtime, and of the runtime object for its target. Only the
-// `*_argv` entries and the runtime's `halide_*` functions are visible in it;
-// the latter bind to the library's own.
-//
-// Runs the system's linker: $CLEAVE_LINKER, else ld, ld.lld, or cc on $PATH;
-// FailedPrecondition, which names the package to install, if there is none.
-// Internal with the linker's words if it fails.
-absl::StatusOr<std::string> LinkKernelLibrary(absl::string_view object,
-                                              absl::string_view runtime_object);
-
 class KernelLibrary {
  public:
   using Entry = KernelEntry;

@@ -34,5 +34,8 @@ check refused engine/rewrite/expand.cc transforms/vmap.h
 check refused transforms/vmap.cc engine/codegen/kernel.h
 check ok engine/codegen/target.cc Halide.h
 check refused testing/compare.cc Halide.h
+check refused engine/runtime/kernel.cc Halide.h
+check ok engine/runtime/kernel.cc HalideRuntime.h
+check refused testing/compare.cc HalideRuntime.h
 check ok tools/cleave.cc testing/equivalence.h
 exit $((failures > 0))

@@ -109,3 +109,13 @@ def nlohmann_json_repository(name):
         minimum_version = "3.11",
         modules = {":json": "nlohmann_json"},
     )
+
+def xxhash_repository(name):
+    pkg_config_repository(
+        name = name,
+        debian_package = "libxxhash-dev",
+        # xxhash.h may include xxh3.h.
+        headers = ["xxhash.h", "xxh3.h"],
+        minimum_version = "0.8",
+        modules = {":xxhash": "libxxhash"},
+    )

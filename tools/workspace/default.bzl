@@ -9,6 +9,7 @@ load(
     "googletest_repository",
     "mpfr_repository",
     "nlohmann_json_repository",
+    "xxhash_repository",
 )
 load("//tools/workspace:halide.bzl", "halide_repository")
 load(
@@ -28,6 +29,7 @@ _REPOSITORIES = {
     "nlohmann_json": nlohmann_json_repository,
     "remote_coverage_tools": remote_coverage_tools_repository,
     "rules_cc": rules_cc_repository,
+    "xxhash": xxhash_repository,
 }
 
 # What Debian's Bazel packages unpack; Bazel needs them before any build.

@@ -1,0 +1,213 @@
+#include "engine/runtime/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "ops/check.h"
+
+namespace cleave {
+namespace {
+
+// Kernels of a graph follow each other within microseconds, while waking a
+// thread takes tens: so a thread without work looks for more this often first.
+constexpr int kSpins = 2000;
+
+// Ranges per thread: enough that one slow range does not hold up the others.
+constexpr int64_t kRangesPerThread = 8;
+
+void Pause() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// One ParallelFor, on its caller's stack. Threads claim range after range.
+struct Job {
+  Job(int64_t tasks, int64_t ranges,
+      absl::FunctionRef<void(int64_t, int64_t)> f)
+      : tasks(tasks), ranges(ranges), body(f) {}
+
+  // Runs ranges until all are claimed.
+  void Work() {
+    while (true) {
+      const int64_t range = next.fetch_add(1, std::memory_order_relaxed);
+      if (range >= ranges) return;
+      // The first tasks % ranges ranges have one task more than the others.
+      const int64_t length = tasks / ranges;
+      const int64_t longer = tasks % ranges;
+      const int64_t begin = range * length + std::min(range, longer);
+      body(begin, begin + length + (range < longer ? 1 : 0));
+    }
+  }
+  bool AllClaimed() const {
+    return next.load(std::memory_order_relaxed) >= ranges;
+  }
+
+  const int64_t tasks;
+  const int64_t ranges;
+  const absl::FunctionRef<void(int64_t, int64_t)> body;
+  std::atomic<int64_t> next{0};
+  // Threads of the pool in Work(). Raised under the pool's mutex only, while
+  // the job is listed: once it is not, zero means that nobody will touch it
+  // again.
+  std::atomic<int> helpers{0};
+};
+
+class Pool : public ThreadPool {
+ public:
+  explicit Pool(int threads) {
+    // A host's signal handlers run on the host's threads, but for those of
+    // faults, which belong to the thread at fault, and of profilers.
+    sigset_t blocked;
+    sigset_t before;
+    sigfillset(&blocked);
+    for (const int signal :
+         {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPROF, SIGSEGV, SIGSYS, SIGTRAP}) {
+      sigdelset(&blocked, signal);
+    }
+    pthread_sigmask(SIG_SETMASK, &blocked, &before);
+    workers_.reserve(static_cast<size_t>(threads) - 1);
+    for (int i = 1; i < threads; ++i) {
+      try {
+        workers_.emplace_back([this] { Serve(); });
+      } catch (const std::system_error&) {
+        break;  // as many as the system grants
+      }
+      const std::string name = absl::StrCat("cleave-", i);
+      pthread_setname_np(workers_.back().native_handle(), name.c_str());
+    }
+    pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  }
+
+  ~Pool() override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      CLEAVE_CHECK(jobs_.empty()) << "the pool is in use";
+      stop_ = true;
+      posted_.fetch_add(1, std::memory_order_release);
+    }
+    work_.notify_all();
+    for (std::thread& worker : workers_) worker.join();
+  }
+
+  int threads() const override { return static_cast<int>(workers_.size()) + 1; }
+
+  void ParallelFor(int64_t tasks,
+                   absl::FunctionRef<void(int64_t, int64_t)> body) override {
+    if (tasks <= 0) return;
+    if (tasks == 1 || workers_.empty()) {
+      body(0, tasks);
+      return;
+    }
+    Job job(tasks, std::min(tasks, threads() * kRangesPerThread), body);
+    int wanted =
+        static_cast<int>(std::min<int64_t>(job.ranges - 1, threads() - 1));
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.push_back(&job);
+      posted_.fetch_add(1, std::memory_order_release);
+      wanted = std::min(wanted, sleepers_);
+    }
+    for (; wanted > 0; --wanted) work_.notify_one();
+
+    job.Work();
+
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
+    }
+    // All is claimed: what is left are the ranges that the helpers are in.
+    for (int i = 0; i < kSpins; ++i) {
+      if (job.helpers.load(std::memory_order_acquire) == 0) return;
+      Pause();
+    }
+    std::unique_lock<std::mutex> lock(mutex_);
+    ++waiters_;
+    done_.wait(
+        lock, [&] { return job.helpers.load(std::memory_order_acquire) == 0; });
+    --waiters_;
+  }
+
+ private:
+  // A worker's life.
+  void Serve() {
+    std::unique_lock<std::mutex> lock(mutex_);
+    while (true) {
+      // The newest first: a job within another's body holds that one up.
+      const auto found =
+          std::find_if(jobs_.rbegin(), jobs_.rend(),
+                       [](const Job* job) { return !job->AllClaimed(); });
+      if (found != jobs_.rend()) {
+        Job* const job = *found;
+        job->helpers.fetch_add(1, std::memory_order_relaxed);
+        lock.unlock();
+        job->Work();
+        lock.lock();
+        // Under the mutex, so that a caller that goes to sleep does not miss
+        // it. The caller may take its job away at once.
+        job->helpers.fetch_sub(1, std::memory_order_release);
+        if (waiters_ > 0) done_.notify_all();
+        continue;
+      }
+      if (stop_) return;
+      const int64_t seen = posted_.load(std::memory_order_acquire);
+      lock.unlock();
+      for (int i = 0; i < kSpins; ++i) {
+        if (posted_.load(std::memory_order_acquire) != seen) break;
+        Pause();
+      }
+      lock.lock();
+      if (posted_.load(std::memory_order_acquire) != seen || stop_) continue;
+      ++sleepers_;
+      work_.wait(lock);
+      --sleepers_;
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable work_;  // there may be a job
+  std::condition_variable done_;  // a helper left its job
+  std::vector<Job*> jobs_;        // guarded by mutex_, as are the next three
+  int sleepers_ = 0;
+  int waiters_ = 0;
+  bool stop_ = false;
+  // Raised under mutex_ with each job; read without it by those that spin.
+  std::atomic<int64_t> posted_{0};
+  std::vector<std::thread> workers_;  // last: they use what is above
+};
+
+int UsableCores() {
+  // As many as an affinity mask, as a container's, leaves.
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
+    return std::max(1, CPU_COUNT(&cores));
+  }
+  // More cores than a cpu_set_t names.
+  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+}  // namespace
+
+std::unique_ptr<ThreadPool> MakeThreadPool(int threads) {
+  CLEAVE_CHECK(threads >= 1) << threads << " threads";
+  return std::make_unique<Pool>(threads);
+}
+
+ThreadPool& DefaultThreadPool() {
+  static ThreadPool* const pool = MakeThreadPool(UsableCores()).release();
+  return *pool;
+}
+
+}  // namespace cleave
