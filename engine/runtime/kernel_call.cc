@@ -24,6 +24,9 @@ struct alignas(kKernelAlignment) KernelCall::Block {
 
 namespace {
 
+// How much larger a freed block may be than what it serves, or as much again.
+constexpr size_t kTolerableWaste = size_t{64} << 10;
+
 // Rounds up to what freed blocks are kept by: to 1/8 of the power of two below,
 // so that requests of nearly the same size share blocks.
 size_t Capacity(size_t bytes) {
@@ -97,8 +100,10 @@ void* KernelCall::Allocate(size_t bytes) {
     Block* found = nullptr;
     for (int i = slot->count - 1; i >= 0 && found == nullptr; --i) {
       Block* const block = slot->blocks[i];
-      if (block->capacity < capacity || block->capacity / 2 > capacity)
+      if (block->capacity < capacity ||
+          block->capacity - capacity > std::max(capacity, kTolerableWaste)) {
         continue;
+      }
       found = block;
       --slot->count;
       std::copy(slot->blocks + i + 1, slot->blocks + slot->count + 1,
