@@ -116,8 +116,8 @@ TEST(CacheFolder, RefusesUnsafeFolders) {
   }
   ASSERT_EQ(chmod(path.c_str(), 0755), 0);
   EXPECT_THAT(CacheFolder::Open(path, kLarge), IsOk());
-  if (geteuid() == 0) {
-    ASSERT_EQ(chown(path.c_str(), 12345, 12345), 0);
+  // Only root may give files away, and not in every container.
+  if (chown(path.c_str(), 12345, 12345) == 0) {
     EXPECT_THAT(CacheFolder::Open(path, kLarge),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          HasSubstr("another user")));
