@@ -1,0 +1,207 @@
+// The shipped numerics, sampled: each is as near as it claims, and hardly
+// nearer; right at special values; by way of f32, too, for f16 and bf16.
+
+#include "engine/codegen/numerics.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <iostream>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "engine/ir/context.h"
+#include "engine/ir/graph.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/rule_set.h"
+#include "engine/runtime/rule_files.h"
+#include "ops/check.h"
+#include "ops/dim.h"
+#include "ops/dtype.h"
+#include "ops/primitive.h"
+#include "ops/tensor.h"
+#include "testing/check/float_points.h"
+#include "testing/numerics/numeric_error.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+const RuleSet& Rules() {
+  static const auto* rules = [] {
+    const auto sources = ReadRuleFiles({"rules"});
+    CLEAVE_CHECK(sources.ok()) << sources.status();
+    LoadResult loaded = LoadRules(*sources, std::make_shared<Context>());
+    CLEAVE_CHECK(loaded.rules != nullptr) << loaded.diagnostics[0];
+    return new std::shared_ptr<const RuleSet>(std::move(loaded.rules));
+  }();
+  return **rules;
+}
+
+// The primitive on vectors of `dtype`.
+Graph Call(Primitive primitive, DType dtype) {
+  GraphBuilder builder(Rules().context());
+  std::vector<Value> operands;
+  for (int i = 0; i < OperandCount(primitive); ++i) {
+    operands.push_back(builder.Input(std::string(1, static_cast<char>('x' + i)),
+                                     {dtype, {Dim::Variable("n")}}));
+  }
+  const Value y = builder.Apply(primitive, operands);
+  return std::move(builder).Build({{"y", y}});
+}
+
+Tensor Vector(DType dtype, const std::vector<double>& values) {
+  return Tensor::FromDoubles(dtype, {static_cast<int64_t>(values.size())},
+                             values);
+}
+
+// Where the numerics change their ways, results over- or underflow, and the
+// largest errors over all f32 were found.
+std::vector<double> Boundaries() {
+  const double ln2 = std::log(2.0);
+  const double pi = std::acos(-1.0);
+  std::vector<double> values = {88.72283935546875,
+                                89,
+                                103.97207641601562,
+                                104,
+                                104.5,
+                                87.336547851562,
+                                17.328,
+                                0.55,
+                                1,
+                                10,
+                                3.9192059040069,
+                                4,
+                                10.05446243286,
+                                10.2,
+                                1e-7,
+                                2.0 / 3,
+                                4.0 / 3,
+                                std::sqrt(0.5),
+                                0x1p-126,
+                                0x1p-149};
+  for (double k = 0.5; k < 152; k += 7) values.push_back(k * ln2);
+  for (double k = 1; k < 60; ++k) values.push_back(k * pi / 4);
+  for (int e = -126; e < 128; ++e) values.push_back(std::ldexp(1, e));
+  // The f32 nearest to a multiple of pi / 2 for its size.
+  values.push_back(0x1.47d0fep34);
+  // exp, erfc.
+  for (const double worst : {-0x1.765026p+2, 0x1.0b0752p-1}) {
+    values.push_back(worst);
+  }
+  return values;
+}
+
+std::vector<double> Points(int64_t count) {
+  std::mt19937_64 random(7);
+  std::vector<double> points = SpecialValues(DType::kF32);
+  for (const double v : GuardValues(Boundaries(), DType::kF32)) {
+    points.push_back(v);
+  }
+  for (const double v : UlpUniformGrid(DType::kF32, count, random)) {
+    points.push_back(v);
+  }
+  // Where most functions are neither 0, 1 nor their argument.
+  std::uniform_real_distribution<double> middle(-12, 12);
+  for (int64_t i = 0; i < count; ++i) {
+    points.push_back(RoundToDType(middle(random), DType::kF32));
+  }
+  return points;
+}
+
+class ShippedNumerics : public testing::TestWithParam<std::string> {};
+
+TEST_P(ShippedNumerics, HoldItsBound) {
+  const Primitive primitive = *FindPrimitive(GetParam());
+  ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
+                       Rules().Numeric(primitive, DType::kF32));
+  ASSERT_NE(numeric, nullptr);
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ApplyNumerics(Call(primitive, DType::kF32), Rules()));
+  std::vector<Tensor> operands;
+  if (OperandCount(primitive) == 1) {
+    operands.push_back(Vector(DType::kF32, Points(10000)));
+  } else {
+    // All pairs of special values, and pairs whose power is in range.
+    std::vector<double> x, y;
+    std::vector<double> specials = SpecialValues(DType::kF32);
+    for (const double v : {5.0, 7.5, 0x1.fffffep23, 0x1p24, 0x1p127}) {
+      specials.push_back(v);
+      specials.push_back(-v);
+    }
+    for (const double a : specials) {
+      for (const double b : specials) {
+        x.push_back(a);
+        y.push_back(b);
+      }
+    }
+    std::mt19937_64 random(7);
+    std::uniform_real_distribution<double> exponent(-152, 130);
+    for (const double a : UlpUniformGrid(DType::kF32, 8000, random)) {
+      if (std::isnan(a) || a == 0 || std::abs(a) == 1) continue;
+      x.push_back(std::abs(a));
+      y.push_back(
+          RoundToDType(exponent(random) / std::log2(std::abs(a)), DType::kF32));
+    }
+    operands = {Vector(DType::kF32, x), Vector(DType::kF32, y)};
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
+                       Interpret(graph, operands));
+  NumericError worst;
+  ASSERT_OK(MeasureError(primitive, operands, results[0], &worst));
+  EXPECT_LE(worst.ulp, numeric->ulp) << worst.ToString();
+  EXPECT_GE(worst.ulp, numeric->ulp - 1)
+      << "the claim is too loose: " << worst.ToString();
+  std::cout << "  " << GetParam() << ": within " << numeric->ulp << ", "
+            << worst.ToString() << "\n";
+}
+
+// At most the neighbour of the value that is nearest.
+TEST_P(ShippedNumerics, NarrowFloats) {
+  const Primitive primitive = *FindPrimitive(GetParam());
+  for (const DType dtype : {DType::kF16, DType::kBF16}) {
+    std::vector<Tensor> operands = {Vector(dtype, AllValues(dtype))};
+    if (OperandCount(primitive) == 2) {
+      operands.push_back(
+          Vector(dtype, std::vector<double>(operands[0].size(), 1.75)));
+    }
+    const Graph call = Call(primitive, dtype);
+    ASSERT_OK_AND_ASSIGN(const Graph graph, ApplyNumerics(call, Rules()));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
+                         Interpret(graph, operands));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
+                         Interpret(call, operands));
+    for (int64_t i = 0; i < operands[0].size(); ++i) {
+      const double got = results[0].GetDouble(i);
+      const double want = expected[0].GetDouble(i);
+      if (std::isnan(want)) {
+        ASSERT_TRUE(std::isnan(got)) << operands[0].GetDouble(i);
+        continue;
+      }
+      ASSERT_EQ(std::signbit(got), std::signbit(want))
+          << operands[0].GetDouble(i);
+      ASSERT_LE(std::abs(Ordinal(got, dtype) - Ordinal(want, dtype)), 1)
+          << DTypeName(dtype) << " at " << operands[0].GetDouble(i) << ": "
+          << got << ", not " << want;
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ShippedNumerics,
+                         testing::ValuesIn(Rules().Names(ItemKind::kNumeric)),
+                         [](const auto& info) { return info.param; });
+
+// The primitives that the rules promise as vector arithmetic.
+TEST(ShippedNumericsList, HasTheCommonFunctions) {
+  for (const char* name : {"exp", "expm1", "log", "log1p", "tanh", "sigmoid",
+                           "erf", "erfc", "sin", "cos", "pow", "rsqrt"}) {
+    ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
+                         Rules().Numeric(*FindPrimitive(name), DType::kF32));
+    EXPECT_NE(numeric, nullptr) << name;
+  }
+}
+
+}  // namespace
+}  // namespace cleave
