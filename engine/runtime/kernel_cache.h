@@ -68,7 +68,8 @@ class KernelCache {
   // ask for one key, one works and the others wait; other keys do not wait.
   //
   // An error of make_object or make_runtime is returned as it is; so are those
-  // of LinkKernelLibrary and KernelLibrary::Load. None is remembered.
+  // of LinkKernelLibrary and KernelLibrary::Load. None is remembered. The two
+  // functions may ask for other keys, but not for this one.
   absl::StatusOr<std::shared_ptr<const KernelLibrary>> Get(
       absl::string_view key, absl::string_view runtime_key,
       MakeBytes make_object, MakeBytes make_runtime);

@@ -1,5 +1,6 @@
 #include "engine/runtime/kernel_library.h"
 
+#include <signal.h>
 #include <stdlib.h>
 
 #include <atomic>
@@ -19,6 +20,7 @@
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/kernel_call.h"
 #include "engine/runtime/kernel_linker.h"
+#include "engine/runtime/process_testing.h"
 #include "engine/runtime/thread_pool.h"
 #include "testing/status_matchers.h"
 
@@ -311,6 +313,20 @@ TEST(KernelLinker, PassesOnItsWords) {
         LinkKernelLibrary(TestKernels(), TestRuntime()),
         StatusIs(absl::StatusCode::kInternal, HasSubstr("wrote no library")));
   }
+}
+
+// Then the system keeps no exit status.
+TEST(KernelLinker, ServesHostsThatIgnoreTheirChildren) {
+  MarkedKernels(6);
+  TestRuntime();
+  EXPECT_EQ(RunInChild([] {
+              signal(SIGCHLD, SIG_IGN);
+              const absl::StatusOr<LibraryPointer> library =
+                  LinkAndLoad(MarkedKernels(6));
+              if (!library.ok() || MarkOf(**library) != 6) return 1;
+              return LinkKernelLibrary("no object", TestRuntime()).ok() ? 2 : 0;
+            }),
+            0);
 }
 
 TEST(KernelLibrary, WantsARuntime) {
