@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"
@@ -57,8 +59,20 @@ void ObeyPermissions() {
 }
 
 std::string NewFolder() {
+  // Removed at the end of the program; children leave without.
+  struct Folders {
+    ~Folders() {
+      std::error_code ignored;
+      for (const std::string& path : paths) {
+        std::filesystem::remove_all(path, ignored);
+      }
+    }
+    std::vector<std::string> paths;
+  };
+  static Folders made;
   std::string folder = absl::StrCat(::testing::TempDir(), "/cleave-XXXXXX");
   CLEAVE_CHECK(mkdtemp(&folder[0]) != nullptr) << folder;
+  made.paths.push_back(folder);
   return folder;
 }
 

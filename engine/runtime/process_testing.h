@@ -26,7 +26,7 @@ void LimitFileSize(int64_t bytes);
 // For a child: permissions hold for root, too.
 void ObeyPermissions();
 
-// A new, empty folder for this test.
+// A new, empty folder, removed when the program ends.
 std::string NewFolder();
 // The names in it, sorted.
 std::vector<std::string> ListFolder(const std::string& folder);
