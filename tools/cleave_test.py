@@ -233,6 +233,18 @@ class CleaveTest(unittest.TestCase):
         self.assertIn("## soft_argmax", doc)
         self.assertIn("softened", doc)
 
+    # No op appears in this list by falling back silently.
+    def test_numerics_of_f32(self):
+        numerics = json.loads(
+            self.succeed("coverage", "--numerics", "--json"))["primitives"]
+        for name in ("exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf",
+                     "erfc", "sin", "cos", "pow", "rsqrt"):
+            self.assertRegex(numerics[name], "^numeric, within [0-9.]+ ulp$")
+        self.assertEqual(numerics["tan"], "C library")
+        self.assertNotIn("add", numerics)
+        self.assertRegex(self.succeed("coverage", "--numerics"),
+                         r"(?m)^exp +numeric, within 1 ulp$")
+
     # Every shipped op has an answer. Those that have not both vmap and jvp are
     # listed; a new line there is to be read, not copied.
     def test_shipped_ops_are_covered(self):

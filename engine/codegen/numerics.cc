@@ -137,6 +137,42 @@ absl::StatusOr<const NumericBody*> FindNumeric(const RuleSet& rules,
   return rules.Numeric(primitive, DType::kF32);
 }
 
+FloatSource FloatSourceOf(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kExp:
+    case Primitive::kExpm1:
+    case Primitive::kLog:
+    case Primitive::kLog1p:
+    case Primitive::kCbrt:
+    case Primitive::kSin:
+    case Primitive::kCos:
+    case Primitive::kTan:
+    case Primitive::kAsin:
+    case Primitive::kAcos:
+    case Primitive::kAtan:
+    case Primitive::kSinh:
+    case Primitive::kCosh:
+    case Primitive::kTanh:
+    case Primitive::kAsinh:
+    case Primitive::kAcosh:
+    case Primitive::kAtanh:
+    case Primitive::kErf:
+    case Primitive::kErfc:
+    case Primitive::kLgamma:
+    case Primitive::kRem:
+    case Primitive::kPow:
+    case Primitive::kAtan2:
+      return FloatSource::kLibrary;
+    case Primitive::kRsqrt:
+    case Primitive::kSigmoid:
+    case Primitive::kErfinv:
+    case Primitive::kPolygamma:
+      return FloatSource::kReference;
+    default:
+      return FloatSource::kArithmetic;
+  }
+}
+
 absl::StatusOr<Graph> ApplyNumerics(const Graph& graph, const RuleSet& rules) {
   return Rewriter(rules).Run(graph);
 }

@@ -28,6 +28,15 @@ absl::StatusOr<const NumericBody*> FindNumeric(const RuleSet& rules,
                                                Primitive primitive,
                                                DType dtype);
 
+// What a kernel computes a pointwise primitive on floats by where it has no
+// numeric.
+enum class FloatSource {
+  kArithmetic,  // operations of IEEE 754, or bits
+  kLibrary,     // a function of the C library
+  kReference,   // the reference kernel
+};
+FloatSource FloatSourceOf(Primitive primitive);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_ENGINE_CODEGEN_NUMERICS_H_

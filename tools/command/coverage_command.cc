@@ -11,7 +11,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/codegen/numerics.h"
 #include "nlohmann/json.hpp"
+#include "ops/dtype.h"
+#include "ops/primitive.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 #include "transforms/coverage.h"
@@ -22,6 +25,7 @@ namespace {
 struct CoverageFlags {
   std::vector<std::string> paths;
   std::vector<std::string> ops;
+  bool numerics = false;
   bool json = false;
 };
 
@@ -63,6 +67,40 @@ void PrintTable(const std::vector<Row>& rows) {
   };
   print({"op", "vmap", "jvp", "vjp"});
   for (const Row& row : rows) print(row);
+}
+
+// What the functions of f32 become inside a kernel.
+int ShowNumerics(const CoverageFlags& flags) {
+  const auto loaded = LoadRulePaths(flags.paths);
+  if (!loaded) return kExitUsage;
+  nlohmann::ordered_json primitives = nlohmann::ordered_json::object();
+  for (int i = 0; i < kNumPrimitives; ++i) {
+    const Primitive primitive = static_cast<Primitive>(i);
+    if (ClassOf(primitive) != PrimitiveClass::kPointwise) continue;
+    const auto numeric = FindNumeric(*loaded->rules, primitive, DType::kF32);
+    if (!numeric.ok()) return Complain(numeric.status());
+    std::string how;
+    if (*numeric != nullptr) {
+      how = absl::StrCat("numeric, within ", (*numeric)->ulp, " ulp");
+    } else if (FloatSourceOf(primitive) == FloatSource::kLibrary) {
+      how = "C library";
+    } else if (FloatSourceOf(primitive) == FloatSource::kReference) {
+      how = "reference kernel";
+    } else {
+      continue;
+    }
+    primitives[std::string(PrimitiveName(primitive))] = how;
+  }
+  if (flags.json) {
+    const nlohmann::ordered_json json = {{"primitives", primitives}};
+    std::cout << json.dump(2) << "\n";
+    return kExitOk;
+  }
+  for (const auto& [name, how] : primitives.items()) {
+    std::cout << absl::StreamFormat("%-10s  %s\n", name,
+                                    how.get<std::string>());
+  }
+  return kExitOk;
 }
 
 int ShowCoverage(const CoverageFlags& flags) {
@@ -109,9 +147,15 @@ void AddCoverage(CLI::App& app, Action& action) {
   verb->add_option("FILE", flags->paths,
                    "Rule files, or folders of them, whose ops to show (all)");
   verb->add_option("--op", flags->ops, "Only these ops")->delimiter(',');
+  verb->add_flag("--numerics", flags->numerics,
+                 "Print instead what each function of f32 becomes in a kernel: "
+                 "a numeric of the rules or a call of the C library");
   verb->add_flag("--json", flags->json, "As JSON");
-  verb->callback(
-      [flags, &action] { action = [flags] { return ShowCoverage(*flags); }; });
+  verb->callback([flags, &action] {
+    action = [flags] {
+      return flags->numerics ? ShowNumerics(*flags) : ShowCoverage(*flags);
+    };
+  });
 }
 
 }  // namespace cleave
