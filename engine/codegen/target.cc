@@ -1,5 +1,7 @@
 #include "engine/codegen/target.h"
 
+#include <vector>
+
 namespace cleave {
 
 using Halide::Target;
@@ -49,6 +51,20 @@ Target HostTarget() {
   if (denied) target.processor_tune = Target::ProcessorGeneric;
 #endif
   return target;
+}
+
+Target KernelTarget(TargetLevel level) {
+  std::vector<Target::Feature> features = {
+      Target::SSE41, Target::NoRuntime, Target::UserContext,
+      Target::NoBoundsQuery, Target::StrictFloat};
+  if (level >= TargetLevel::kAvx2) {
+    features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA,
+                                     Target::F16C});
+  }
+  if (level >= TargetLevel::kAvx512) {
+    features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
+  }
+  return Target(Target::Linux, Target::X86, 64, features);
 }
 
 }  // namespace cleave

@@ -1,13 +1,15 @@
 // The machine that kernels are compiled for.
 //
-//   Halide::Buffer<float> out = func.realize({n}, HostTarget());
+//   Halide::Target target = KernelTarget(HostLevel());
 //
-// Halide is included in this folder only.
+// Halide is included in this folder only: levels are what others see
+// (target_level.h).
 
 #ifndef CLEAVE_ENGINE_CODEGEN_TARGET_H_
 #define CLEAVE_ENGINE_CODEGEN_TARGET_H_
 
 #include "Halide.h"
+#include "engine/codegen/target_level.h"
 
 namespace cleave {
 
@@ -17,6 +19,10 @@ namespace cleave {
 // it: a kernel that is compiled for that target dies with SIGILL. Nothing else
 // in the project calls get_host_target().
 Halide::Target HostTarget();
+
+// The target of kernels: the instructions of one level, strict floats, no
+// runtime in each object, and the host's handlers by the user context.
+Halide::Target KernelTarget(TargetLevel level);
 
 }  // namespace cleave
 

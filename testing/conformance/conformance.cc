@@ -69,10 +69,16 @@ struct Program {
   std::vector<Tensor> tensors;
 };
 
+// What derives and evaluates the sections.
+struct Engine {
+  const RuleSet& rules;
+  const GraphEvaluator& evaluate;
+};
+
 absl::StatusOr<std::vector<Tensor>> Evaluate(const Program& program,
-                                             const RuleSet& rules) {
-  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive, Expand(program.graph, rules));
-  return Interpret(primitive, program.tensors);
+                                             const Engine& engine) {
+  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive, Expand(program.graph, engine.rules));
+  return engine.evaluate(primitive, program.tensors);
 }
 
 struct Differentiated {
@@ -85,7 +91,7 @@ struct Differentiated {
 // The jvp of `program` along `tangents`, one entry per input or fewer.
 absl::StatusOr<Differentiated> Differentiate(
     const Program& program, const std::vector<std::optional<Tensor>>& tangents,
-    const RuleSet& rules) {
+    const Engine& engine) {
   std::vector<bool> active(program.tensors.size());
   Differentiated result;
   result.program.tensors = program.tensors;
@@ -93,7 +99,7 @@ absl::StatusOr<Differentiated> Differentiate(
     active[i] = tangents[i].has_value();
     if (active[i]) result.program.tensors.push_back(*tangents[i]);
   }
-  CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(program.graph, active, rules));
+  CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(program.graph, active, engine.rules));
   int next = static_cast<int>(program.graph.outputs().size());
   for (bool has : jvp.has_tangent) result.tangents.push_back(has ? next++ : -1);
   result.program.graph = std::move(jvp.graph);
@@ -105,9 +111,9 @@ using Computed = std::vector<std::optional<Tensor>>;
 
 absl::StatusOr<Computed> EvaluateTangents(const Differentiated& derivative,
                                           int first, int count,
-                                          const RuleSet& rules) {
+                                          const Engine& engine) {
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
-                          Evaluate(derivative.program, rules));
+                          Evaluate(derivative.program, engine));
   Computed computed;
   for (int i = first; i < first + count; ++i) {
     const int at = derivative.tangents[i];
@@ -121,7 +127,7 @@ absl::StatusOr<Computed> EvaluateTangents(const Differentiated& derivative,
 absl::StatusOr<Computed> EvaluateBatched(const Program& program,
                                          const std::vector<int>& in_axes,
                                          int first_output,
-                                         const RuleSet& rules) {
+                                         const Engine& engine) {
   int64_t batch = -1;
   for (size_t i = 0; i < in_axes.size(); ++i) {
     if (in_axes[i] == kNotMapped) continue;
@@ -134,10 +140,11 @@ absl::StatusOr<Computed> EvaluateBatched(const Program& program,
   CLEAVE_ASSIGN_OR_RETURN(
       Graph batched,
       Vmap(program.graph, in_axes, Dim(batch),
-           std::vector<int>(program.graph.outputs().size(), 0), rules));
+           std::vector<int>(program.graph.outputs().size(), 0),
+           engine.rules));
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Tensor> outputs,
-      Evaluate({std::move(batched), program.tensors}, rules));
+      Evaluate({std::move(batched), program.tensors}, engine));
   return Computed(outputs.begin() + first_output, outputs.end());
 }
 
@@ -162,11 +169,11 @@ void ReplaceTensors(const CaseCall& call, const CaseArguments& replacements,
 // Vmap of the jvp: the outputs are the tangents.
 absl::StatusOr<Computed> ComputeVmapJvp(const CaseCall& call,
                                         const CaseSection& section,
-                                        const RuleSet& rules) {
+                                        const Engine& engine) {
   const auto tangents = TensorsFor(call, section.tangents.at(0));
   CLEAVE_ASSIGN_OR_RETURN(
       Differentiated derivative,
-      Differentiate({call.graph, call.tensors}, tangents, rules));
+      Differentiate({call.graph, call.tensors}, tangents, engine));
   std::vector<int> in_axes = InAxes(call, section);
   ReplaceTensors(call, section.arguments, derivative.program.tensors);
   for (size_t i = 0; i < tangents.size(); ++i) {
@@ -175,7 +182,7 @@ absl::StatusOr<Computed> ComputeVmapJvp(const CaseCall& call,
   const int outputs = static_cast<int>(call.graph.outputs().size());
   CLEAVE_ASSIGN_OR_RETURN(
       const Computed tangents_out,
-      EvaluateBatched(derivative.program, in_axes, outputs, rules));
+      EvaluateBatched(derivative.program, in_axes, outputs, engine));
   Computed computed;
   for (int at : derivative.tangents) {
     computed.push_back(at < 0 ? std::nullopt : tangents_out[at - outputs]);
@@ -186,37 +193,37 @@ absl::StatusOr<Computed> ComputeVmapJvp(const CaseCall& call,
 // One entry per output of the call's graph.
 absl::StatusOr<Computed> ComputeOutputs(const CaseCall& call,
                                         const CaseSection& section,
-                                        const RuleSet& rules) {
+                                        const Engine& engine) {
   const Program program = {call.graph, call.tensors};
   const int outputs = static_cast<int>(call.graph.outputs().size());
   if (section.name == "outputs") {
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> values,
-                            Evaluate(program, rules));
+                            Evaluate(program, engine));
     return Computed(values.begin(), values.end());
   }
   if (section.name == "vmap") {
     Program batched = program;
     ReplaceTensors(call, section.arguments, batched.tensors);
-    return EvaluateBatched(batched, InAxes(call, section), 0, rules);
+    return EvaluateBatched(batched, InAxes(call, section), 0, engine);
   }
-  if (section.name == "vmap_jvp") return ComputeVmapJvp(call, section, rules);
+  if (section.name == "vmap_jvp") return ComputeVmapJvp(call, section, engine);
   if (section.name == "jvp" || section.name == "jvp_jvp") {
     CLEAVE_ASSIGN_OR_RETURN(
         Differentiated first,
         Differentiate(program, TensorsFor(call, section.tangents.at(0)),
-                      rules));
+                      engine));
     if (section.name == "jvp") {
-      return EvaluateTangents(first, 0, outputs, rules);
+      return EvaluateTangents(first, 0, outputs, engine);
     }
     CLEAVE_ASSIGN_OR_RETURN(
         const Differentiated second,
         Differentiate(first.program, TensorsFor(call, section.tangents.at(1)),
-                      rules));
+                      engine));
     CLEAVE_ASSIGN_OR_RETURN(
         const Computed all,
         EvaluateTangents(second, 0,
                          static_cast<int>(first.program.graph.outputs().size()),
-                         rules));
+                         engine));
     Computed computed;
     for (int at : first.tangents) {
       computed.push_back(at < 0 ? std::nullopt : all[at]);
@@ -229,9 +236,9 @@ absl::StatusOr<Computed> ComputeOutputs(const CaseCall& call,
 // One entry per declared result.
 absl::StatusOr<Computed> Compute(const CaseCall& call,
                                  const CaseSection& section,
-                                 const RuleSet& rules) {
+                                 const Engine& engine) {
   CLEAVE_ASSIGN_OR_RETURN(const Computed outputs,
-                          ComputeOutputs(call, section, rules));
+                          ComputeOutputs(call, section, engine));
   Computed results;
   for (int at : call.results) {
     results.push_back(at < 0 ? std::nullopt : outputs.at(at));
@@ -374,12 +381,18 @@ class FileRunner {
 
   // Runs the section with float inputs rounded to `rounded` and kept in `kept`.
   absl::StatusOr<Computed> RunRounded(const Case& c, const CaseSection& section,
-                                      DType rounded, DType kept) {
+                                      DType rounded, DType kept,
+                                      const GraphEvaluator& evaluate) {
     CLEAVE_ASSIGN_OR_RETURN(
         const CaseCall call,
         MakeCaseCall(rules_, file_.op,
                      RoundArguments(c.arguments, rounded, kept)));
-    return Compute(call, RoundSection(section, rounded, kept), rules_);
+    return Compute(call, RoundSection(section, rounded, kept),
+                   {rules_, evaluate});
+  }
+
+  GraphEvaluator Evaluator() const {
+    return options_.evaluate ? options_.evaluate : GraphEvaluator(Interpret);
   }
 
   absl::StatusOr<std::string> Check(const Case& c, const CaseSection& section) {
@@ -390,13 +403,14 @@ class FileRunner {
     if (options_.round_inputs && InF64(c.arguments)) {
       CLEAVE_ASSIGN_OR_RETURN(
           computed,
-          RunRounded(c, section, *options_.round_inputs, DType::kF64));
+          RunRounded(c, section, *options_.round_inputs, DType::kF64,
+                     Evaluator()));
       Dump(computed, section);
       return "";
     }
     CLEAVE_ASSIGN_OR_RETURN(const CaseCall call,
                             MakeCaseCall(rules_, file_.op, c.arguments));
-    CLEAVE_ASSIGN_OR_RETURN(computed, Compute(call, section, rules_));
+    CLEAVE_ASSIGN_OR_RETURN(computed, Compute(call, section, {rules_, Evaluator()}));
     Dump(computed, section);
     return CompareAll(computed, section.outputs,
                       [&](const Tensor&) { return section.tolerance; });
@@ -407,9 +421,9 @@ class FileRunner {
                                            const CaseSection& section,
                                            DType dtype) {
     CLEAVE_ASSIGN_OR_RETURN(const Computed truth,
-                            RunRounded(c, section, dtype, DType::kF64));
+                            RunRounded(c, section, dtype, DType::kF64, Interpret));
     CLEAVE_ASSIGN_OR_RETURN(const Computed computed,
-                            RunRounded(c, section, dtype, dtype));
+                            RunRounded(c, section, dtype, dtype, Evaluator()));
     Dump(computed, section);
     ExpectedOutputs want;
     for (size_t i = 0; i < truth.size(); ++i) {

@@ -22,7 +22,13 @@
 
 namespace cleave {
 
+// Evaluates a graph of primitives, as Interpret does.
+using GraphEvaluator = std::function<absl::StatusOr<std::vector<Tensor>>(
+    const Graph& graph, absl::Span<const Tensor> inputs)>;
+
 struct ConformanceOptions {
+  // What is tested; null: the interpreter.
+  GraphEvaluator evaluate;
   // Casts the float inputs of f64 cases; the truth is then the f64 interpreter
   // on the rounded inputs, and the tolerance 16 eps of the dtype (64 eps in
   // derivatives) of |want| + max |want|.

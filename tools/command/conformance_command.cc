@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/runtime/file.h"
 #include "testing/conformance/conformance.h"
+#include "tools/command/backend.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 
@@ -22,7 +23,7 @@ struct ConformanceFlags {
   std::string ops = "*";
   std::string dtype;
   std::string round_inputs;
-  std::string backend = "interpreter";
+  BackendFlags backend;
   std::string json;
   std::string dump;
 };
@@ -57,6 +58,10 @@ int Conformance(const ConformanceFlags& flags) {
     return Complain(
         "no operator of a host is declared: every case would be unsupported");
   }
+  options.evaluate = [&](const Graph& graph, absl::Span<const Tensor> inputs) {
+    return RunOnBackend(graph, inputs, *loaded->rules, flags.backend,
+                        /*generalize_extents=*/true);
+  };
   const auto report = RunConformance(flags.folders, *loaded->rules,
                                      KnownHostDefects(), options);
   if (!report.ok()) return Complain(report.status());
@@ -105,8 +110,7 @@ void AddConformance(CLI::App& app, Action& action) {
                    "Run in f64 on inputs rounded to this dtype")
       ->check(CLI::IsMember({"f32", "bf16", "f16"}))
       ->excludes(dtype);
-  verb->add_option("--backend", flags->backend, "What evaluates")
-      ->check(CLI::IsMember({"interpreter"}));
+  AddBackendFlags(*verb, flags->backend);
   verb->add_option("--json", flags->json, "Write the report to this file");
   verb->add_option("--dump", flags->dump,
                    "Write what was computed to this folder");

@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "engine/runtime/safetensors.h"
 #include "ops/status_macros.h"
 #include "ops/tensor.h"
 #include "tools/command/axes.h"
+#include "tools/command/backend.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 #include "transforms/jvp.h"
@@ -21,13 +21,15 @@
 namespace cleave {
 namespace {
 
-struct RunOptions {
+struct RunFlags {
   std::vector<std::string> paths;
   std::string function;
   std::string input;
   std::string output;
   std::string vmap;
   bool jvp = false;
+  BackendFlags backend;
+  bool report = false;
 };
 
 // The jvp with respect to the inputs whose tangents the file has.
@@ -70,7 +72,7 @@ Tensor WithDType(const Tensor& tensor, DType dtype) {
   return result;
 }
 
-absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
+absl::Status RunFunction(const RunFlags& options, const RuleSet& rules) {
   CLEAVE_ASSIGN_OR_RETURN(Graph graph,
                           DeclaredFunction(rules, options.function));
   CLEAVE_ASSIGN_OR_RETURN(const TensorMap inputs,
@@ -103,7 +105,14 @@ absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
                        "` has no input `", name, "`"));
     }
   }
-  const absl::StatusOr<std::vector<Tensor>> results = Interpret(graph, tensors);
+  if (options.report && options.backend.backend == "interpreter") {
+    return absl::InvalidArgumentError(
+        "--report: the interpreter runs no kernels; give --backend cpu");
+  }
+  RunReport report;
+  const absl::StatusOr<std::vector<Tensor>> results =
+      RunOnBackend(graph, tensors, rules, options.backend,
+                   /*generalize_extents=*/false, &report);
   if (!results.ok()) {
     // What is wrong may be the tensors or, at them, the rule, which is named.
     return absl::Status(
@@ -122,10 +131,11 @@ absl::Status RunFunction(const RunOptions& options, const RuleSet& rules) {
   for (const auto& [name, tensor] : outputs) {
     std::cout << name << ": " << tensor.type().ToString() << "\n";
   }
+  if (options.report) std::cout << report.ToString();
   return absl::OkStatus();
 }
 
-int Run(const RunOptions& options) {
+int Run(const RunFlags& options) {
   const auto loaded = LoadRulePaths(options.paths);
   if (!loaded) return kExitUsage;
   const absl::Status status = RunFunction(options, *loaded->rules);
@@ -137,7 +147,7 @@ int Run(const RunOptions& options) {
 void AddRun(CLI::App& app, Action& action) {
   CLI::App* verb =
       app.add_subcommand("run", "Run a function on the tensors of a file.");
-  auto options = std::make_shared<RunOptions>();
+  auto options = std::make_shared<RunFlags>();
   verb->add_option("FILE", options->paths,
                    "Rule files beside the shipped ones");
   verb->add_option("--fn", options->function, "The declared function")
@@ -152,6 +162,8 @@ void AddRun(CLI::App& app, Action& action) {
                    "Over a batch, at these axes: `0,none,1`");
   verb->add_flag("--jvp", options->jvp,
                  "With tangents, for inputs with a tensor `<input>.tangent`");
+  AddBackendFlags(*verb, options->backend);
+  verb->add_flag("--report", options->report, "Print what ran, and how long");
   verb->callback(
       [options, &action] { action = [options] { return Run(*options); }; });
 }

@@ -1,0 +1,96 @@
+#include "engine/codegen/element.h"
+#include "engine/codegen/fusion.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+namespace {
+
+// Whether v is a positive integer constant, or one broadcast.
+bool IsPositiveConstant(const Graph& graph, Value v) {
+  while (ToPrimitive(graph.node(v).op) == Primitive::kBroadcastInDim) {
+    v = graph.operands(v)[0];
+  }
+  if (ToPrimitive(graph.node(v).op) != Primitive::kConstant) return false;
+  const StaticValue& value = graph.attributes(v).Get("value");
+  if (value.kind() == StaticValue::Kind::kReal) {
+    const auto number = value.AsReal().ToInt64();
+    return number.has_value() && *number > 0;
+  }
+  if (value.kind() != StaticValue::Kind::kInt) return false;
+  const auto number = value.ToInt();
+  return number.ok() && *number > 0;
+}
+
+absl::Status No(Primitive primitive, absl::string_view why) {
+  return absl::UnimplementedError(
+      absl::StrCat("`", PrimitiveName(primitive), "`: ", why));
+}
+
+}  // namespace
+
+bool IsMovement(const Graph& graph, Value node) {
+  const Primitive primitive = ToPrimitive(graph.node(node).op);
+  switch (primitive) {
+    case Primitive::kConstant:
+    case Primitive::kExtent:
+    case Primitive::kIota:
+    case Primitive::kWindows:
+      return CanLower(graph, node).ok();
+    case Primitive::kGather:
+      return CanLower(graph, node).ok();
+    default:
+      return ClassOf(primitive) == PrimitiveClass::kMovement &&
+             CanLower(graph, node).ok();
+  }
+}
+
+absl::Status CanLower(const Graph& graph, Value node) {
+  const Primitive primitive = ToPrimitive(graph.node(node).op);
+  std::vector<DType> operands;
+  for (const Value operand : graph.operands(node)) {
+    if (graph.types(operand).size() != 1) {
+      return No(primitive, "it reads a tuple");
+    }
+    operands.push_back(graph.type(operand).dtype);
+  }
+  if (graph.types(node).size() != 1) {
+    return No(primitive, "several results have no vector code");
+  }
+  const DType result = graph.type(node).dtype;
+  for (const DType dtype : operands) {
+    if (!HasElements(dtype)) {
+      return No(primitive, absl::StrCat("no vector code for ",
+                                        DTypeName(dtype)));
+    }
+  }
+  if (!HasElements(result)) {
+    return No(primitive,
+              absl::StrCat("no vector code for ", DTypeName(result)));
+  }
+  switch (ClassOf(primitive)) {
+    case PrimitiveClass::kPointwise:
+      return CanLowerElement(
+          primitive, result, operands,
+          operands.size() == 2 &&
+              IsPositiveConstant(graph, graph.operands(node)[1]));
+    case PrimitiveClass::kLeaf:
+    case PrimitiveClass::kMovement:
+    case PrimitiveClass::kWindow:
+    case PrimitiveClass::kReduction:
+    case PrimitiveClass::kContraction:
+    case PrimitiveClass::kScan:
+      return absl::OkStatus();
+    case PrimitiveClass::kGather:
+      if (graph.attributes(node).Get("mode").AsString() != "fill") {
+        return No(primitive, "an index out of range is an error");
+      }
+      return absl::OkStatus();
+    case PrimitiveClass::kScatter:
+      return absl::OkStatus();
+    default:
+      return No(primitive, "no vector code");
+  }
+}
+
+}  // namespace cleave

@@ -1,0 +1,54 @@
+// A group's graph as machine code.
+//
+//   Graph kernel = *ApplyNumerics(CollapseAxes(extracted.graph), rules);
+//   std::string object = *CompileGroup(kernel, group.kind, "kernel", level);
+//
+// The entry point takes, in this order: an int32 per dim of KernelDims, a
+// buffer per input, a buffer per output in OutputOrder. Axis 0 of a tensor is
+// the last dimension of its buffer. All extents must fit in an int32.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_COMPILE_GROUP_H_
+#define CLEAVE_ENGINE_CODEGEN_COMPILE_GROUP_H_
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/codegen/fusion.h"
+#include "engine/codegen/target_level.h"
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// The dims of a collapsed graph that are no numbers, in the order that they
+// occur in: the parameters of its kernel.
+std::vector<Dim> KernelDims(const Graph& graph);
+
+// The order of the kernel's output buffers, as places among the graph's
+// outputs: those of one shape are next to each other.
+std::vector<int> OutputOrder(const Graph& graph);
+
+struct ScheduleOptions {
+  // Plain loops in the order of the axes: what must not change the result of
+  // anything but a reduction.
+  bool plain = false;
+};
+
+// The ELF object of the kernel `name`: its entry is `<name>_argv`. `graph` is a
+// group (ExtractGroup) after CollapseAxes and ApplyNumerics; every node of it
+// can be lowered. Internal if Halide fails, with its message: an error of ours.
+// ResourceExhausted if the folder for temporary files refuses.
+absl::StatusOr<std::string> CompileGroup(const Graph& graph, GroupKind kind,
+                                         const std::string& name,
+                                         TargetLevel level,
+                                         const ScheduleOptions& options = {});
+
+// The object of Halide's runtime for kernels of that level.
+absl::StatusOr<std::string> CompileRuntime(TargetLevel level);
+
+// All that the code depends on but the graph: the target and the versions.
+std::string CodeVersion(TargetLevel level);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_COMPILE_GROUP_H_

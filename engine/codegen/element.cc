@@ -1,0 +1,568 @@
+#include "engine/codegen/element.h"
+
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/codegen/narrow_float.h"
+#include "ops/check.h"
+#include "ops/reference.h"
+
+namespace cleave {
+namespace {
+
+using Halide::Bool;
+using Halide::cast;
+using Halide::Expr;
+using Halide::Float;
+using Halide::Int;
+using Halide::reinterpret;
+using Halide::select;
+using Halide::Type;
+using Halide::UInt;
+using Halide::Internal::Call;
+
+Expr Strict(Call::IntrinsicOp op, const Expr& a, const Expr& b) {
+  return Call::make(a.type(), op, {a, b}, Call::PureIntrinsic);
+}
+Expr StrictCompare(Call::IntrinsicOp op, const Expr& a, const Expr& b) {
+  if (!a.type().is_float()) {
+    if (op == Call::strict_lt) return a < b;
+    if (op == Call::strict_le) return a <= b;
+    return a == b;
+  }
+  return Call::make(Bool(), op, {a, b}, Call::PureIntrinsic);
+}
+Expr Less(const Expr& a, const Expr& b) {
+  return StrictCompare(Call::strict_lt, a, b);
+}
+Expr LessEqual(const Expr& a, const Expr& b) {
+  return StrictCompare(Call::strict_le, a, b);
+}
+Expr Equal(const Expr& a, const Expr& b) {
+  return StrictCompare(Call::strict_eq, a, b);
+}
+
+// A function of the C library, one call per lane.
+Expr Library(const char* name, const Expr& a) {
+  const std::string suffix = a.type().bits() == 32 ? "f" : "";
+  return Call::make(a.type(), name + suffix, {a}, Call::PureExtern);
+}
+Expr Library(const char* name, const Expr& a, const Expr& b) {
+  const std::string suffix = a.type().bits() == 32 ? "f" : "";
+  return Call::make(a.type(), name + suffix, {a, b}, Call::PureExtern);
+}
+
+Expr Bits(const Expr& a) { return reinterpret(UInt(a.type().bits()), a); }
+Expr SignMask(const Type& type) {
+  return Halide::Internal::make_const(UInt(type.bits()),
+                                      uint64_t{1} << (type.bits() - 1));
+}
+Expr MagnitudeMask(const Type& type) {
+  return Halide::Internal::make_const(
+      UInt(type.bits()), (uint64_t{1} << (type.bits() - 1)) - 1);
+}
+Expr IsNegative(const Expr& a) {
+  if (a.type().is_uint()) return Halide::Internal::const_false();
+  return reinterpret(Int(a.type().bits()), a) <
+         Halide::Internal::make_zero(Int(a.type().bits()));
+}
+Expr Magnitude(const Expr& a) {
+  return reinterpret(a.type(), Bits(a) & MagnitudeMask(a.type()));
+}
+Expr Number(const Type& type, double value) {
+  return Halide::Internal::make_const(type, value);
+}
+Expr Zero(const Type& type) { return Halide::Internal::make_zero(type); }
+
+// Signed integers wrap: in Halide their overflow is undefined.
+template <typename Operation>
+Expr Wrapping(const Expr& a, const Expr& b, Operation operation) {
+  if (!a.type().is_int()) return operation(a, b);
+  return reinterpret(a.type(), operation(Bits(a), Bits(b)));
+}
+
+Expr Divide(const Expr& a, const Expr& b) {
+  return Strict(Call::strict_div, a, b);
+}
+
+// The C library's names of functions with no better code here; null where the
+// library has none.
+const char* LibraryName(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kExp:
+      return "exp";
+    case Primitive::kExpm1:
+      return "expm1";
+    case Primitive::kLog:
+      return "log";
+    case Primitive::kLog1p:
+      return "log1p";
+    case Primitive::kCbrt:
+      return "cbrt";
+    case Primitive::kSin:
+      return "sin";
+    case Primitive::kCos:
+      return "cos";
+    case Primitive::kTan:
+      return "tan";
+    case Primitive::kAsin:
+      return "asin";
+    case Primitive::kAcos:
+      return "acos";
+    case Primitive::kAtan:
+      return "atan";
+    case Primitive::kSinh:
+      return "sinh";
+    case Primitive::kCosh:
+      return "cosh";
+    case Primitive::kTanh:
+      return "tanh";
+    case Primitive::kAsinh:
+      return "asinh";
+    case Primitive::kAcosh:
+      return "acosh";
+    case Primitive::kAtanh:
+      return "atanh";
+    case Primitive::kErf:
+      return "erf";
+    case Primitive::kErfc:
+      return "erfc";
+    case Primitive::kLgamma:
+      return "lgamma";
+    case Primitive::kPow:
+      return "pow";
+    case Primitive::kAtan2:
+      return "atan2";
+    case Primitive::kRem:
+      return "fmod";
+    default:
+      return nullptr;
+  }
+}
+
+// 1 / (1 + exp(-x)) from exp of what is not positive: nothing overflows, and
+// the small results keep their precision.
+Expr Sigmoid(const Expr& x) {
+  const Type type = x.type();
+  const Expr e = Library("exp", Halide::Internal::simplify(reinterpret(
+                                    type, Bits(x) | SignMask(type))));
+  const Expr one = Number(type, 1);
+  const Expr denominator = Strict(Call::strict_add, one, e);
+  return Divide(select(IsNegative(x), e, one), denominator);
+}
+
+// 2^k for |k| up to 1022, by its exponent.
+Expr PowerOfTwo(const Expr& k) {
+  const Expr biased = cast(UInt(64), cast(Int(64), k) + Expr(int64_t{1023}));
+  return reinterpret(Float(64), biased << Expr(uint64_t{52}));
+}
+
+// Exact in f64 unless it overflows or underflows there, where f32 and the
+// narrower types do so by far.
+Expr Ldexp(DType dtype, const Expr& x, const Expr& exponent) {
+  if (dtype == DType::kF64) {
+    return Call::make(Float(64), "ldexp", {x, exponent}, Call::PureExtern);
+  }
+  const Expr k = Halide::clamp(exponent, -400, 400);
+  return RoundElement(dtype, Strict(Call::strict_mul, cast(Float(64), x),
+                                    PowerOfTwo(k)));
+}
+
+Expr Nextafter(const Expr& x, const Expr& y) {
+  const Type type = x.type();
+  const Expr bits = Bits(x);
+  const Expr one = Halide::Internal::make_one(bits.type());
+  const Expr smallest = select(Less(y, Zero(type)), SignMask(type) | one, one);
+  const Expr away =
+      select(Less(Zero(type), x), Less(x, y), Less(y, x));
+  const Expr stepped = select(Equal(x, Zero(type)), smallest,
+                              select(away, bits + one, bits - one));
+  return select(!Equal(x, x), x,
+                select(!Equal(y, y) || Equal(x, y), y,
+                       reinterpret(type, stepped)));
+}
+
+Expr Sign(const Expr& x) {
+  const Type type = x.type();
+  const Expr zero = Zero(type);
+  if (!type.is_float()) {
+    const Expr one = Halide::Internal::make_one(type);
+    if (type.is_uint()) return select(x == zero, zero, one);
+    return select(x < zero, Halide::Internal::make_const(type, -1),
+                  select(x == zero, zero, one));
+  }
+  // A zero keeps its sign, and NaN is NaN.
+  return select(Less(zero, x), Number(type, 1),
+                select(Less(x, zero), Number(type, -1), x));
+}
+
+Expr Shift(bool left, const Expr& x, const Expr& amount) {
+  const Type type = x.type();
+  const int bits = type.bits();
+  const Expr beyond =
+      amount < Zero(type) ||
+      amount >= Halide::Internal::make_const(type, bits);
+  const Expr count = cast(UInt(bits), amount) &
+                     Halide::Internal::make_const(UInt(bits), bits - 1);
+  if (left) {
+    return select(beyond, Zero(type), reinterpret(type, Bits(x) << count));
+  }
+  const Expr all = type.is_int()
+                       ? select(x < Zero(type),
+                                Halide::Internal::make_const(type, -1),
+                                Zero(type))
+                       : Zero(type);
+  return select(beyond, all, x >> count);
+}
+
+// Truncates and saturates; NaN gives 0.
+Expr FloatToInteger(const Expr& x, const Type& to) {
+  const Type type = x.type();
+  const int value_bits = to.bits() - (to.is_int() ? 1 : 0);
+  double limit = 1;
+  for (int i = 0; i < value_bits; ++i) limit *= 2;
+  const Expr high = LessEqual(Number(type, limit), x);
+  const Expr low = LessEqual(x, Number(type, to.is_int() ? -limit : 0));
+  const Expr inside =
+      select(high || low || !Equal(x, x), Zero(type), x);
+  return select(high, to.max(), select(low, to.min(), cast(to, inside)));
+}
+
+Expr Convert(DType from, DType to, const Expr& x) {
+  if (from == to) return x;
+  if (IsBool(to)) {
+    return IsBool(from) ? x : !Equal(x, Zero(x.type()));
+  }
+  if (IsBool(from)) return cast(ElementType(to), x);
+  if (IsInt(to)) {
+    return IsInt(from) ? cast(ElementType(to), x)
+                       : FloatToInteger(x, ElementType(to));
+  }
+  if (IsInt(from) && ElementType(to).bits() == 32 && to != DType::kF32) {
+    return RoundElement(to, cast(Float(64), x));
+  }
+  if (IsInt(from)) return cast(ElementType(to), x);
+  return RoundElement(to, x);
+}
+
+// The value where `dtype` has an element type of its own, else rounded.
+Expr Narrow(DType dtype, const Expr& value) {
+  return value.type().is_float() ? RoundElement(dtype, value) : value;
+}
+
+Expr Comparison(Primitive primitive, const Expr& a, const Expr& b) {
+  switch (primitive) {
+    case Primitive::kEq:
+      return Equal(a, b);
+    case Primitive::kNe:
+      return !Equal(a, b);
+    case Primitive::kLt:
+      return Less(a, b);
+    case Primitive::kLe:
+      return LessEqual(a, b);
+    case Primitive::kGt:
+      return Less(b, a);
+    default:
+      return LessEqual(b, a);
+  }
+}
+
+bool IsComparison(Primitive primitive) {
+  return primitive >= Primitive::kEq && primitive <= Primitive::kGe;
+}
+
+Expr BoolOrBits(Primitive primitive, const Expr& a, const Expr& b) {
+  if (a.type().is_bool()) {
+    if (primitive == Primitive::kAnd) return a && b;
+    if (primitive == Primitive::kOr) return a || b;
+    return a != b;
+  }
+  if (primitive == Primitive::kAnd) return a & b;
+  if (primitive == Primitive::kOr) return a | b;
+  return a ^ b;
+}
+
+Expr Unary(Primitive primitive, DType dtype, const Expr& x) {
+  const Type type = x.type();
+  const bool is_float = type.is_float();
+  switch (primitive) {
+    case Primitive::kAbs:
+      if (is_float) return Magnitude(x);
+      if (type.is_uint()) return x;
+      return select(x < Zero(type), Unary(Primitive::kNeg, dtype, x), x);
+    case Primitive::kNeg:
+      if (is_float) return reinterpret(type, Bits(x) ^ SignMask(type));
+      return Wrapping(Zero(type), x, [](Expr a, Expr b) { return a - b; });
+    case Primitive::kSign:
+      return Sign(x);
+    case Primitive::kNot:
+      return type.is_bool() ? !x : ~x;
+    case Primitive::kIsnan:
+      return is_float ? !Equal(x, x) : Halide::Internal::const_false();
+    case Primitive::kIsinf:
+      if (!is_float) return Halide::Internal::const_false();
+      return Equal(Magnitude(x),
+                   Number(type, std::numeric_limits<double>::infinity()));
+    case Primitive::kCeil:
+      return Halide::ceil(x);
+    case Primitive::kFloor:
+      return Halide::floor(x);
+    case Primitive::kRoundNearestEven:
+      return Halide::round(x);
+    case Primitive::kSqrt:
+      return Halide::sqrt(x);
+    case Primitive::kRsqrt:
+      return Divide(Number(type, 1), Halide::sqrt(x));
+    case Primitive::kSigmoid:
+      return Sigmoid(x);
+    case Primitive::kNograd:
+      return x;
+    default:
+      return Library(LibraryName(primitive), x);
+  }
+}
+
+Expr Binary(Primitive primitive, DType dtype, const Expr& a, const Expr& b) {
+  switch (primitive) {
+    case Primitive::kAdd:
+      return AddElement(dtype, a, b);
+    case Primitive::kSub:
+      if (a.type().is_float()) return Strict(Call::strict_sub, a, b);
+      return Wrapping(a, b, [](Expr x, Expr y) { return x - y; });
+    case Primitive::kMul:
+      return MulElement(dtype, a, b);
+    case Primitive::kDiv:
+      return Divide(a, b);
+    // Halide rounds towards minus infinity for a positive divisor.
+    case Primitive::kFloorDiv:
+      return a / b;
+    case Primitive::kFloorMod:
+      return a % b;
+    case Primitive::kRem:
+      if (a.type().is_float()) return Library("fmod", a, b);
+      if (a.type().is_uint()) return a % b;
+      return select(a < Zero(a.type()) && a % b != Zero(a.type()), a % b - b,
+                    a % b);
+    case Primitive::kCopysign:
+      return reinterpret(a.type(), (Bits(a) & MagnitudeMask(a.type())) |
+                                       (Bits(b) & SignMask(b.type())));
+    case Primitive::kNextafter:
+      return Nextafter(a, b);
+    case Primitive::kMax:
+      return MaxElement(dtype, a, b);
+    case Primitive::kMin:
+      return MinElement(dtype, a, b);
+    case Primitive::kAnd:
+    case Primitive::kOr:
+    case Primitive::kXor:
+      return BoolOrBits(primitive, a, b);
+    case Primitive::kShiftLeft:
+    case Primitive::kShiftRight:
+      return Shift(primitive == Primitive::kShiftLeft, a, b);
+    default:
+      return Library(LibraryName(primitive), a, b);
+  }
+}
+
+}  // namespace
+
+Type StorageType(DType dtype) {
+  if (IsBool(dtype)) return UInt(8);
+  if (dtype == DType::kF16 || dtype == DType::kBF16) return UInt(16);
+  return ElementType(dtype);
+}
+
+Type ElementType(DType dtype) {
+  CLEAVE_CHECK(HasElements(dtype));
+  if (IsBool(dtype)) return Bool();
+  if (IsFloat(dtype)) return Float(dtype == DType::kF64 ? 64 : 32);
+  const int bits = 8 * ByteSize(dtype);
+  return IsSigned(dtype) ? Int(bits) : UInt(bits);
+}
+
+bool HasElements(DType dtype) {
+  return IsBool(dtype) || IsInt(dtype) || IsFloat(dtype);
+}
+
+Expr LoadElement(DType dtype, const Expr& stored) {
+  if (IsBool(dtype)) return stored != Halide::Internal::make_zero(UInt(8));
+  if (dtype == DType::kF16) return F16ToF32(stored);
+  if (dtype == DType::kBF16) return BF16ToF32(stored);
+  return stored;
+}
+
+Expr StoreElement(DType dtype, const Expr& element) {
+  if (IsBool(dtype)) return cast(UInt(8), element);
+  if (dtype == DType::kF16) return F32ToF16(element);
+  if (dtype == DType::kBF16) return F32ToBF16(element);
+  return element;
+}
+
+Expr ConstantElement(const Attributes& attributes) {
+  const auto values = EvalReference(Primitive::kConstant, attributes, {});
+  CLEAVE_CHECK(values.ok());
+  const Tensor& value = values->front();
+  if (IsBool(value.dtype())) {
+    return Halide::Internal::make_bool(value.GetInt(0) != 0);
+  }
+  if (IsFloat(value.dtype())) {
+    return Number(ElementType(value.dtype()), value.GetDouble(0));
+  }
+  if (IsSigned(value.dtype())) {
+    return Halide::Internal::make_const(ElementType(value.dtype()),
+                                        value.GetInt(0));
+  }
+  return Halide::Internal::make_const(ElementType(value.dtype()),
+                                      static_cast<uint64_t>(value.GetInt(0)));
+}
+
+Expr NumberElement(DType dtype, double value) {
+  if (IsBool(dtype)) return Halide::Internal::make_bool(value != 0);
+  return Number(ElementType(dtype), value);
+}
+
+Expr LowestElement(DType dtype) {
+  if (IsBool(dtype)) return Halide::Internal::const_false();
+  if (!IsFloat(dtype)) return ElementType(dtype).min();
+  return Number(ElementType(dtype), -std::numeric_limits<double>::infinity());
+}
+
+Expr HighestElement(DType dtype) {
+  if (IsBool(dtype)) return Halide::Internal::const_true();
+  if (!IsFloat(dtype)) return ElementType(dtype).max();
+  return Number(ElementType(dtype), std::numeric_limits<double>::infinity());
+}
+
+absl::Status CanLowerElement(Primitive primitive, DType result,
+                             absl::Span<const DType> operands,
+                             bool constant_divisor) {
+  const auto no = [&](absl::string_view why) {
+    return absl::UnimplementedError(
+        absl::StrCat("`", PrimitiveName(primitive), "`: ", why));
+  };
+  if (!HasElements(result)) {
+    return no(absl::StrCat("no vector code for ", DTypeName(result)));
+  }
+  for (const DType operand : operands) {
+    if (!HasElements(operand)) {
+      return no(absl::StrCat("no vector code for ", DTypeName(operand)));
+    }
+  }
+  const DType dtype = operands.front();
+  switch (primitive) {
+    case Primitive::kErfinv:
+    case Primitive::kPolygamma:
+    case Primitive::kComplex:
+    case Primitive::kReal:
+    case Primitive::kImag:
+      return no("no vector code");
+    case Primitive::kFma:
+      if (dtype != DType::kF32 && dtype != DType::kF64) {
+        return no(absl::StrCat("no single rounding in ", DTypeName(dtype)));
+      }
+      return absl::OkStatus();
+    case Primitive::kFloorDiv:
+    case Primitive::kFloorMod:
+    case Primitive::kRem:
+      if (!IsInt(dtype) || constant_divisor) return absl::OkStatus();
+      return no("integer division by what may be zero");
+    case Primitive::kPow:
+      if (IsInt(dtype)) return no("integer powers have no vector code");
+      return absl::OkStatus();
+    case Primitive::kConvert:
+      // By way of f64 it would be rounded twice.
+      if (IsInt(dtype) && ByteSize(dtype) == 8 && result == DType::kBF16) {
+        return no("64-bit integers to bf16 have no vector code");
+      }
+      return absl::OkStatus();
+    default:
+      return absl::OkStatus();
+  }
+}
+
+Expr PointwiseElement(Primitive primitive, DType result,
+                      absl::Span<const DType> operands,
+                      const std::vector<Expr>& arguments) {
+  const Expr& a = arguments[0];
+  const DType dtype = operands[0];
+  switch (primitive) {
+    case Primitive::kConvert:
+      return Convert(dtype, result, a);
+    case Primitive::kBitcastConvert:
+      if (IsBool(dtype) || IsBool(result)) return Convert(dtype, result, a);
+      return LoadElement(
+          result, reinterpret(StorageType(result), StoreElement(dtype, a)));
+    case Primitive::kSelect:
+      return select(a, arguments[1], arguments[2]);
+    case Primitive::kFma:
+      return FusedMultiplyAdd(a, arguments[1], arguments[2]);
+    case Primitive::kLdexp:
+      return Ldexp(dtype, a, arguments[1]);
+    default:
+      break;
+  }
+  if (IsComparison(primitive)) return Comparison(primitive, a, arguments[1]);
+  if (arguments.size() == 1) {
+    return Narrow(result, Unary(primitive, dtype, a));
+  }
+  if (primitive == Primitive::kNextafter && dtype != DType::kF32 &&
+      dtype != DType::kF64) {
+    return NextafterOfNarrow(dtype, a, arguments[1]);
+  }
+  return Narrow(result, Binary(primitive, dtype, a, arguments[1]));
+}
+
+Expr MaxElement(DType dtype, const Expr& a, const Expr& b) {
+  if (a.type().is_bool()) return a || b;
+  if (!a.type().is_float()) return Halide::max(a, b);
+  return select(Less(b, a) || !Equal(a, a) || (Equal(a, b) && IsNegative(b)),
+                a, b);
+}
+
+Expr MinElement(DType dtype, const Expr& a, const Expr& b) {
+  if (a.type().is_bool()) return a && b;
+  if (!a.type().is_float()) return Halide::min(a, b);
+  return select(Less(a, b) || !Equal(a, a) || (Equal(a, b) && IsNegative(a)),
+                a, b);
+}
+
+Expr AddElement(DType dtype, const Expr& a, const Expr& b) {
+  if (a.type().is_bool()) return a || b;
+  if (a.type().is_float()) return Strict(Call::strict_add, a, b);
+  return Wrapping(a, b, [](Expr x, Expr y) { return x + y; });
+}
+
+Expr MulElement(DType dtype, const Expr& a, const Expr& b) {
+  if (a.type().is_bool()) return a && b;
+  if (a.type().is_float()) return Strict(Call::strict_mul, a, b);
+  return Wrapping(a, b, [](Expr x, Expr y) { return x * y; });
+}
+
+Expr LessElement(const Expr& a, const Expr& b) { return Less(a, b); }
+
+Expr IsNanElement(DType dtype, const Expr& a) {
+  return a.type().is_float() ? !Equal(a, a) : Halide::Internal::const_false();
+}
+
+Expr FusedMultiplyAdd(const Expr& a, const Expr& b, const Expr& c) {
+  const char* name = a.type().bits() == 32 ? "llvm.fma.f32" : "llvm.fma.f64";
+  return Call::make(a.type(), name, {a, b, c}, Call::PureExtern);
+}
+
+Expr RoundElement(DType dtype, const Expr& value) {
+  switch (dtype) {
+    case DType::kF16:
+      return F16ToF32(F32ToF16(ToF32ForNarrowing(value)));
+    case DType::kBF16:
+      return BF16ToF32(F32ToBF16(ToF32ForNarrowing(value)));
+    case DType::kF32:
+      return cast(Float(32), value);
+    default:
+      return cast(Float(64), value);
+  }
+}
+
+}  // namespace cleave

@@ -1,0 +1,80 @@
+// Elements of tensors as Halide expressions: what one primitive does to one
+// element, and how elements lie in memory.
+//
+// Every operation is IEEE's: Halide's strict intrinsics, never its fast ones;
+// an expression means the same bits as the reference kernel wherever IEEE 754
+// rounds it, and a library function elsewhere. f16 and bf16 elements are f32
+// expressions that hold a value of their type: each operation computes in f32
+// (or f64) and rounds once more, which gives the correctly rounded result.
+// Internal to engine/codegen.
+//
+//   Expr x = LoadElement(DType::kBF16, image(i));  // an f32
+//   Expr y = *PointwiseElement(Primitive::kExp, {DType::kBF16}, {x}, ...);
+//   out(i) = StoreElement(DType::kBF16, y);
+
+#ifndef CLEAVE_ENGINE_CODEGEN_ELEMENT_H_
+#define CLEAVE_ENGINE_CODEGEN_ELEMENT_H_
+
+#include <vector>
+
+#include "Halide.h"
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ops/dtype.h"
+#include "ops/primitive.h"
+#include "ops/static_value.h"
+
+namespace cleave {
+
+// The type of an element in a buffer: bool is u8, f16 and bf16 are u16.
+Halide::Type StorageType(DType dtype);
+// The type of an element in an expression.
+Halide::Type ElementType(DType dtype);
+// Whether kernels have elements of this dtype at all: complex numbers and keys
+// do not.
+bool HasElements(DType dtype);
+
+Halide::Expr LoadElement(DType dtype, const Halide::Expr& stored);
+Halide::Expr StoreElement(DType dtype, const Halide::Expr& element);
+
+// A constant node's element.
+Halide::Expr ConstantElement(const Attributes& attributes);
+// A number of that dtype that it holds exactly; infinities, too.
+Halide::Expr NumberElement(DType dtype, double value);
+// The least and the greatest value (infinities of floats).
+Halide::Expr LowestElement(DType dtype);
+Halide::Expr HighestElement(DType dtype);
+
+// Whether PointwiseElement has the primitive on such operands, and if not why:
+// Unimplemented("`polygamma` has no vector code"). `constant_divisor` says that
+// the second operand is a positive constant, which integer division needs.
+absl::Status CanLowerElement(Primitive primitive, DType result,
+                             absl::Span<const DType> operands,
+                             bool constant_divisor);
+
+// The result's element. The caller has asked CanLowerElement.
+Halide::Expr PointwiseElement(Primitive primitive, DType result,
+                              absl::Span<const DType> operands,
+                              const std::vector<Halide::Expr>& arguments);
+
+// Of two elements, as max and min: NaN wins, max(-0, 0) = 0.
+Halide::Expr MaxElement(DType dtype, const Halide::Expr& a,
+                        const Halide::Expr& b);
+Halide::Expr MinElement(DType dtype, const Halide::Expr& a,
+                        const Halide::Expr& b);
+Halide::Expr AddElement(DType dtype, const Halide::Expr& a,
+                        const Halide::Expr& b);
+Halide::Expr MulElement(DType dtype, const Halide::Expr& a,
+                        const Halide::Expr& b);
+// a < b, false for NaN.
+Halide::Expr LessElement(const Halide::Expr& a, const Halide::Expr& b);
+Halide::Expr IsNanElement(DType dtype, const Halide::Expr& a);
+// a * b + c with one rounding, of f32 or f64 expressions.
+Halide::Expr FusedMultiplyAdd(const Halide::Expr& a, const Halide::Expr& b,
+                              const Halide::Expr& c);
+// Rounds an f32 or f64 expression to what `dtype` holds, once.
+Halide::Expr RoundElement(DType dtype, const Halide::Expr& value);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_ELEMENT_H_

@@ -1,0 +1,568 @@
+#include "engine/codegen/fusion.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/codegen/base_reads.h"
+#include "ops/check.h"
+
+namespace cleave {
+namespace {
+
+// A group beyond this many nodes spills its registers and compiles slowly.
+constexpr size_t kMaxNodes = 192;
+// Cheap operations per element that computing again may take where a value is
+// read more than once, rather than storing it.
+constexpr int kCheapOperations = 3;
+
+// The cost of one element: 1 for what is one instruction or a few.
+int CostOf(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kDiv:
+    case Primitive::kSqrt:
+    case Primitive::kRsqrt:
+      return 4;
+    case Primitive::kAbs:
+    case Primitive::kNeg:
+    case Primitive::kSign:
+    case Primitive::kCeil:
+    case Primitive::kFloor:
+    case Primitive::kRoundNearestEven:
+    case Primitive::kIsnan:
+    case Primitive::kIsinf:
+    case Primitive::kNot:
+    case Primitive::kConvert:
+    case Primitive::kBitcastConvert:
+    case Primitive::kNograd:
+    case Primitive::kAdd:
+    case Primitive::kSub:
+    case Primitive::kMul:
+    case Primitive::kMax:
+    case Primitive::kMin:
+    case Primitive::kEq:
+    case Primitive::kNe:
+    case Primitive::kLt:
+    case Primitive::kLe:
+    case Primitive::kGt:
+    case Primitive::kGe:
+    case Primitive::kAnd:
+    case Primitive::kOr:
+    case Primitive::kXor:
+    case Primitive::kSelect:
+    case Primitive::kFma:
+      return 1;
+    default:
+      return 16;
+  }
+}
+
+class Planner {
+ public:
+  explicit Planner(const Graph& graph)
+      : graph_(graph),
+        group_of_(graph.size(), -1),
+        users_(graph.size()),
+        returned_(graph.size(), false),
+        needed_(graph.size(), false) {}
+
+  absl::StatusOr<FusionPlan> Plan() {
+    for (uint32_t id = 0; id < graph_.size(); ++id) {
+      if (IsPrimitive(graph_.node(Value{id}).op)) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("`", graph_.context()->op_name(graph_.node({id}).op),
+                       "` is no primitive: a graph is expanded before it is "
+                       "compiled"));
+    }
+    FindNeeded();
+    for (uint32_t id = 0; id < graph_.size(); ++id) {
+      if (needed_[id] && !IsMovement(graph_, Value{id})) Place(Value{id});
+    }
+    AddReturnedMovement();
+    return Finish();
+  }
+
+ private:
+  struct Group {
+    GroupKind kind = GroupKind::kPointwise;
+    std::vector<Value> nodes;
+    Shape space;
+    // The reduced axes of the space; nullopt before the first reduction.
+    std::optional<std::vector<bool>> reduced;
+    // For each node its axes in the space, -1 for one of extent 1.
+    std::map<Value, std::vector<int>> axes;
+    std::set<int> reads;  // groups
+    std::string why;
+    bool alive = true;
+  };
+
+  Primitive PrimitiveOf(Value v) const {
+    return ToPrimitive(graph_.node(v).op);
+  }
+
+  void FindNeeded() {
+    for (const NamedValue& output : graph_.outputs()) {
+      needed_[output.value.id] = true;
+      returned_[output.value.id] = true;
+    }
+    for (uint32_t id = static_cast<uint32_t>(graph_.size()); id-- > 0;) {
+      const Value v{id};
+      if (!needed_[id]) continue;
+      for (const Value operand : graph_.operands(v)) {
+        needed_[operand.id] = true;
+      }
+      if (IsMovement(graph_, v) && !returned_[id]) continue;
+      for (const BaseRead& read : BaseReads(graph_, v)) {
+        users_[read.base.id].push_back(v);
+      }
+    }
+  }
+
+  int NewGroup(GroupKind kind, Value v) {
+    Group group;
+    group.kind = kind;
+    group.nodes = {v};
+    groups_.push_back(std::move(group));
+    const int id = static_cast<int>(groups_.size()) - 1;
+    group_of_[v.id] = id;
+    return id;
+  }
+
+  void Place(Value v) {
+    const Primitive primitive = PrimitiveOf(v);
+    if (primitive == Primitive::kInput) return;
+    if (primitive == Primitive::kResult) {
+      group_of_[v.id] = group_of_[graph_.operands(v)[0].id];
+      groups_[group_of_[v.id]].nodes.push_back(v);
+      return;
+    }
+    const std::vector<BaseRead> reads = BaseReads(graph_, v);
+    const absl::Status lowered = CanLower(graph_, v);
+    if (!lowered.ok()) {
+      const int group = NewGroup(GroupKind::kReference, v);
+      groups_[group].why = std::string(lowered.message());
+      AddReads(group, reads);
+      return;
+    }
+    const PrimitiveClass c = ClassOf(primitive);
+    if (c != PrimitiveClass::kPointwise && c != PrimitiveClass::kReduction) {
+      const int group = NewGroup(c == PrimitiveClass::kContraction
+                                     ? GroupKind::kContraction
+                                     : GroupKind::kStructured,
+                                 v);
+      groups_[group].space = graph_.type(v).shape;
+      groups_[group].axes[v] = Identity(graph_.type(v).rank());
+      AddReads(group, reads);
+      return;
+    }
+    int home = -1;
+    for (const int candidate : Candidates(reads)) {
+      if (Join(v, reads, candidate)) {
+        home = candidate;
+        break;
+      }
+    }
+    if (home < 0) home = Start(v);
+    AddReads(home, reads);
+    for (const int other : Candidates(reads)) {
+      if (groups_[other].alive && other != home) Merge(v, reads, home, other);
+    }
+    for (const int other : Candidates(reads)) {
+      if (groups_[other].alive && other != home) Absorb(home, other);
+    }
+  }
+
+  // A group of its own for a pointwise node or a reduction.
+  int Start(Value v) {
+    const bool reduction = ClassOf(PrimitiveOf(v)) == PrimitiveClass::kReduction;
+    const int id = NewGroup(
+        reduction ? GroupKind::kReduction : GroupKind::kPointwise, v);
+    Group& group = groups_[id];
+    if (!reduction) {
+      group.space = graph_.type(v).shape;
+      group.axes[v] = Identity(graph_.type(v).rank());
+      return id;
+    }
+    group.space = graph_.type(graph_.operands(v)[0]).shape;
+    group.reduced = ReducedAxes(v);
+    group.axes[v] = Kept(*group.reduced);
+    return id;
+  }
+
+  static std::vector<int> Identity(int rank) {
+    std::vector<int> axes(rank);
+    std::iota(axes.begin(), axes.end(), 0);
+    return axes;
+  }
+  static std::vector<int> Kept(const std::vector<bool>& reduced) {
+    std::vector<int> axes;
+    for (size_t d = 0; d < reduced.size(); ++d) {
+      if (!reduced[d]) axes.push_back(static_cast<int>(d));
+    }
+    return axes;
+  }
+  std::vector<bool> ReducedAxes(Value v) const {
+    std::vector<bool> reduced(graph_.type(graph_.operands(v)[0]).rank());
+    for (const int64_t a : graph_.attributes(v).GetInts("axes")) {
+      reduced[a] = true;
+    }
+    return reduced;
+  }
+
+  // Groups that are read, the latest first.
+  std::vector<int> Candidates(const std::vector<BaseRead>& reads) const {
+    std::set<int, std::greater<int>> ids;
+    for (const BaseRead& read : reads) {
+      if (group_of_[read.base.id] >= 0) ids.insert(group_of_[read.base.id]);
+    }
+    return {ids.begin(), ids.end()};
+  }
+
+  void AddReads(int group, const std::vector<BaseRead>& reads) {
+    for (const int other : Candidates(reads)) {
+      if (other != group) groups_[group].reads.insert(other);
+    }
+  }
+
+  // Whether `a` needs `b`, by way of others or not.
+  bool Depends(int a, int b) const {
+    std::vector<int> stack = {a};
+    std::set<int> seen = {a};
+    while (!stack.empty()) {
+      const int at = stack.back();
+      stack.pop_back();
+      for (const int next : groups_[at].reads) {
+        if (next == b) return true;
+        if (seen.insert(next).second) stack.push_back(next);
+      }
+    }
+    return false;
+  }
+
+  bool Refuse(Value producer, Value consumer, std::string why) {
+    boundaries_[{producer, consumer}] = std::move(why);
+    return false;
+  }
+
+  // The axes of v in the space of `id`, judged by its reads of that group;
+  // nullopt where they do not agree or are of neither level.
+  std::optional<std::vector<int>> AxesIn(int id, Value v, const Shape& shape,
+                                         const std::vector<BaseRead>& reads) {
+    const Group& group = groups_[id];
+    std::vector<int> axes(shape.size(), -1);
+    for (const BaseRead& read : reads) {
+      if (group_of_[read.base.id] != id) continue;
+      if (read.scattered || read.moved) {
+        Refuse(read.base, v, "it is read at other places than it is made at");
+        return std::nullopt;
+      }
+      const auto base = group.axes.find(read.base);
+      if (base == group.axes.end()) {
+        Refuse(read.base, v, "it is computed where it is read");
+        return std::nullopt;
+      }
+      for (size_t d = 0; d < read.axes.size(); ++d) {
+        const int reader = read.axes[d];
+        const int space = base->second[d];
+        if (reader < 0 || space < 0) continue;
+        if (axes[reader] >= 0 && axes[reader] != space) {
+          Refuse(read.base, v, "it is read along other axes");
+          return std::nullopt;
+        }
+        axes[reader] = space;
+      }
+    }
+    if (shape == group.space) {
+      for (size_t d = 0; d < axes.size(); ++d) {
+        if (axes[d] >= 0 && axes[d] != static_cast<int>(d)) {
+          RefuseAll(id, v, reads, "it is read along other axes");
+          return std::nullopt;
+        }
+        axes[d] = static_cast<int>(d);
+      }
+      return axes;
+    }
+    // The level of the reductions' results.
+    std::vector<int> rows;
+    for (size_t d = 0; d < axes.size(); ++d) {
+      if (axes[d] >= 0) {
+        rows.push_back(axes[d]);
+      } else if (shape[d] != Dim(1)) {
+        RefuseAll(id, v, reads, "it has another shape");
+        return std::nullopt;
+      }
+    }
+    if (!group.reduced.has_value() || rows != NonUnit(group)) {
+      RefuseAll(id, v, reads, "it has another shape");
+      return std::nullopt;
+    }
+    return axes;
+  }
+
+  // The kept axes whose extent is not 1.
+  std::vector<int> NonUnit(const Group& group) const {
+    std::vector<int> axes;
+    for (const int d : Kept(*group.reduced)) {
+      if (group.space[d] != Dim(1)) axes.push_back(d);
+    }
+    return axes;
+  }
+
+  bool RefuseAll(int id, Value v, const std::vector<BaseRead>& reads,
+                 const std::string& why) {
+    for (const BaseRead& read : reads) {
+      if (group_of_[read.base.id] == id) Refuse(read.base, v, why);
+    }
+    return false;
+  }
+
+  bool Join(Value v, const std::vector<BaseRead>& reads, int id) {
+    Group& group = groups_[id];
+    if (group.kind == GroupKind::kReference ||
+        group.kind == GroupKind::kStructured) {
+      return RefuseAll(id, v, reads,
+                       absl::StrCat("a ", GroupKindName(group.kind),
+                                    " kernel stands alone"));
+    }
+    if (group.nodes.size() >= kMaxNodes) {
+      return RefuseAll(id, v, reads, "the kernel is large already");
+    }
+    for (const int other : Candidates(reads)) {
+      if (other != id && Depends(other, id)) {
+        return RefuseAll(id, v, reads, "the kernels would need each other");
+      }
+    }
+    if (ClassOf(PrimitiveOf(v)) == PrimitiveClass::kReduction) {
+      return JoinReduction(v, reads, id);
+    }
+    auto axes = AxesIn(id, v, graph_.type(v).shape, reads);
+    if (!axes.has_value()) return false;
+    Add(v, id, *std::move(axes));
+    return true;
+  }
+
+  bool JoinReduction(Value v, const std::vector<BaseRead>& reads, int id) {
+    Group& group = groups_[id];
+    if (group.kind == GroupKind::kContraction) {
+      return RefuseAll(id, v, reads, "a contraction's results are not reduced");
+    }
+    const Shape& shape = graph_.type(graph_.operands(v)[0]).shape;
+    if (shape != group.space) {
+      return RefuseAll(id, v, reads, "it has another shape");
+    }
+    if (!AxesIn(id, v, shape, reads).has_value()) return false;
+    const std::vector<bool> reduced = ReducedAxes(v);
+    if (group.reduced.has_value() && *group.reduced != reduced) {
+      return RefuseAll(id, v, reads, "it is reduced over other axes");
+    }
+    group.kind = GroupKind::kReduction;
+    group.reduced = reduced;
+    Add(v, id, Kept(reduced));
+    return true;
+  }
+
+  void Add(Value v, int id, std::vector<int> axes) {
+    groups_[id].nodes.push_back(v);
+    groups_[id].axes[v] = std::move(axes);
+    group_of_[v.id] = id;
+  }
+
+  // `other` becomes a part of `home`, which v is in, where both are kernels
+  // over the same space.
+  void Merge(Value v, const std::vector<BaseRead>& reads, int home,
+             int other) {
+    Group& a = groups_[home];
+    Group& b = groups_[other];
+    const auto fusable = [](const Group& g) {
+      return g.kind == GroupKind::kPointwise ||
+             g.kind == GroupKind::kReduction;
+    };
+    if (!fusable(a) || !fusable(b) || a.space != b.space) return;
+    if (a.reduced && b.reduced && *a.reduced != *b.reduced) return;
+    if (a.nodes.size() + b.nodes.size() > kMaxNodes) return;
+    for (const BaseRead& read : reads) {
+      if (group_of_[read.base.id] != other) continue;
+      if (read.moved || read.scattered || !AgreesAt(v, read, a, b)) return;
+    }
+    for (const int x : a.reads) {
+      if (x != other && Depends(x, other)) return;
+    }
+    for (const int x : b.reads) {
+      if (x == home || Depends(x, home)) return;
+    }
+    Take(home, other);
+  }
+
+  // Whether v reads an element of b's node where its own element is.
+  bool AgreesAt(Value v, const BaseRead& read, const Group& a,
+                const Group& b) const {
+    const bool reduction = ClassOf(PrimitiveOf(v)) == PrimitiveClass::kReduction;
+    const std::vector<int>& mine = a.axes.at(v);
+    const auto base = b.axes.find(read.base);
+    if (base == b.axes.end()) return false;
+    for (size_t d = 0; d < read.axes.size(); ++d) {
+      if (read.axes[d] < 0 || base->second[d] < 0) continue;
+      const int space = reduction ? read.axes[d] : mine[read.axes[d]];
+      if (space != base->second[d]) return false;
+    }
+    return true;
+  }
+
+  void Take(int home, int other) {
+    Group& a = groups_[home];
+    Group& b = groups_[other];
+    for (const Value node : b.nodes) group_of_[node.id] = home;
+    a.nodes.insert(a.nodes.end(), b.nodes.begin(), b.nodes.end());
+    std::sort(a.nodes.begin(), a.nodes.end());
+    a.axes.insert(b.axes.begin(), b.axes.end());
+    a.reads.insert(b.reads.begin(), b.reads.end());
+    a.reads.erase(home);
+    a.reads.erase(other);
+    if (b.reduced) {
+      a.reduced = b.reduced;
+      a.kind = GroupKind::kReduction;
+    }
+    for (Group& group : groups_) {
+      if (group.reads.erase(other) > 0) group.reads.insert(home);
+    }
+    a.reads.erase(home);
+    b.alive = false;
+  }
+
+  // A pointwise group that `home` alone reads is computed where it is read.
+  void Absorb(int home, int other) {
+    const Group& b = groups_[other];
+    if (b.kind != GroupKind::kPointwise ||
+        groups_[home].kind == GroupKind::kStructured ||
+        groups_[home].nodes.size() + b.nodes.size() > kMaxNodes) {
+      return;
+    }
+    int cost = 0;
+    for (const Value node : b.nodes) {
+      if (returned_[node.id]) return;
+      cost += CostOf(PrimitiveOf(node));
+      for (const Value user : users_[node.id]) {
+        const int of = group_of_[user.id];
+        if (of == other) continue;
+        if (of != home) return;
+      }
+    }
+    for (const Value node : b.nodes) {
+      for (const Value user : users_[node.id]) {
+        if (group_of_[user.id] != home) continue;
+        for (const BaseRead& read : BaseReads(graph_, user)) {
+          if (read.base != node) continue;
+          if (read.scattered) {
+            Refuse(node, user, "it is read at other places than it is made at");
+            return;
+          }
+          if (read.repeated && cost > kCheapOperations) {
+            Refuse(node, user, "computing it again at each read costs more");
+            return;
+          }
+        }
+      }
+    }
+    const std::optional<std::vector<bool>> reduced = groups_[home].reduced;
+    // What is absorbed has no place in the space: nothing joins by it.
+    groups_[other].axes.clear();
+    Take(home, other);
+  }
+
+  // Movement that the graph returns is copied by a kernel of its own.
+  void AddReturnedMovement() {
+    for (uint32_t id = 0; id < graph_.size(); ++id) {
+      if (!returned_[id] || !IsMovement(graph_, Value{id})) continue;
+      const int group = NewGroup(GroupKind::kPointwise, Value{id});
+      groups_[group].space = graph_.type(Value{id}).shape;
+      AddReads(group, BaseReads(graph_, Value{id}));
+    }
+  }
+
+  FusionPlan Finish() {
+    FusionPlan plan;
+    std::vector<bool> done(groups_.size(), false);
+    // Depth first: what a group reads comes before it.
+    std::vector<int> order;
+    for (size_t start = 0; start < groups_.size(); ++start) {
+      if (!groups_[start].alive || done[start]) continue;
+      std::vector<std::pair<int, bool>> stack = {
+          {static_cast<int>(start), false}};
+      while (!stack.empty()) {
+        const auto [id, ready] = stack.back();
+        stack.pop_back();
+        if (ready) {
+          order.push_back(id);
+          continue;
+        }
+        if (done[id]) continue;
+        done[id] = true;
+        stack.push_back({id, true});
+        for (const int read : groups_[id].reads) {
+          if (!done[read]) stack.push_back({read, false});
+        }
+      }
+    }
+    for (const int id : order) plan.groups.push_back(MakeGroup(id));
+    for (auto& [edge, why] : boundaries_) {
+      const auto& [producer, consumer] = edge;
+      if (group_of_[producer.id] == group_of_[consumer.id]) continue;
+      plan.boundaries.push_back({producer, consumer, std::move(why)});
+    }
+    return plan;
+  }
+
+  FusionGroup MakeGroup(int id) const {
+    FusionGroup result;
+    result.kind = groups_[id].kind;
+    result.nodes = groups_[id].nodes;
+    result.why = groups_[id].why;
+    for (const Value node : result.nodes) {
+      bool read = returned_[node.id];
+      for (const Value user : users_[node.id]) {
+        read |= group_of_[user.id] != id;
+      }
+      if (read && graph_.types(node).size() == 1) {
+        result.outputs.push_back(node);
+      }
+    }
+    return result;
+  }
+
+  const Graph& graph_;
+  std::vector<Group> groups_;
+  std::vector<int> group_of_;  // -1: an input or movement
+  // Nodes that read a node, movement seen through.
+  std::vector<std::vector<Value>> users_;
+  std::vector<bool> returned_;
+  std::vector<bool> needed_;
+  std::map<std::pair<Value, Value>, std::string> boundaries_;
+};
+
+}  // namespace
+
+absl::string_view GroupKindName(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::kPointwise:
+      return "pointwise";
+    case GroupKind::kReduction:
+      return "reduction";
+    case GroupKind::kContraction:
+      return "contraction";
+    case GroupKind::kStructured:
+      return "structured";
+    case GroupKind::kReference:
+      return "reference";
+  }
+  return "";
+}
+
+absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph) {
+  return Planner(graph).Plan();
+}
+
+}  // namespace cleave

@@ -1,0 +1,100 @@
+// Which nodes of a primitive graph share a kernel.
+//
+// A group computes its nodes in one pass over one space of indices: a chain of
+// pointwise nodes; reductions of one shape over the same axes, with the
+// pointwise nodes before, between and behind them; a contraction with the
+// pointwise nodes behind it. Movement (broadcasting, transposes, slices, ...)
+// is no work of its own: it is an index map in whatever group reads it. What
+// has no vector code is a group of its own, run by its reference kernel.
+//
+//   FusionPlan plan = PlanFusion(graph);
+//   for (const FusionGroup& group : plan.groups) {
+//     Graph kernel = ExtractGroup(graph, group).graph;
+//   }
+//
+// The cost model, in one place (fusion.cc): a value is computed again in
+// another group rather than stored only where that takes a few cheap
+// operations per element; a group is never merged where that would make the
+// groups depend on each other in a circle.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_FUSION_H_
+#define CLEAVE_ENGINE_CODEGEN_FUSION_H_
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+enum class GroupKind : uint8_t {
+  kPointwise,    // and movement alone
+  kReduction,    // over the same axes of one space
+  kContraction,  // dot_general, conv
+  kStructured,   // scans, scatter, windows_add: one node
+  kReference,    // no vector code: the reference kernel of one node
+};
+absl::string_view GroupKindName(GroupKind kind);
+
+struct FusionGroup {
+  GroupKind kind = GroupKind::kPointwise;
+  // In topological order, without the movement that the group repeats for
+  // itself.
+  std::vector<Value> nodes;
+  // Values that other groups or the graph's outputs read. Movement that the
+  // graph returns is an output, too.
+  std::vector<Value> outputs;
+  // Of kReference: why there is no vector code.
+  std::string why;
+};
+
+// Why an edge of the graph is not inside a group.
+struct FusionBoundary {
+  Value producer;
+  Value consumer;
+  std::string why;
+};
+
+struct FusionPlan {
+  std::vector<FusionGroup> groups;  // in an order that they can run in
+  std::vector<FusionBoundary> boundaries;
+};
+
+// Plans every node that the outputs need. InvalidArgument for a composite node
+// (expand first). O(nodes * groups) at worst, O(nodes) as graphs are.
+absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph);
+
+// Unimplemented with the reason where a node has no vector code.
+absl::Status CanLower(const Graph& graph, Value node);
+
+// Whether the node is an index map (or a constant, iota or extent).
+bool IsMovement(const Graph& graph, Value node);
+
+// A group as a graph of its own. Extents and dims that are not numbers are its
+// variables d0, d1, ..: equal kernels of different graphs are equal graphs.
+struct ExtractedGroup {
+  Graph graph;
+  std::vector<Value> inputs;  // of the whole graph, one per input
+  // Input i is the value with this shape, its elements in row-major order:
+  // reshapes of what the group reads are free.
+  std::vector<Shape> input_shapes;
+  std::vector<Dim> dims;  // what d0, d1, .. stand for
+};
+
+struct ExtractOptions {
+  // Constant extents from 2 on are variables, too: one kernel for all sizes.
+  bool generalize_extents = false;
+};
+
+ExtractedGroup ExtractGroup(const Graph& graph, const FusionGroup& group,
+                            const ExtractOptions& options = {});
+
+// The plan as text: for each group its kind, its nodes, and what crosses its
+// border and why.
+std::string PrintFusionPlan(const Graph& graph, const FusionPlan& plan);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_FUSION_H_

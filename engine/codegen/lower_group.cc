@@ -1,0 +1,334 @@
+#include "engine/codegen/lower_group.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/codegen/element.h"
+#include "engine/codegen/lowering.h"
+#include "ops/check.h"
+
+namespace cleave {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::Func;
+using Halide::Int;
+using Halide::Var;
+
+namespace {
+
+// Calls `visit` with each dim among the types and attributes that is no number.
+template <typename Visit>
+void VisitDims(const StaticValue& value, Visit&& visit) {
+  if (value.kind() == StaticValue::Kind::kInt) {
+    visit(value.AsDim());
+  } else if (value.kind() == StaticValue::Kind::kList) {
+    for (const StaticValue& element : value.AsList()) {
+      VisitDims(element, visit);
+    }
+  }
+}
+
+// Operations that make storing a value worth while where it is read twice.
+constexpr int kStoreCost = 12;
+
+int CostOfElement(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kDiv:
+    case Primitive::kSqrt:
+    case Primitive::kRsqrt:
+      return 4;
+    case Primitive::kExp:
+    case Primitive::kLog:
+    case Primitive::kPow:
+    case Primitive::kErf:
+    case Primitive::kTanh:
+      return 16;
+    default:
+      return 1;
+  }
+}
+
+bool IsReduction(const Graph& graph, Value v) {
+  return ClassOf(ToPrimitive(graph.node(v).op)) == PrimitiveClass::kReduction;
+}
+
+// Nodes that are no expressions in the coordinates of one element.
+bool IsStructured(const Graph& graph, Value v) {
+  const Primitive primitive = ToPrimitive(graph.node(v).op);
+  switch (ClassOf(primitive)) {
+    case PrimitiveClass::kContraction:
+    case PrimitiveClass::kScan:
+    case PrimitiveClass::kScatter:
+      return true;
+    default:
+      return primitive == Primitive::kWindowsAdd;
+  }
+}
+
+}  // namespace
+
+std::vector<Dim> KernelDims(const Graph& graph) {
+  std::vector<Dim> dims;
+  std::set<std::string> seen;
+  const auto add = [&](const Dim& dim) {
+    if (dim.IsConstant()) return;
+    if (seen.insert(dim.ToString()).second) dims.push_back(dim);
+  };
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    for (const TensorType& type : graph.types(Value{id})) {
+      for (const Dim& dim : type.shape) add(dim);
+    }
+    for (const auto& [name, value] : graph.attributes(Value{id}).values()) {
+      VisitDims(value, add);
+    }
+  }
+  return dims;
+}
+
+Lowering::Lowering(const Graph& graph, GroupKind kind,
+                   const Halide::Target& target, const ScheduleOptions& options)
+    : graph_(graph), kind_(kind), target_(target), options_(options) {
+  for (const Dim& dim : KernelDims(graph)) {
+    extents_.emplace(dim.ToString(), Halide::Param<int>(absl::StrCat(
+                                         "n", extents_.size())));
+  }
+  for (const NamedValue& input : graph.inputs()) {
+    const TensorType& type = graph.type(input.value);
+    image_of_[input.value] = static_cast<int>(images_.size());
+    images_.emplace_back(StorageType(type.dtype), type.rank(), input.name);
+  }
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Value v{id};
+    if (!IsReduction(graph, v)) continue;
+    const Value x = graph.operands(v)[0];
+    space_.shape = graph.type(x).shape;
+    space_.reduced.assign(space_.shape.size(), false);
+    for (const int64_t a : graph.attributes(v).GetInts("axes")) {
+      space_.reduced[a] = true;
+    }
+  }
+}
+
+Expr Lowering::Extent(const Dim& dim) {
+  const auto number = dim.Value();
+  if (number.has_value()) return Expr(static_cast<int>(*number));
+  return extents_.at(dim.ToString());
+}
+
+Func Lowering::MakeFunc(const std::string& what) {
+  return Func(absl::StrCat(what, "_", names_++));
+}
+
+std::vector<Var> Lowering::VarsOf(Value v) {
+  std::vector<Var> vars;
+  for (int d = 0; d < graph_.type(v).rank(); ++d) {
+    vars.emplace_back(absl::StrCat("a", d));
+  }
+  return vars;
+}
+
+Halide::FuncRef Lowering::Call(Func func, const Coordinates& at) {
+  return func(Reversed(at));
+}
+
+Expr Lowering::At(Value v, const Coordinates& at) {
+  std::vector<const void*> places;
+  for (const Expr& e : at) places.push_back(e.get());
+  const auto key = std::make_pair(v.id, std::move(places));
+  const auto known = memo_.find(key);
+  if (known != memo_.end()) return known->second;
+  const Expr result = Compute(v, at);
+  kept_.push_back(at);
+  memo_[key] = result;
+  return result;
+}
+
+Expr Lowering::Compute(Value v, const Coordinates& at) {
+  const auto func = funcs_.find(v);
+  if (func != funcs_.end()) return Call(func->second, at);
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  const Attributes& attributes = graph_.attributes(v);
+  const TensorType& type = graph_.type(v);
+  switch (primitive) {
+    case Primitive::kInput:
+      return LoadElement(type.dtype, images_[image_of_.at(v)](Reversed(at)));
+    case Primitive::kConstant:
+      return ConstantElement(attributes);
+    case Primitive::kExtent:
+      return cast(Int(64), Extent(attributes.Get("value").AsDim()));
+    case Primitive::kIota:
+      return cast(Int(64), at[0]);
+    default:
+      break;
+  }
+  if (ClassOf(primitive) != PrimitiveClass::kPointwise) return Movement(v, at);
+  std::vector<DType> dtypes;
+  std::vector<Expr> arguments;
+  for (const Value operand : graph_.operands(v)) {
+    dtypes.push_back(graph_.type(operand).dtype);
+    arguments.push_back(At(operand, at));
+  }
+  return PointwiseElement(primitive, type.dtype, dtypes, arguments);
+}
+
+void Lowering::StoreValue(Value v, Stage::Role role) {
+  Stage stage;
+  stage.func = MakeFunc(role == Stage::Role::kStored ? "stored" : "row");
+  stage.role = role;
+  const std::vector<Var> vars = VarsOf(v);
+  const Expr value = At(v, Coordinates(vars.begin(), vars.end()));
+  stage.func(Reversed(vars)) = value;
+  memo_.clear();
+  funcs_[v] = stage.func;
+  stages_.push_back(std::move(stage));
+}
+
+Shape Lowering::RowShape() const {
+  Shape shape;
+  for (size_t d = 0; d < space_.shape.size(); ++d) {
+    if (!space_.reduced[d]) shape.push_back(space_.shape[d]);
+  }
+  return shape;
+}
+
+// Decides which of the nodes that `needed` rest on are stages, and makes them.
+void Lowering::AddStages(const std::vector<Value>& needed) {
+  const size_t size = graph_.size();
+  // Which nodes are reached, and what reads them in passes of their own:
+  // reductions by their number, the outputs by -1.
+  std::vector<std::set<int>> sinks(size);
+  std::vector<std::vector<Value>> users(size);
+  for (const Value v : needed) sinks[v.id].insert(-1);
+  for (uint32_t id = static_cast<uint32_t>(size); id-- > 0;) {
+    if (sinks[id].empty()) continue;
+    const Value v{id};
+    const bool own = IsReduction(graph_, v) || IsStructured(graph_, v);
+    for (const Value operand : graph_.operands(v)) {
+      users[operand.id].push_back(v);
+      if (own) {
+        sinks[operand.id].insert(static_cast<int>(id));
+      } else {
+        sinks[operand.id].insert(sinks[id].begin(), sinks[id].end());
+      }
+    }
+  }
+  std::vector<int> cost(size, 0);
+  for (uint32_t id = 0; id < size; ++id) {
+    const Value v{id};
+    if (sinks[id].empty()) continue;
+    if (IsReduction(graph_, v)) {
+      AddReduction(v);
+      continue;
+    }
+    if (IsStructured(graph_, v)) {
+      AddStructured(v);
+      continue;
+    }
+    const Primitive primitive = ToPrimitive(graph_.node(v).op);
+    if (space_.reduced.empty() ||
+        ClassOf(primitive) != PrimitiveClass::kPointwise) {
+      for (const Value operand : graph_.operands(v)) {
+        cost[id] = std::max(cost[id], cost[operand.id]);
+      }
+      continue;
+    }
+    cost[id] = CostOfElement(primitive);
+    for (const Value operand : graph_.operands(v)) {
+      cost[id] = std::min(cost[id] + cost[operand.id], 1000);
+    }
+    const bool returned =
+        std::find(needed.begin(), needed.end(), v) != needed.end();
+    if (!IsFull(v)) {
+      // A value per row that rests on a reduction is computed once per row.
+      bool widened = false;
+      for (const Value user : users[id]) {
+        widened |= ClassOf(ToPrimitive(graph_.node(user).op)) !=
+                   PrimitiveClass::kPointwise;
+      }
+      if (widened && !returned && graph_.type(v).shape == RowShape()) {
+        StoreValue(v, Stage::Role::kRow);
+        cost[id] = 0;
+      }
+      continue;
+    }
+    // The last value that all of its passes share: behind it they part.
+    bool parts = returned;
+    for (const Value user : users[id]) {
+      parts |= IsReduction(graph_, user) || sinks[user.id] != sinks[id];
+    }
+    if (sinks[id].size() > 1 && cost[id] >= kStoreCost && parts) {
+      StoreValue(v, Stage::Role::kStored);
+      cost[id] = 0;
+    }
+  }
+}
+
+void Lowering::AddOutputs(const std::vector<Value>& outputs) {
+  memo_.clear();
+  kept_.clear();
+  funcs_.clear();
+  stages_.clear();
+  AddStages(outputs);
+  Func out = MakeFunc("out");
+  const std::vector<Var> vars = VarsOf(outputs.front());
+  const Coordinates at(vars.begin(), vars.end());
+  std::vector<Expr> values;
+  for (const Value v : outputs) {
+    values.push_back(StoreElement(graph_.type(v).dtype, At(v, at)));
+  }
+  if (values.size() == 1) {
+    out(Reversed(vars)) = values[0];
+  } else {
+    out(Reversed(vars)) = Halide::Tuple(values);
+  }
+  Schedule(out, vars);
+  outputs_.push_back(out);
+}
+
+Halide::Module Lowering::Finish(const std::string& name) {
+  std::vector<Halide::Argument> arguments;
+  for (const Dim& dim : KernelDims(graph_)) {
+    arguments.push_back(extents_.at(dim.ToString()));
+  }
+  for (Halide::ImageParam& image : images_) arguments.push_back(image);
+  Halide::Pipeline pipeline(outputs_);
+  return pipeline.compile_to_module(arguments, name, target_);
+}
+
+Halide::Module LowerGroup(const Graph& graph, GroupKind kind,
+                          const std::string& name, const Halide::Target& target,
+                          const ScheduleOptions& options) {
+  Lowering lowering(graph, kind, target, options);
+  std::vector<Value> same;
+  for (const int i : OutputOrder(graph)) {
+    const Value v = graph.outputs()[i].value;
+    if (!same.empty() &&
+        graph.type(same.front()).shape != graph.type(v).shape) {
+      lowering.AddOutputs(same);
+      same.clear();
+    }
+    same.push_back(v);
+  }
+  lowering.AddOutputs(same);
+  return lowering.Finish(name);
+}
+
+std::vector<int> OutputOrder(const Graph& graph) {
+  std::vector<int> order(graph.outputs().size());
+  std::iota(order.begin(), order.end(), 0);
+  const auto first = [&](int i) {
+    const Shape& shape = graph.type(graph.outputs()[i].value).shape;
+    int j = 0;
+    while (graph.type(graph.outputs()[j].value).shape != shape) ++j;
+    return j;
+  };
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return first(a) < first(b); });
+  return order;
+}
+
+}  // namespace cleave

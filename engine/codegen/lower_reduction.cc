@@ -1,0 +1,391 @@
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/codegen/element.h"
+#include "engine/codegen/lowering.h"
+#include "ops/check.h"
+
+namespace cleave {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::Float;
+using Halide::Func;
+using Halide::Int;
+using Halide::RDom;
+using Halide::reinterpret;
+using Halide::RVar;
+using Halide::select;
+using Halide::UInt;
+using Halide::Var;
+
+namespace {
+
+Expr Combine(Primitive primitive, DType dtype, const Expr& a, const Expr& b) {
+  switch (primitive) {
+    case Primitive::kReduceSum:
+      return AddElement(dtype, a, b);
+    case Primitive::kReduceProd:
+      return MulElement(dtype, a, b);
+    case Primitive::kReduceMax:
+    case Primitive::kReduceAny:
+      return MaxElement(dtype, a, b);
+    default:
+      return MinElement(dtype, a, b);
+  }
+}
+
+Expr Identity(Primitive primitive, DType dtype) {
+  switch (primitive) {
+    case Primitive::kReduceSum:
+      return NumberElement(dtype, 0);
+    case Primitive::kReduceProd:
+      return NumberElement(dtype, 1);
+    case Primitive::kReduceMax:
+    case Primitive::kReduceAny:
+      return LowestElement(dtype);
+    default:
+      return HighestElement(dtype);
+  }
+}
+
+// The extents of an RDom, and its variables, innermost first.
+RDom Domain(const std::vector<Expr>& extents, const std::string& name) {
+  Halide::Region region;
+  for (const Expr& extent : extents) region.push_back({0, extent});
+  return RDom(region, name);
+}
+std::vector<RVar> Variables(const RDom& domain) {
+  std::vector<RVar> variables;
+  for (int i = 0; i < domain.dimensions(); ++i) {
+    variables.push_back(domain[i]);
+  }
+  return variables;
+}
+
+}  // namespace
+
+void Lowering::AddReduction(Value v) {
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  if (primitive == Primitive::kArgmax || primitive == Primitive::kArgmin) {
+    return AddArgReduction(v);
+  }
+  if (primitive == Primitive::kReduceProd &&
+      IsFloat(graph_.type(v).dtype)) {
+    return AddProduct(v);
+  }
+  if (graph_.attributes(v).GetInts("axes").empty()) {
+    return AddSerialReduction(v);
+  }
+  if (space_.reduces_last() && !options_.plain) return AddLaneReduction(v);
+  AddSerialReduction(v);
+}
+
+// The lanes take every 32nd element of the last axis; a tree of halvings brings
+// them together. Over everything, blocks are reduced so, each on its own, and
+// then one after the other.
+void Lowering::AddLaneReduction(Value v) {
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  const Value x = graph_.operands(v)[0];
+  const DType dtype = graph_.type(v).dtype;
+  const int rank = graph_.type(x).rank();
+  const auto combine = [&](const Expr& a, const Expr& b) {
+    return Combine(primitive, dtype, a, b);
+  };
+  const bool blocked = space_.keeps_none();
+  const Var lane("lane");
+  const Var block("block");
+  const Expr length = Extent(space_.shape.back());
+  Expr begin = 0;
+  Expr count = length;  // of the last axis, in this block
+  if (blocked) {
+    begin = block * kReductionBlock;
+    count = Halide::min(length - begin, kReductionBlock);
+  }
+
+  // The reduced axes before the last are whole; of the last each lane has
+  // every 32nd element.
+  std::vector<Expr> extents = {
+      (blocked ? Halide::min(length, kReductionBlock) : length) /
+      kReductionLanes};
+  std::vector<Expr> tail_extents = {
+      blocked ? Expr(kReductionLanes) : length % kReductionLanes};
+  for (int d = rank - 1; d-- > 0;) {
+    if (!space_.reduced[d]) continue;
+    extents.push_back(Extent(space_.shape[d]));
+    tail_extents.push_back(Extent(space_.shape[d]));
+  }
+  RDom domain = Domain(extents, "r");
+  RDom tail = Domain(tail_extents, "t");
+  if (blocked) {
+    domain.where(domain[0] < count / kReductionLanes);
+    tail.where(tail[0] < count % kReductionLanes);
+  }
+  std::vector<Var> kept;
+  const auto element = [&](const RDom& r, const Expr& last) {
+    Coordinates at;
+    int next = r.dimensions();
+    size_t var = 0;
+    for (int d = 0; d < rank; ++d) {
+      if (d == rank - 1) {
+        at.push_back(last);
+      } else if (space_.reduced[d]) {
+        at.push_back(r[--next]);
+      } else {
+        at.push_back(kept[var++]);
+      }
+    }
+    return At(x, at);
+  };
+  const std::vector<Var> vars = VarsOf(v);
+  kept = vars;
+  std::vector<Expr> rows;
+  for (const Var& var : Reversed(vars)) rows.push_back(var);
+  if (blocked) rows.push_back(block);
+  const auto indices = [&](const Expr& u) {
+    std::vector<Expr> all = {u};
+    all.insert(all.end(), rows.begin(), rows.end());
+    return all;
+  };
+
+  Stage partial;
+  partial.func = MakeFunc("lanes");
+  partial.role = Stage::Role::kPartial;
+  partial.lanes = kReductionLanes;
+  partial.blocked = blocked;
+  std::vector<Var> pure = {lane};
+  for (const Var& var : Reversed(vars)) pure.push_back(var);
+  if (blocked) pure.push_back(block);
+  partial.func(pure) = Identity(primitive, dtype);
+  const Expr at = begin + lane + kReductionLanes * domain[0];
+  partial.func(pure) = combine(partial.func(pure), element(domain, at));
+  const auto fixed = space_.shape.back().Value();
+  if (!fixed.has_value() || *fixed % kReductionLanes != 0) {
+    const Expr rest = begin + tail[0] + count / kReductionLanes * kReductionLanes;
+    partial.func(indices(tail[0])) =
+        combine(partial.func(indices(tail[0])), element(tail, rest));
+    partial.has_tail = true;
+    partial.tail = tail[0];
+  }
+  partial.reduced = Variables(domain);
+  Func current = partial.func;
+  stages_.push_back(std::move(partial));
+  for (int width = kReductionLanes / 2; width >= 1; width /= 2) {
+    Stage half;
+    half.func = MakeFunc("half");
+    half.role = Stage::Role::kHalving;
+    half.lanes = width;
+    half.blocked = blocked;
+    std::vector<Expr> other = indices(lane + width);
+    half.func(pure) = combine(current(indices(lane)), current(other));
+    current = half.func;
+    stages_.push_back(std::move(half));
+  }
+
+  Stage result;
+  result.func = MakeFunc("total");
+  const auto first = indices(0);
+  if (blocked) {
+    const RDom blocks(0, (length + kReductionBlock - 1) / kReductionBlock, "b");
+    std::vector<Expr> of = first;
+    of.back() = blocks.x;
+    result.role = Stage::Role::kWhole;
+    result.func() = Identity(primitive, dtype);
+    result.func() = combine(result.func(), current(of));
+    result.reduced = {blocks.x};
+  } else {
+    result.role = Stage::Role::kRow;
+    result.func(Reversed(vars)) = current(first);
+  }
+  // Sums of narrow floats are kept in f32 and rounded once.
+  if (dtype == DType::kF16 || dtype == DType::kBF16) {
+    Stage rounded;
+    rounded.func = MakeFunc("rounded");
+    rounded.role = result.role;
+    const Coordinates here(vars.begin(), vars.end());
+    rounded.func(Reversed(vars)) =
+        RoundElement(dtype, Call(result.func, here));
+    stages_.push_back(std::move(result));
+    result = std::move(rounded);
+  }
+  memo_.clear();
+  funcs_[v] = result.func;
+  stages_.push_back(std::move(result));
+}
+
+// One element after the other, in row-major order.
+void Lowering::AddSerialReduction(Value v) {
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  const Value x = graph_.operands(v)[0];
+  const DType dtype = graph_.type(v).dtype;
+  const std::vector<Var> vars = VarsOf(v);
+  Stage stage;
+  stage.func = MakeFunc("reduced");
+  stage.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
+  const Coordinates here(vars.begin(), vars.end());
+  const auto axes = graph_.attributes(v).GetInts("axes");
+  if (axes.empty()) {
+    stage.role = Stage::Role::kRow;
+    stage.func(Reversed(vars)) =
+        Combine(primitive, dtype, Identity(primitive, dtype), At(x, here));
+  } else {
+    std::vector<Expr> extents;
+    for (size_t i = axes.size(); i-- > 0;) {
+      extents.push_back(Extent(space_.shape[axes[i]]));
+    }
+    const RDom domain = Domain(extents, "r");
+    Coordinates at;
+    int next = domain.dimensions();
+    size_t var = 0;
+    for (const bool reduced : space_.reduced) {
+      at.push_back(reduced ? Expr(domain[--next]) : Expr(vars[var++]));
+    }
+    stage.func(Reversed(vars)) = Identity(primitive, dtype);
+    stage.func(Reversed(vars)) =
+        Combine(primitive, dtype, Call(stage.func, here), At(x, at));
+    stage.reduced = Variables(domain);
+  }
+  if (dtype == DType::kF16 || dtype == DType::kBF16) {
+    Stage rounded;
+    rounded.func = MakeFunc("rounded");
+    rounded.role = stage.role == Stage::Role::kWhole ? Stage::Role::kWhole
+                                                     : Stage::Role::kRow;
+    rounded.func(Reversed(vars)) = RoundElement(dtype, Call(stage.func, here));
+    stages_.push_back(std::move(stage));
+    stage = std::move(rounded);
+  }
+  memo_.clear();
+  funcs_[v] = stage.func;
+  stages_.push_back(std::move(stage));
+}
+
+// The number of the first greatest or least element; the first NaN wins.
+void Lowering::AddArgReduction(Value v) {
+  const bool max = ToPrimitive(graph_.node(v).op) == Primitive::kArgmax;
+  const Value x = graph_.operands(v)[0];
+  const DType dtype = graph_.type(x).dtype;
+  const std::vector<Var> vars = VarsOf(v);
+  const auto axes = graph_.attributes(v).GetInts("axes");
+  std::vector<Expr> extents;
+  for (size_t i = axes.size(); i-- > 0;) {
+    extents.push_back(Extent(space_.shape[axes[i]]));
+  }
+  if (extents.empty()) extents.push_back(1);
+  const RDom domain = Domain(extents, "r");
+  Coordinates at;
+  int next = axes.empty() ? 0 : domain.dimensions();
+  size_t var = 0;
+  for (const bool reduced : space_.reduced) {
+    at.push_back(reduced ? Expr(domain[--next]) : Expr(vars[var++]));
+  }
+  Expr number = cast(Int(64), 0);
+  for (int i = domain.dimensions(); i-- > 0;) {
+    number = number * cast(Int(64), extents[i]) + cast(Int(64), domain[i]);
+  }
+  Stage best;
+  best.func = MakeFunc("best");
+  best.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
+  best.func(Reversed(vars)) = Halide::Tuple(
+      cast(Int(64), -1), max ? LowestElement(dtype) : HighestElement(dtype));
+  const Coordinates here(vars.begin(), vars.end());
+  const Halide::FuncRef current = Call(best.func, here);
+  const Expr element = At(x, at);
+  const Expr before = max ? LessElement(current[1], element)
+                          : LessElement(element, current[1]);
+  const Expr better =
+      current[0] < cast(Int(64), 0) ||
+      (!IsNanElement(dtype, current[1]) &&
+       (IsNanElement(dtype, element) || before));
+  best.func(Reversed(vars)) =
+      Halide::Tuple(select(better, number, current[0]),
+                    select(better, element, current[1]));
+  best.reduced = Variables(domain);
+  Stage result;
+  result.func = MakeFunc("number");
+  result.role = best.role == Stage::Role::kWhole ? Stage::Role::kWhole
+                                                 : Stage::Role::kRow;
+  result.func(Reversed(vars)) = Call(best.func, here)[0];
+  stages_.push_back(std::move(best));
+  memo_.clear();
+  funcs_[v] = result.func;
+  stages_.push_back(std::move(result));
+}
+
+// Significand and exponent apart, so that nothing overflows on the way: the
+// significands in f64, each of magnitude [1, 2), renormalised at each step;
+// zeros, infinities and NaN are factors as they are.
+void Lowering::AddProduct(Value v) {
+  const Value x = graph_.operands(v)[0];
+  const DType dtype = graph_.type(v).dtype;
+  const std::vector<Var> vars = VarsOf(v);
+  const auto axes = graph_.attributes(v).GetInts("axes");
+  std::vector<Expr> extents;
+  for (size_t i = axes.size(); i-- > 0;) {
+    extents.push_back(Extent(space_.shape[axes[i]]));
+  }
+  if (extents.empty()) extents.push_back(1);
+  const RDom domain = Domain(extents, "r");
+  Coordinates at;
+  int next = axes.empty() ? 0 : domain.dimensions();
+  size_t var = 0;
+  for (const bool reduced : space_.reduced) {
+    at.push_back(reduced ? Expr(domain[--next]) : Expr(vars[var++]));
+  }
+  const auto u64 = [](uint64_t value) {
+    return Halide::Internal::make_const(UInt(64), value);
+  };
+  struct Parts {
+    Expr significand;
+    Expr exponent;
+  };
+  // Of a normal f64: others are left as they are.
+  const auto split = [&](const Expr& value) {
+    const Expr bits = reinterpret(UInt(64), value);
+    const Expr field = (bits >> u64(52)) & u64(0x7ff);
+    const Expr normal = field != u64(0) && field != u64(0x7ff);
+    const Expr significand = reinterpret(
+        Float(64), (bits & u64(0x800fffffffffffff)) | u64(0x3ff0000000000000));
+    return Parts{select(normal, significand, value),
+                 select(normal, cast(Int(32), field) - 1023, 0)};
+  };
+  // Subnormal numbers of f64 become normal ones first.
+  const Expr element = cast(Float(64), At(x, at));
+  const Expr tiny =
+      (reinterpret(UInt(64), element) & u64(0x7ff0000000000000)) == u64(0);
+  const Expr scaled = MulElement(DType::kF64, element,
+                                 Expr(18014398509481984.0));  // 2^54
+  Parts factor = split(select(tiny, scaled, element));
+  factor.exponent = factor.exponent - select(tiny, 54, 0);
+
+  Stage stage;
+  stage.func = MakeFunc("product");
+  stage.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
+  stage.func(Reversed(vars)) = Halide::Tuple(Expr(1.0), Expr(0));
+  const Coordinates here(vars.begin(), vars.end());
+  const Halide::FuncRef current = Call(stage.func, here);
+  const Parts stepped =
+      split(MulElement(DType::kF64, current[0], factor.significand));
+  stage.func(Reversed(vars)) = Halide::Tuple(
+      stepped.significand,
+      Halide::clamp(current[1] + factor.exponent, -1000000000, 1000000000) +
+          stepped.exponent);
+  stage.reduced = Variables(domain);
+
+  Stage result;
+  result.func = MakeFunc("scaled");
+  result.role = stage.role == Stage::Role::kWhole ? Stage::Role::kWhole
+                                                  : Stage::Role::kRow;
+  const Halide::FuncRef done = Call(stage.func, here);
+  const Expr exponent = Halide::clamp(done[1], -4000, 4000);
+  result.func(Reversed(vars)) = RoundElement(
+      dtype, Halide::Internal::Call::make(
+                 Float(64), "ldexp", {done[0], exponent},
+                 Halide::Internal::Call::PureExtern));
+  stages_.push_back(std::move(stage));
+  memo_.clear();
+  funcs_[v] = result.func;
+  stages_.push_back(std::move(result));
+}
+
+}  // namespace cleave

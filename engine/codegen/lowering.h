@@ -1,0 +1,156 @@
+// Lowering: the state of one group on its way to Halide. Internal to
+// engine/codegen: lower_group.cc makes it, lower_movement.cc, lower_reduction.cc
+// and lower_structured.cc are its parts, schedule.cc orders its loops.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_LOWERING_H_
+#define CLEAVE_ENGINE_CODEGEN_LOWERING_H_
+
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "Halide.h"
+#include "engine/codegen/lower_group.h"
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// The coordinates of an element, one per axis of its tensor.
+using Coordinates = std::vector<Halide::Expr>;
+
+// Lanes that a row is reduced in, whatever the target's vectors are: the order
+// of a sum is the same on all machines and for any number of threads.
+inline constexpr int kReductionLanes = 32;
+// Elements that one block of a reduction over everything takes.
+inline constexpr int kReductionBlock = 16384;
+
+// A node with a Func of its own.
+struct Stage {
+  enum class Role {
+    kStored,    // an expensive value, stored for the row
+    kRow,       // a value per row
+    kPartial,   // lanes or blocks of a reduction, with updates
+    kHalving,   // a step of the tree over the lanes
+    kSerial,    // a reduction, or a structured node, by its updates
+    kWhole,     // needed everywhere: computed before all else
+    kContraction,  // a structured node whose elements are sums of their own
+    kScan,      // one element after the other along an axis
+    kSequential,  // updates whose order matters
+    kInline,    // no loops of its own
+  };
+  Halide::Func func;
+  Role role = Role::kRow;
+  int lanes = 0;              // of kPartial and kHalving
+  std::vector<Halide::RVar> reduced;  // of the updates, innermost first
+  Halide::RVar tail;          // of kPartial: what is left of the lanes
+  bool has_tail = false;
+  int scan_axis = -1;         // of kScan
+  bool blocked = false;       // a block of everything: computed in parallel
+};
+
+// Where the loops of a reduction group run.
+struct Space {
+  Shape shape;
+  std::vector<bool> reduced;  // empty: nothing is reduced
+  bool reduces_last() const { return !reduced.empty() && reduced.back(); }
+  bool keeps_none() const {
+    for (const bool r : reduced) {
+      if (!r) return false;
+    }
+    return true;
+  }
+};
+
+class Lowering {
+ public:
+  Lowering(const Graph& graph, GroupKind kind, const Halide::Target& target,
+           const ScheduleOptions& options);
+
+  // Adds Funcs for outputs of one shape: a tuple where there are several.
+  void AddOutputs(const std::vector<Value>& outputs);
+
+  Halide::Module Finish(const std::string& name);
+
+ private:
+  // ---- Elements (lower_group.cc, lower_movement.cc).
+  Halide::Expr Extent(const Dim& dim);
+  Halide::Expr At(Value v, const Coordinates& at);
+  Halide::Expr Compute(Value v, const Coordinates& at);
+  Halide::Expr Movement(Value v, const Coordinates& at);
+  Halide::Expr Pad(Value v, const Coordinates& at);
+  Halide::Expr Concatenate(Value v, const Coordinates& at);
+  Halide::Expr Windows(Value v, const Coordinates& at);
+  Halide::Expr Gather(Value v, const Coordinates& at);
+  Halide::Expr Reshape(Value v, const Coordinates& at);
+  // The index that `index` holds at these leading coordinates for its
+  // component k, and whether it is inside `extent`.
+  Halide::Expr IndexAt(Value index, Coordinates leading, int k,
+                       const Dim& extent, Halide::Expr* inside);
+  // A coordinate inside of [0, extent), whatever `at` is.
+  Halide::Expr Clamp(const Halide::Expr& at, const Dim& extent);
+
+  // ---- Stages.
+  void AddStages(const std::vector<Value>& needed);
+  bool IsFull(Value v) const { return graph_.type(v).shape == space_.shape; }
+  Shape RowShape() const;
+  void StoreValue(Value v, Stage::Role role);
+  void AddReduction(Value v);           // lower_reduction.cc
+  void AddLaneReduction(Value v);
+  void AddSerialReduction(Value v);
+  void AddArgReduction(Value v);
+  void AddProduct(Value v);
+  void AddStructured(Value v);          // lower_structured.cc
+  void AddDot(Value v);
+  void AddConvolution(Value v);
+  void AddWindowsAdd(Value v);
+  void AddLinearScan(Value v);
+  void AddCumulative(Value v);
+  void AddScatter(Value v);
+  Halide::Expr AddProductTo(DType dtype, const Halide::Expr& sum,
+                            const Halide::Expr& a, const Halide::Expr& b) const;
+  void FinishStage(Value v, Stage stage);
+  Halide::Func MakeFunc(const std::string& what);
+  std::vector<Halide::Var> VarsOf(Value v);
+  // Calls a Func that is defined over the axes of v.
+  static Halide::FuncRef Call(Halide::Func func, const Coordinates& at);
+  // The order of Halide's dimensions: the last axis first.
+  template <typename T>
+  static std::vector<T> Reversed(const std::vector<T>& axes) {
+    return {axes.rbegin(), axes.rend()};
+  }
+
+  // ---- Schedules (schedule.cc).
+  void Schedule(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void SchedulePointwise(Halide::Func out,
+                         const std::vector<Halide::Var>& axes);
+  void ScheduleRows(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleColumns(Halide::Func out, const std::vector<Halide::Var>& axes,
+                       bool full);
+  void ScheduleStructured(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleWhole(Stage& stage);
+  void ScheduleLanes(Stage& stage, const Halide::LoopLevel& level);
+  int VectorWidth(int bytes) const;
+
+  const Graph& graph_;
+  const GroupKind kind_;
+  const Halide::Target target_;
+  const ScheduleOptions options_;
+  Space space_;
+
+  std::map<std::string, Halide::Param<int>> extents_;
+  std::vector<Halide::ImageParam> images_;
+  std::map<Value, int> image_of_;
+
+  // Of the outputs in work.
+  std::map<std::pair<uint32_t, std::vector<const void*>>, Halide::Expr> memo_;
+  std::vector<Coordinates> kept_;  // what the keys of memo_ point to
+  std::map<Value, Halide::Func> funcs_;
+  std::vector<Stage> stages_;
+  std::vector<Halide::Func> outputs_;
+  int names_ = 0;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_LOWERING_H_

@@ -1,0 +1,275 @@
+#include <algorithm>
+
+#include "engine/codegen/lowering.h"
+
+namespace cleave {
+
+using Halide::Func;
+using Halide::LoopLevel;
+using Halide::MemoryType;
+using Halide::RVar;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+// Bytes of one task of a parallel loop: a task takes microseconds.
+constexpr int kTaskBytes = 32768;
+// Rows of one task.
+constexpr int kTaskRows = 16;
+// Vectors in a block of columns that are reduced side by side.
+constexpr int kColumnVectors = 4;
+
+int WidestElement(Func f) {
+  int bytes = 1;
+  for (const Halide::Type& type : f.types()) {
+    bytes = std::max(bytes, type.bytes());
+  }
+  return bytes;
+}
+
+}  // namespace
+
+int Lowering::VectorWidth(int bytes) const {
+  const int natural = target_.natural_vector_size(Halide::UInt(8));
+  return std::max(1, natural / std::max(bytes, 4));
+}
+
+void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
+  for (Stage& stage : stages_) {
+    if (stage.role == Stage::Role::kWhole) ScheduleWhole(stage);
+  }
+  if (kind_ == GroupKind::kContraction || kind_ == GroupKind::kStructured) {
+    return ScheduleStructured(out, axes);
+  }
+  const bool full = axes.size() == space_.shape.size() &&
+                    kind_ == GroupKind::kReduction &&
+                    !space_.reduced.empty() && RowShape().size() != axes.size();
+  if (axes.empty() || space_.reduced.empty() || space_.keeps_none()) {
+    for (Stage& stage : stages_) {
+      if (stage.role == Stage::Role::kWhole) continue;
+      if (stage.blocked) {
+        if (stage.role == Stage::Role::kPartial ||
+            stage.role == Stage::Role::kHalving) {
+          continue;  // by the total's blocks
+        }
+      }
+      stage.func.compute_root();
+    }
+    return SchedulePointwise(out, axes);
+  }
+  if (space_.reduces_last()) return ScheduleRows(out, axes);
+  ScheduleColumns(out, axes, full);
+}
+
+// Structured nodes before what reads them; their last axis in vectors where the
+// order of updates allows it, their first axis in parallel.
+void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
+  for (Stage& stage : stages_) {
+    if (stage.role == Stage::Role::kInline) continue;
+    stage.func.compute_root();
+    const std::vector<Var> vars = stage.func.args();
+    if (vars.empty() || options_.plain) continue;
+    const int width = VectorWidth(WidestElement(stage.func));
+    const int rank = static_cast<int>(vars.size());
+    const Var last = vars.front();
+    stage.func.vectorize(last, width, TailStrategy::GuardWithIf);
+    if (rank > 1) stage.func.parallel(vars.back());
+    const bool scan = stage.role == Stage::Role::kScan;
+    if (stage.role != Stage::Role::kContraction && !scan) {
+      stage.func.update(0).unscheduled();
+      continue;
+    }
+    // The order of the loops: the last axis, what is summed, the rest.
+    const bool vectorize = !scan || stage.scan_axis != rank - 1;
+    std::vector<Halide::VarOrRVar> order;
+    if (vectorize) order.push_back(last);
+    for (const RVar& r : stage.reduced) order.push_back(r);
+    for (int d = vectorize ? 1 : 0; d < rank; ++d) {
+      if (scan && d == rank - 1 - stage.scan_axis) continue;
+      order.push_back(vars[d]);
+    }
+    stage.func.update(0).reorder(order);
+    if (vectorize) {
+      stage.func.update(0).vectorize(last, width, TailStrategy::GuardWithIf);
+    }
+    if (rank > 1 && !(scan && stage.scan_axis == 0)) {
+      stage.func.update(0).parallel(vars.back());
+    }
+  }
+  SchedulePointwise(out, axes);
+}
+
+// The innermost loop in vectors; one axis in chunks, or the outermost of
+// several, in parallel.
+void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
+  if (axes.empty()) return;
+  const Var x = axes.back();
+  const int bytes = WidestElement(out);
+  const int width = options_.plain ? 1 : VectorWidth(bytes);
+  if (axes.size() == 1) {
+    Var task("task");
+    out.split(x, task, x, kTaskBytes / bytes, TailStrategy::GuardWithIf)
+        .parallel(task);
+  } else {
+    out.parallel(axes.front());
+  }
+  if (width > 1) out.vectorize(x, width, TailStrategy::GuardWithIf);
+}
+
+// Everything that one row needs, row by row, with the row in the cache.
+void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
+  const size_t kept = RowShape().size();
+  // The innermost kept axis is the row.
+  std::vector<Var> rows;
+  Var x;
+  if (kind_ == GroupKind::kContraction || kind_ == GroupKind::kStructured) {
+    return ScheduleStructured(out, axes);
+  }
+  const bool full = axes.size() > kept;
+  if (full) {
+    for (size_t d = 0; d < axes.size(); ++d) {
+      if (!space_.reduced[d]) rows.push_back(axes[d]);
+    }
+    x = axes.back();
+    std::vector<Halide::VarOrRVar> order;
+    for (size_t d = axes.size(); d-- > 0;) {
+      if (space_.reduced[d]) order.push_back(axes[d]);
+    }
+    for (size_t d = rows.size(); d-- > 0;) order.push_back(rows[d]);
+    out.reorder(order);
+  } else {
+    rows = axes;
+  }
+  const Var row = rows.back();
+  LoopLevel hoist(out, row);
+  if (rows.size() == 1) {
+    Var task("task");
+    out.split(row, task, row, kTaskRows, TailStrategy::GuardWithIf)
+        .parallel(task);
+    hoist = LoopLevel(out, task);
+  } else {
+    out.parallel(rows.front());
+    hoist = LoopLevel(out, rows.front());
+  }
+  if (full && !options_.plain) {
+    out.vectorize(x, VectorWidth(WidestElement(out)),
+                  TailStrategy::GuardWithIf);
+  }
+  const LoopLevel level(out, row);
+  for (Stage& stage : stages_) {
+    switch (stage.role) {
+      case Stage::Role::kPartial:
+      case Stage::Role::kHalving:
+        ScheduleLanes(stage, level);
+        break;
+      case Stage::Role::kStored: {
+        stage.func.compute_at(level);
+        stage.func.hoist_storage(hoist);
+        if (!options_.plain) {
+          const Var last = axes.back();
+          stage.func.vectorize(last, VectorWidth(WidestElement(stage.func)),
+                               TailStrategy::GuardWithIf);
+        }
+        break;
+      }
+      case Stage::Role::kWhole:
+        break;
+      default:
+        stage.func.compute_at(level);
+    }
+  }
+}
+
+void Lowering::ScheduleLanes(Stage& stage, const LoopLevel& level) {
+  const Var lane("lane");
+  const int width =
+      std::min(VectorWidth(WidestElement(stage.func)), stage.lanes);
+  stage.func.compute_at(level).store_in(MemoryType::Stack);
+  stage.func.bound(lane, 0, stage.lanes);
+  if (width > 1) stage.func.vectorize(lane, width);
+  if (stage.lanes > 1) stage.func.unroll(lane);
+  if (stage.role != Stage::Role::kPartial) return;
+  std::vector<Halide::VarOrRVar> order = {lane};
+  for (const RVar& r : stage.reduced) order.push_back(r);
+  stage.func.update(0).reorder(order);
+  if (width > 1) stage.func.update(0).vectorize(lane, width);
+  stage.func.update(0).unroll(lane);
+  if (stage.has_tail && width > 1) {
+    stage.func.update(1).vectorize(stage.tail, width,
+                                   TailStrategy::GuardWithIf);
+  } else if (stage.has_tail) {
+    stage.func.update(1).unscheduled();
+  }
+}
+
+// A reduction over everything: its blocks in parallel, each in lanes, then one
+// after the other.
+void Lowering::ScheduleWhole(Stage& stage) {
+  stage.func.compute_root();
+  if (stage.reduced.size() != 1 || options_.plain) return;
+  const Var block("block");
+  Stage* last = nullptr;
+  for (Stage& other : stages_) {
+    if (&other == &stage) break;
+    if (other.blocked) last = &other;
+  }
+  if (last == nullptr || last->lanes != 1) return;
+  last->func.compute_root();
+  last->func.parallel(block);
+  const Var lane("lane");
+  last->func.bound(lane, 0, 1);
+  // The stages of this reduction: from its lanes to the last halving.
+  for (Stage* at = last; at-- != stages_.data();) {
+    if (!at->blocked) break;
+    ScheduleLanes(*at, LoopLevel(last->func, block));
+    if (at->role == Stage::Role::kPartial) break;
+  }
+}
+
+// Reductions over axes before the last: blocks of columns side by side.
+void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
+                               bool full) {
+  const Var x = axes.back();
+  const Var columns("columns");
+  const int width = options_.plain ? 1 : VectorWidth(WidestElement(out));
+  std::vector<Var> kept;
+  std::vector<Halide::VarOrRVar> order = {x};
+  if (full) {
+    for (size_t d = axes.size() - 1; d-- > 0;) {
+      if (space_.reduced[d]) order.push_back(axes[d]);
+    }
+    for (size_t d = 0; d + 1 < axes.size(); ++d) {
+      if (!space_.reduced[d]) kept.push_back(axes[d]);
+    }
+  } else {
+    kept.assign(axes.begin(), axes.end() - 1);
+  }
+  const int block = width * kColumnVectors;
+  out.split(x, columns, x, block, TailStrategy::GuardWithIf);
+  order.push_back(columns);
+  for (size_t d = kept.size(); d-- > 0;) order.push_back(kept[d]);
+  out.reorder(order);
+  if (width > 1) out.vectorize(x, width, TailStrategy::GuardWithIf);
+  out.parallel(kept.empty() ? columns : kept.front());
+  const LoopLevel level(out, columns);
+  for (Stage& stage : stages_) {
+    if (stage.role == Stage::Role::kWhole) continue;
+    stage.func.compute_at(level);
+    const int of = options_.plain
+                       ? 1
+                       : VectorWidth(WidestElement(stage.func));
+    // The last axis of a stage here is the last kept one, that of the columns.
+    const std::vector<Var> args = stage.func.args();
+    if (of == 1 || args.empty()) continue;
+    const Var last = args.front();
+    stage.func.vectorize(last, of, TailStrategy::GuardWithIf);
+    if (stage.reduced.empty()) continue;
+    std::vector<Halide::VarOrRVar> inner = {last};
+    for (const RVar& r : stage.reduced) inner.push_back(r);
+    stage.func.update(0).reorder(inner);
+    stage.func.update(0).vectorize(last, of, TailStrategy::GuardWithIf);
+  }
+}
+
+}  // namespace cleave

@@ -1,0 +1,124 @@
+// Compile: a graph of primitives becomes a Kernel, which runs on tensors.
+//
+//   Kernel kernel = *Compile(graph, rules);
+//   std::vector<Tensor> outputs = *kernel.Run({x, y});
+//
+// One kernel serves all extents that its graph's dimension variables can have.
+// A kernel is immutable: any number of threads may run it at once. Groups of
+// nodes with no vector code run by their reference kernels, and the report of a
+// run names them: nothing is slow in silence.
+
+#ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_H_
+#define CLEAVE_ENGINE_RUNTIME_KERNEL_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/codegen/target.h"
+#include "engine/ir/graph.h"
+#include "engine/rewrite/rule_set.h"
+#include "engine/runtime/kernel_cache.h"
+#include "engine/runtime/kernel_call.h"
+#include "ops/tensor.h"
+
+namespace cleave {
+
+struct CompileOptions {
+  // What instructions kernels may use; the host's unless given.
+  std::optional<TargetLevel> level;
+  // Null: DefaultKernelCache().
+  KernelCache* cache = nullptr;
+  // Extents that the graph fixes are left open: graphs that differ in them
+  // alone share their code.
+  bool generalize_extents = false;
+  // Plain loops instead of the schedules by pattern: slow, to check those.
+  bool plain_schedule = false;
+};
+
+// An array in the caller's memory. Strides count elements and may be negative
+// or, of inputs, 0.
+struct TensorView {
+  const void* data = nullptr;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+struct MutableTensorView {
+  void* data = nullptr;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;
+};
+// Views of dense tensors.
+TensorView ViewOf(const Tensor& tensor);
+// Row-major strides of a shape.
+std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape);
+
+// What ran, kernel by kernel.
+struct StepReport {
+  std::string kind;              // GroupKindName
+  std::vector<std::string> ops;  // primitives, in order
+  std::string why;               // of reference kernels: why no vector code
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+  int64_t nanoseconds = 0;
+};
+struct RunReport {
+  std::vector<StepReport> steps;
+  int64_t packed_bytes = 0;     // of inputs that were made dense first
+  int64_t temporary_bytes = 0;  // between kernels, at most at a time
+  int64_t peak_bytes = 0;       // with what kernels allocated
+  int64_t nanoseconds = 0;
+  std::string ToString() const;
+};
+
+struct RunOptions {
+  KernelCallOptions call;
+  RunReport* report = nullptr;  // filled if given; costs some clock reads
+};
+
+class Kernel {
+ public:
+  Kernel(Kernel&&);
+  Kernel& operator=(Kernel&&);
+  ~Kernel();
+
+  const Graph& graph() const;
+  // Kernels and reference kernels that one run calls.
+  int compiled_groups() const;
+  int reference_groups() const;
+
+  // One tensor per output. InvalidArgument where a dtype, rank or extent does
+  // not fit; FailedPrecondition for a guard that does not hold;
+  // ResourceExhausted for an extent of 2^31 or more along one axis of a kernel,
+  // or memory that is refused; errors of reference kernels.
+  absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs,
+                                          const RunOptions& options = {}) const;
+
+  // The same into the caller's memory. Outputs must have the shapes that the
+  // inputs give, and may overlap inputs (which are then copied first), but not
+  // each other (InvalidArgument).
+  absl::Status RunInto(absl::Span<const TensorView> inputs,
+                       absl::Span<const MutableTensorView> outputs,
+                       const RunOptions& options = {}) const;
+
+  class Impl;
+  explicit Kernel(std::unique_ptr<Impl> impl);
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+// InvalidArgument for a composite node (expand first); Internal where code
+// cannot be made; errors of the cache.
+absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
+                               const CompileOptions& options = {});
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_RUNTIME_KERNEL_H_

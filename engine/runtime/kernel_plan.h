@@ -1,0 +1,52 @@
+// What a Kernel is made of: the steps of a run, and what they need for the
+// extents of one call. Internal to engine/runtime.
+
+#ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_PLAN_H_
+#define CLEAVE_ENGINE_RUNTIME_KERNEL_PLAN_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/codegen/fusion.h"
+#include "engine/ir/bind.h"
+#include "engine/ir/graph.h"
+#include "engine/runtime/kernel_library.h"
+
+namespace cleave::internal_kernel {
+
+// A buffer of a step: a value of the graph in the shape that the step sees.
+struct Operand {
+  Value value;
+  DType dtype = DType::kF32;
+  Shape shape;
+};
+
+// One kernel, or one reference kernel, in the terms of the whole graph.
+struct Step {
+  GroupKind kind = GroupKind::kPointwise;
+  std::vector<std::string> ops;
+  std::string why;
+  std::vector<Operand> inputs;
+  std::vector<Operand> outputs;
+  // Of kernels.
+  std::shared_ptr<const KernelLibrary> library;
+  KernelEntry entry = nullptr;
+  std::vector<Dim> dims;
+  // Of reference kernels: a graph whose inputs and outputs are the operands.
+  Graph graph;
+};
+
+struct Plan {
+  Graph graph;
+  std::vector<Step> steps;
+  // Whether the extents of all values follow from those of the inputs.
+  bool static_shapes = true;
+};
+
+}  // namespace cleave::internal_kernel
+
+#endif  // CLEAVE_ENGINE_RUNTIME_KERNEL_PLAN_H_

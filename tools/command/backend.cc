@@ -1,0 +1,44 @@
+#include "tools/command/backend.h"
+
+#include "engine/ir/interpreter.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+
+void AddBackendFlags(CLI::App& verb, BackendFlags& flags) {
+  verb.add_option("--backend", flags.backend, "What evaluates")
+      ->check(CLI::IsMember({"interpreter", "cpu"}))
+      ->capture_default_str();
+  verb.add_option("--level", flags.level,
+                  "Vector instructions of kernels; the most that the host has "
+                  "unless given")
+      ->check(CLI::IsMember({"sse4.1", "avx2", "avx512"}));
+  verb.add_option("--schedule", flags.schedule,
+                  "Loops of kernels: by their pattern, or plain ones to check "
+                  "those")
+      ->check(CLI::IsMember({"pattern", "plain"}))
+      ->capture_default_str();
+}
+
+absl::StatusOr<CompileOptions> CompileOptionsOf(const BackendFlags& flags) {
+  CompileOptions options;
+  if (!flags.level.empty()) {
+    CLEAVE_ASSIGN_OR_RETURN(options.level, ParseTargetLevel(flags.level));
+  }
+  options.plain_schedule = flags.schedule == "plain";
+  return options;
+}
+
+absl::StatusOr<std::vector<Tensor>> RunOnBackend(
+    const Graph& graph, absl::Span<const Tensor> inputs, const RuleSet& rules,
+    const BackendFlags& flags, bool generalize_extents, RunReport* report) {
+  if (flags.backend == "interpreter") return Interpret(graph, inputs);
+  CLEAVE_ASSIGN_OR_RETURN(CompileOptions compile, CompileOptionsOf(flags));
+  compile.generalize_extents = generalize_extents;
+  CLEAVE_ASSIGN_OR_RETURN(const Kernel kernel, Compile(graph, rules, compile));
+  RunOptions run;
+  run.report = report;
+  return kernel.Run(inputs, run);
+}
+
+}  // namespace cleave

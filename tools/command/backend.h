@@ -1,0 +1,38 @@
+// What runs a graph: the interpreter, or kernels.
+
+#ifndef CLEAVE_TOOLS_COMMAND_BACKEND_H_
+#define CLEAVE_TOOLS_COMMAND_BACKEND_H_
+
+#include <string>
+#include <vector>
+
+#include "CLI/CLI.hpp"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+#include "engine/rewrite/rule_set.h"
+#include "engine/runtime/kernel.h"
+#include "ops/tensor.h"
+
+namespace cleave {
+
+struct BackendFlags {
+  std::string backend = "interpreter";
+  std::string level;    // of the CPU's vector instructions; empty: the host's
+  std::string schedule = "pattern";
+};
+
+// --backend, --level and --schedule.
+void AddBackendFlags(CLI::App& verb, BackendFlags& flags);
+
+absl::StatusOr<CompileOptions> CompileOptionsOf(const BackendFlags& flags);
+
+// Runs a graph of primitives on the backend; the report is filled by kernels.
+absl::StatusOr<std::vector<Tensor>> RunOnBackend(
+    const Graph& graph, absl::Span<const Tensor> inputs, const RuleSet& rules,
+    const BackendFlags& flags, bool generalize_extents,
+    RunReport* report = nullptr);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TOOLS_COMMAND_BACKEND_H_
