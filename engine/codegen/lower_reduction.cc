@@ -158,11 +158,17 @@ void Lowering::AddLaneReduction(Value v) {
   for (const Var& var : Reversed(vars)) pure.push_back(var);
   if (blocked) pure.push_back(block);
   partial.func(pure) = Identity(primitive, dtype);
-  const Expr at = begin + lane + kReductionLanes * domain[0];
+  // The bound of a block is not seen by the inference of bounds.
+  const auto inside = [&](const Expr& place) {
+    return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
+                   : place;
+  };
+  const Expr at = inside(begin + lane + kReductionLanes * domain[0]);
   partial.func(pure) = combine(partial.func(pure), element(domain, at));
   const auto fixed = space_.shape.back().Value();
   if (!fixed.has_value() || *fixed % kReductionLanes != 0) {
-    const Expr rest = begin + tail[0] + count / kReductionLanes * kReductionLanes;
+    const Expr rest =
+        inside(begin + tail[0] + count / kReductionLanes * kReductionLanes);
     partial.func(indices(tail[0])) =
         combine(partial.func(indices(tail[0])), element(tail, rest));
     partial.has_tail = true;
@@ -312,9 +318,13 @@ void Lowering::AddArgReduction(Value v) {
   stages_.push_back(std::move(result));
 }
 
-// Significand and exponent apart, so that nothing overflows on the way: the
-// significands in f64, each of magnitude [1, 2), renormalised at each step;
-// zeros, infinities and NaN are factors as they are.
+// Significand and exponent apart, so that nothing overflows on the way. The
+// running product keeps significands of f64, of magnitude [1, 4) before each
+// step brings it to [1, 2) again; zeros, infinities and NaN are factors as they
+// are. It is kept as its bits, and taken apart by division: Halide 21 splits a
+// tuple's update into several where it does not see that one component reads
+// another, and it does not look into the arguments of calls (shifts and
+// reinterpretation are calls).
 void Lowering::AddProduct(Value v) {
   const Value x = graph_.operands(v)[0];
   const DType dtype = graph_.type(v).dtype;
@@ -336,40 +346,44 @@ void Lowering::AddProduct(Value v) {
     return Halide::Internal::make_const(UInt(64), value);
   };
   struct Parts {
-    Expr significand;
+    Expr significand;  // bits
     Expr exponent;
   };
   // Of a normal f64: others are left as they are.
-  const auto split = [&](const Expr& value) {
-    const Expr bits = reinterpret(UInt(64), value);
-    const Expr field = (bits >> u64(52)) & u64(0x7ff);
-    const Expr normal = field != u64(0) && field != u64(0x7ff);
-    const Expr significand = reinterpret(
-        Float(64), (bits & u64(0x800fffffffffffff)) | u64(0x3ff0000000000000));
-    return Parts{select(normal, significand, value),
+  const auto split = [&](const Expr& bits) {
+    const Expr field = bits / u64(uint64_t{1} << 52) % u64(2048);
+    const Expr normal = field != u64(0) && field != u64(2047);
+    const Expr significand =
+        (bits & u64(0x800fffffffffffff)) | u64(0x3ff0000000000000);
+    return Parts{select(normal, significand, bits),
                  select(normal, cast(Int(32), field) - 1023, 0)};
   };
+  const auto times = [&](const Expr& a, const Expr& b) {
+    return reinterpret(UInt(64), MulElement(DType::kF64,
+                                            reinterpret(Float(64), a),
+                                            reinterpret(Float(64), b)));
+  };
   // Subnormal numbers of f64 become normal ones first.
-  const Expr element = cast(Float(64), At(x, at));
-  const Expr tiny =
-      (reinterpret(UInt(64), element) & u64(0x7ff0000000000000)) == u64(0);
-  const Expr scaled = MulElement(DType::kF64, element,
-                                 Expr(18014398509481984.0));  // 2^54
+  const Expr element =
+      reinterpret(UInt(64), cast(Float(64), At(x, at)));
+  const Expr tiny = (element & u64(0x7ff0000000000000)) == u64(0);
+  const Expr scaled =
+      times(element, u64(0x4350000000000000));  // 2^54
   Parts factor = split(select(tiny, scaled, element));
   factor.exponent = factor.exponent - select(tiny, 54, 0);
 
   Stage stage;
   stage.func = MakeFunc("product");
   stage.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
-  stage.func(Reversed(vars)) = Halide::Tuple(Expr(1.0), Expr(0));
+  stage.func(Reversed(vars)) =
+      Halide::Tuple(u64(0x3ff0000000000000), Expr(0));
   const Coordinates here(vars.begin(), vars.end());
   const Halide::FuncRef current = Call(stage.func, here);
-  const Parts stepped =
-      split(MulElement(DType::kF64, current[0], factor.significand));
+  const Parts before = split(current[0]);
   stage.func(Reversed(vars)) = Halide::Tuple(
-      stepped.significand,
+      times(before.significand, factor.significand),
       Halide::clamp(current[1] + factor.exponent, -1000000000, 1000000000) +
-          stepped.exponent);
+          before.exponent);
   stage.reduced = Variables(domain);
 
   Stage result;
@@ -380,7 +394,8 @@ void Lowering::AddProduct(Value v) {
   const Expr exponent = Halide::clamp(done[1], -4000, 4000);
   result.func(Reversed(vars)) = RoundElement(
       dtype, Halide::Internal::Call::make(
-                 Float(64), "ldexp", {done[0], exponent},
+                 Float(64), "ldexp",
+                 {reinterpret(Float(64), done[0]), exponent},
                  Halide::Internal::Call::PureExtern));
   stages_.push_back(std::move(stage));
   memo_.clear();
