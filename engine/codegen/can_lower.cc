@@ -1,7 +1,8 @@
-#include "engine/codegen/element.h"
-#include "engine/codegen/fusion.h"
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/codegen/element_support.h"
+#include "engine/codegen/fusion.h"
 
 namespace cleave {
 namespace {

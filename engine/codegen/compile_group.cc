@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/lower_group.h"
+#include "engine/codegen/lowering_digest.h"
 #include "engine/codegen/target.h"
 
 namespace cleave {
@@ -68,10 +69,6 @@ absl::StatusOr<std::string> ToObject(const Compile& compile) {
 
 }  // namespace
 
-// Changes of what the lowering makes of a graph: the machine code of earlier
-// ones is not to be found again.
-constexpr int kLoweringVersion = 1;
-
 absl::StatusOr<std::string> CompileGroup(const Graph& graph, GroupKind kind,
                                          const std::string& name,
                                          TargetLevel level,
@@ -93,7 +90,7 @@ absl::StatusOr<std::string> CompileRuntime(TargetLevel level) {
 }
 
 std::string CodeVersion(TargetLevel level) {
-  return absl::StrCat("lowering ", kLoweringVersion, ", Halide ",
+  return absl::StrCat("lowering " CLEAVE_LOWERING_DIGEST ", Halide ",
                       HALIDE_VERSION_MAJOR, ".", HALIDE_VERSION_MINOR, ".",
                       HALIDE_VERSION_PATCH, ", ",
                       KernelTarget(level).to_string());

@@ -5,7 +5,6 @@
 #include <limits>
 #include <string>
 
-#include "absl/strings/str_cat.h"
 #include "engine/codegen/narrow_float.h"
 #include "ops/check.h"
 #include "ops/reference.h"
@@ -383,10 +382,6 @@ Type ElementType(DType dtype) {
   return IsSigned(dtype) ? Int(bits) : UInt(bits);
 }
 
-bool HasElements(DType dtype) {
-  return IsBool(dtype) || IsInt(dtype) || IsFloat(dtype);
-}
-
 Expr LoadElement(DType dtype, const Expr& stored) {
   if (IsBool(dtype)) return stored != Halide::Internal::make_zero(UInt(8));
   if (dtype == DType::kF16) return F16ToF32(stored);
@@ -434,53 +429,6 @@ Expr HighestElement(DType dtype) {
   if (IsBool(dtype)) return Halide::Internal::const_true();
   if (!IsFloat(dtype)) return ElementType(dtype).max();
   return Number(ElementType(dtype), std::numeric_limits<double>::infinity());
-}
-
-absl::Status CanLowerElement(Primitive primitive, DType result,
-                             absl::Span<const DType> operands,
-                             bool constant_divisor) {
-  const auto no = [&](absl::string_view why) {
-    return absl::UnimplementedError(
-        absl::StrCat("`", PrimitiveName(primitive), "`: ", why));
-  };
-  if (!HasElements(result)) {
-    return no(absl::StrCat("no vector code for ", DTypeName(result)));
-  }
-  for (const DType operand : operands) {
-    if (!HasElements(operand)) {
-      return no(absl::StrCat("no vector code for ", DTypeName(operand)));
-    }
-  }
-  const DType dtype = operands.front();
-  switch (primitive) {
-    case Primitive::kErfinv:
-    case Primitive::kPolygamma:
-    case Primitive::kComplex:
-    case Primitive::kReal:
-    case Primitive::kImag:
-      return no("no vector code");
-    case Primitive::kFma:
-      if (dtype != DType::kF32 && dtype != DType::kF64) {
-        return no(absl::StrCat("no single rounding in ", DTypeName(dtype)));
-      }
-      return absl::OkStatus();
-    case Primitive::kFloorDiv:
-    case Primitive::kFloorMod:
-    case Primitive::kRem:
-      if (!IsInt(dtype) || constant_divisor) return absl::OkStatus();
-      return no("integer division by what may be zero");
-    case Primitive::kPow:
-      if (IsInt(dtype)) return no("integer powers have no vector code");
-      return absl::OkStatus();
-    case Primitive::kConvert:
-      // By way of f64 it would be rounded twice.
-      if (IsInt(dtype) && ByteSize(dtype) == 8 && result == DType::kBF16) {
-        return no("64-bit integers to bf16 have no vector code");
-      }
-      return absl::OkStatus();
-    default:
-      return absl::OkStatus();
-  }
 }
 
 Expr PointwiseElement(Primitive primitive, DType result,

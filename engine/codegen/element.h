@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "Halide.h"
-#include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "engine/codegen/element_support.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
@@ -30,9 +30,6 @@ namespace cleave {
 Halide::Type StorageType(DType dtype);
 // The type of an element in an expression.
 Halide::Type ElementType(DType dtype);
-// Whether kernels have elements of this dtype at all: complex numbers and keys
-// do not.
-bool HasElements(DType dtype);
 
 Halide::Expr LoadElement(DType dtype, const Halide::Expr& stored);
 Halide::Expr StoreElement(DType dtype, const Halide::Expr& element);
@@ -44,13 +41,6 @@ Halide::Expr NumberElement(DType dtype, double value);
 // The least and the greatest value (infinities of floats).
 Halide::Expr LowestElement(DType dtype);
 Halide::Expr HighestElement(DType dtype);
-
-// Whether PointwiseElement has the primitive on such operands, and if not why:
-// Unimplemented("`polygamma` has no vector code"). `constant_divisor` says that
-// the second operand is a positive constant, which integer division needs.
-absl::Status CanLowerElement(Primitive primitive, DType result,
-                             absl::Span<const DType> operands,
-                             bool constant_divisor);
 
 // The result's element. The caller has asked CanLowerElement.
 Halide::Expr PointwiseElement(Primitive primitive, DType result,

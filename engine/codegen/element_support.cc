@@ -1,0 +1,58 @@
+#include "engine/codegen/element_support.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+
+bool HasElements(DType dtype) {
+  return IsBool(dtype) || IsInt(dtype) || IsFloat(dtype);
+}
+
+absl::Status CanLowerElement(Primitive primitive, DType result,
+                             absl::Span<const DType> operands,
+                             bool constant_divisor) {
+  const auto no = [&](absl::string_view why) {
+    return absl::UnimplementedError(
+        absl::StrCat("`", PrimitiveName(primitive), "`: ", why));
+  };
+  if (!HasElements(result)) {
+    return no(absl::StrCat("no vector code for ", DTypeName(result)));
+  }
+  for (const DType operand : operands) {
+    if (!HasElements(operand)) {
+      return no(absl::StrCat("no vector code for ", DTypeName(operand)));
+    }
+  }
+  const DType dtype = operands.front();
+  switch (primitive) {
+    case Primitive::kErfinv:
+    case Primitive::kPolygamma:
+    case Primitive::kComplex:
+    case Primitive::kReal:
+    case Primitive::kImag:
+      return no("no vector code");
+    case Primitive::kFma:
+      if (dtype != DType::kF32 && dtype != DType::kF64) {
+        return no(absl::StrCat("no single rounding in ", DTypeName(dtype)));
+      }
+      return absl::OkStatus();
+    case Primitive::kFloorDiv:
+    case Primitive::kFloorMod:
+    case Primitive::kRem:
+      if (!IsInt(dtype) || constant_divisor) return absl::OkStatus();
+      return no("integer division by what may be zero");
+    case Primitive::kPow:
+      if (IsInt(dtype)) return no("integer powers have no vector code");
+      return absl::OkStatus();
+    case Primitive::kConvert:
+      // By way of f64 it would be rounded twice.
+      if (IsInt(dtype) && ByteSize(dtype) == 8 && result == DType::kBF16) {
+        return no("64-bit integers to bf16 have no vector code");
+      }
+      return absl::OkStatus();
+    default:
+      return absl::OkStatus();
+  }
+}
+
+}  // namespace cleave

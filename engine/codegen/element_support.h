@@ -1,0 +1,27 @@
+// Which elements and operations kernels have code for. Internal to
+// engine/codegen.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_ELEMENT_SUPPORT_H_
+#define CLEAVE_ENGINE_CODEGEN_ELEMENT_SUPPORT_H_
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+#include "ops/dtype.h"
+#include "ops/primitive.h"
+
+namespace cleave {
+
+// Whether kernels have elements of this dtype at all: complex numbers and keys
+// do not.
+bool HasElements(DType dtype);
+
+// Whether a pointwise primitive on such operands has code, and if not why:
+// Unimplemented("`polygamma`: no vector code"). `constant_divisor` says that
+// the second operand is a positive constant, which integer division needs.
+absl::Status CanLowerElement(Primitive primitive, DType result,
+                             absl::Span<const DType> operands,
+                             bool constant_divisor);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_ELEMENT_SUPPORT_H_
