@@ -87,8 +87,11 @@ std::vector<double> Boundaries() {
   for (int e = -126; e < 128; ++e) values.push_back(std::ldexp(1, e));
   // The f32 nearest to a multiple of pi / 2 for its size.
   values.push_back(0x1.47d0fep34);
-  // exp, erfc.
-  for (const double worst : {-0x1.765026p+2, 0x1.0b0752p-1}) {
+  // exp, expm1, log, log1p, tanh, sigmoid, erf, erfc, sin, cos, rsqrt.
+  for (const double worst :
+       {-0x1.765026p+2, 0x1.907d84p-2, 0x1.4574e2p-1, 0x1.569876p-2,
+        0x1.c3e30ep-3, -0x1.69c008p-12, 0x1.ff23a4p-1, 0x1.52d5dep+0,
+        0x1.aca316p+67, 0x1.7b9146p+37, 0x1.019566p-126}) {
     values.push_back(worst);
   }
   return values;
@@ -137,6 +140,8 @@ TEST_P(ShippedNumerics, HoldItsBound) {
         y.push_back(b);
       }
     }
+    x.push_back(0x1.ff4dd6p-1);
+    y.push_back(0x1.f76a7ep+15);
     std::mt19937_64 random(7);
     std::uniform_real_distribution<double> exponent(-152, 130);
     for (const double a : UlpUniformGrid(DType::kF32, 8000, random)) {
