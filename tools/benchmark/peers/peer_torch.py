@@ -1,0 +1,84 @@
+"""PyTorch, eager or compiled."""
+
+import torch
+import torch.nn.functional as F
+
+
+def layer_norm(x, w, bias):
+    return F.layer_norm(x, (x.shape[-1],), w, bias)
+
+
+def rms_norm(x, w):
+    return F.rms_norm(x, (x.shape[-1],), w, 1e-5)
+
+
+def softmax(x):
+    return torch.softmax(x, -1)
+
+
+def log_softmax_backward(dy, y):
+    return torch.ops.aten._log_softmax_backward_data(dy, y, -1, torch.float32)
+
+
+def chain(x, y):
+    a = torch.maximum(x * 1.5 + 0.25, y)
+    return (a * a - x) / (1 + torch.abs(y)) + 0.5
+
+
+class Peer:
+    FUNCTIONS = {
+        "softmax_rows": softmax,
+        "vmap(softmax_row)": torch.vmap(softmax),
+        "jvp(softmax_rows)": lambda x, dx: torch.func.jvp(softmax, (x,),
+                                                          (dx,)),
+        "log_softmax_rows": lambda x: torch.log_softmax(x, -1),
+        "log_softmax_backward": log_softmax_backward,
+        "layer_norm_rows": layer_norm,
+        "rms_norm_rows": rms_norm,
+        "gelu_all": F.gelu,
+        "mish_all": F.mish,
+        "cross_entropy_mean": F.cross_entropy,
+        "cross_entropy_each": lambda x, target: F.cross_entropy(
+            x, target, reduction="none"),
+        "matmul_2d": torch.matmul,
+        "linear_gelu": lambda x, w, bias: F.gelu(F.linear(x, w, bias)),
+        "sum_axis_0": lambda x: x.sum(0),
+        "sum_axis_1": lambda x: x.sum(1),
+        "sum_all": lambda x: x.sum(),
+        "chain": chain,
+        "multiply_add": lambda x, y: x * y + x,
+    }
+
+    def __init__(self, threads, compiled):
+        torch.set_num_threads(threads)
+        self.compiles = compiled
+        self.version = f"PyTorch {torch.__version__}"
+        if compiled:
+            # Its compile times are of new functions, not of found ones.
+            torch._inductor.config.force_disable_caches = True
+            # The processes it compiles with take as long to start.
+            torch._inductor.config.compile_threads = 1
+            # Starts what it starts once.
+            self.compile(lambda x: x + 1, [torch.zeros(64)])
+
+    @staticmethod
+    def array(data, dtype, shape):
+        dtype = {"f32": torch.float32, "i64": torch.int64}[dtype]
+        return torch.frombuffer(bytearray(data),
+                                dtype=dtype).reshape(shape).clone()
+
+    @staticmethod
+    def bytes(output):
+        return output.contiguous().numpy().tobytes()
+
+    def compile(self, function, arrays):
+        if self.compiles:
+            torch._dynamo.reset()
+            function = torch.compile(function, dynamic=False, fullgraph=True)
+
+        def call():
+            with torch.no_grad():
+                return function(*arrays)
+
+        call()
+        return call
