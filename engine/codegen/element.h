@@ -47,6 +47,13 @@ Halide::Expr PointwiseElement(Primitive primitive, DType result,
                               absl::Span<const DType> operands,
                               const std::vector<Halide::Expr>& arguments);
 
+// a where the condition holds, else b. Not Halide's select: where the tail of a
+// loop reads only one of the two under a predicate, Halide 21 takes the
+// condition for one on the loop, and judges it by the order of real numbers,
+// which NaN is not in.
+Halide::Expr Choose(const Halide::Expr& condition, const Halide::Expr& a,
+                    const Halide::Expr& b);
+
 // Of two elements, as max and min: NaN wins, max(-0, 0) = 0.
 Halide::Expr MaxElement(DType dtype, const Halide::Expr& a,
                         const Halide::Expr& b);

@@ -16,7 +16,6 @@ using Halide::Int;
 using Halide::RDom;
 using Halide::reinterpret;
 using Halide::RVar;
-using Halide::select;
 using Halide::UInt;
 using Halide::Var;
 
@@ -65,6 +64,15 @@ std::vector<RVar> Variables(const RDom& domain) {
 }
 
 }  // namespace
+
+// An update that does not name its variables would run once, not for each.
+Expr Lowering::ForEach(const RDom& domain, const Expr& value) {
+  Expr all = Halide::Internal::const_true();
+  for (int i = 0; i < domain.dimensions(); ++i) {
+    all = Halide::Internal::And::make(all, domain[i] >= 0);
+  }
+  return Halide::select(all, value, value);
+}
 
 void Lowering::AddReduction(Value v) {
   const Primitive primitive = ToPrimitive(graph_.node(v).op);
@@ -164,13 +172,15 @@ void Lowering::AddLaneReduction(Value v) {
                    : place;
   };
   const Expr at = inside(begin + lane + kReductionLanes * domain[0]);
-  partial.func(pure) = combine(partial.func(pure), element(domain, at));
+  partial.func(pure) =
+      combine(partial.func(pure), ForEach(domain, element(domain, at)));
   const auto fixed = space_.shape.back().Value();
   if (!fixed.has_value() || *fixed % kReductionLanes != 0) {
     const Expr rest =
         inside(begin + tail[0] + count / kReductionLanes * kReductionLanes);
     partial.func(indices(tail[0])) =
-        combine(partial.func(indices(tail[0])), element(tail, rest));
+        combine(partial.func(indices(tail[0])),
+                ForEach(tail, element(tail, rest)));
     partial.has_tail = true;
     partial.tail = tail[0];
   }
@@ -249,7 +259,8 @@ void Lowering::AddSerialReduction(Value v) {
     }
     stage.func(Reversed(vars)) = Identity(primitive, dtype);
     stage.func(Reversed(vars)) =
-        Combine(primitive, dtype, Call(stage.func, here), At(x, at));
+        Combine(primitive, dtype, Call(stage.func, here),
+                ForEach(domain, At(x, at)));
     stage.reduced = Variables(domain);
   }
   if (dtype == DType::kF16 || dtype == DType::kBF16) {
@@ -296,7 +307,7 @@ void Lowering::AddArgReduction(Value v) {
       cast(Int(64), -1), max ? LowestElement(dtype) : HighestElement(dtype));
   const Coordinates here(vars.begin(), vars.end());
   const Halide::FuncRef current = Call(best.func, here);
-  const Expr element = At(x, at);
+  const Expr element = ForEach(domain, At(x, at));
   const Expr before = max ? LessElement(current[1], element)
                           : LessElement(element, current[1]);
   const Expr better =
@@ -304,8 +315,8 @@ void Lowering::AddArgReduction(Value v) {
       (!IsNanElement(dtype, current[1]) &&
        (IsNanElement(dtype, element) || before));
   best.func(Reversed(vars)) =
-      Halide::Tuple(select(better, number, current[0]),
-                    select(better, element, current[1]));
+      Halide::Tuple(Choose(better, number, current[0]),
+                    Choose(better, element, current[1]));
   best.reduced = Variables(domain);
   Stage result;
   result.func = MakeFunc("number");
@@ -355,8 +366,8 @@ void Lowering::AddProduct(Value v) {
     const Expr normal = field != u64(0) && field != u64(2047);
     const Expr significand =
         (bits & u64(0x800fffffffffffff)) | u64(0x3ff0000000000000);
-    return Parts{select(normal, significand, bits),
-                 select(normal, cast(Int(32), field) - 1023, 0)};
+    return Parts{Choose(normal, significand, bits),
+                 Choose(normal, cast(Int(32), field) - 1023, 0)};
   };
   const auto times = [&](const Expr& a, const Expr& b) {
     return reinterpret(UInt(64), MulElement(DType::kF64,
@@ -365,12 +376,12 @@ void Lowering::AddProduct(Value v) {
   };
   // Subnormal numbers of f64 become normal ones first.
   const Expr element =
-      reinterpret(UInt(64), cast(Float(64), At(x, at)));
+      reinterpret(UInt(64), cast(Float(64), ForEach(domain, At(x, at))));
   const Expr tiny = (element & u64(0x7ff0000000000000)) == u64(0);
   const Expr scaled =
       times(element, u64(0x4350000000000000));  // 2^54
-  Parts factor = split(select(tiny, scaled, element));
-  factor.exponent = factor.exponent - select(tiny, 54, 0);
+  Parts factor = split(Choose(tiny, scaled, element));
+  factor.exponent = factor.exponent - Choose(tiny, 54, 0);
 
   Stage stage;
   stage.func = MakeFunc("product");

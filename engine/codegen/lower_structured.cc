@@ -15,7 +15,6 @@ using Halide::Func;
 using Halide::Int;
 using Halide::RDom;
 using Halide::RVar;
-using Halide::select;
 using Halide::Var;
 
 namespace {
@@ -115,7 +114,7 @@ void Lowering::AddDot(Value v) {
     }
     return At(x, at);
   };
-  const Expr left = element(a, batch_a, contract_a);
+  const Expr left = ForEach(domain, element(a, batch_a, contract_a));
   const Expr right = element(b, batch_b, contract_b);
   Stage stage;
   stage.func = MakeFunc("dot");
@@ -184,8 +183,9 @@ void Lowering::AddConvolution(Value v) {
   stage.func(Reversed(vars)) = NumberElement(SumType(dtype), 0);
   // A place outside adds nothing: neither NaN nor infinity times 0.
   const Expr sum = Call(stage.func, here);
-  stage.func(Reversed(vars)) = select(
-      inside, AddProductTo(dtype, sum, At(x, at_x), At(w, at_w)), sum);
+  stage.func(Reversed(vars)) = Choose(
+      ForEach(domain, inside), AddProductTo(dtype, sum, At(x, at_x), At(w, at_w)),
+      sum);
   stage.reduced = Variables(domain);
   FinishStage(v, std::move(stage));
 }
@@ -228,7 +228,7 @@ void Lowering::AddWindowsAdd(Value v) {
   stage.func(Reversed(vars)) = NumberElement(SumType(dtype), 0);
   const Expr sum = Call(stage.func, here);
   stage.func(Reversed(vars)) =
-      select(inside, AddElement(dtype, sum, At(u, at)), sum);
+      Choose(ForEach(domain, inside), AddElement(dtype, sum, At(u, at)), sum);
   stage.reduced = Variables(domain);
   FinishStage(v, std::move(stage));
 }
@@ -257,7 +257,7 @@ void Lowering::AddLinearScan(Value v) {
     return IsFloat(dtype) ? cast(Halide::Float(64), e) : e;
   };
   stage.func(Reversed(vars)) = NumberElement(state, 0);
-  const Expr last = select(domain.x == 0, widen(At(graph_.operands(v)[2], start)),
+  const Expr last = Choose(domain.x == 0, widen(At(graph_.operands(v)[2], start)),
                            Expr(Call(stage.func, before)));
   const Expr a = widen(At(graph_.operands(v)[0], at));
   const Expr b = widen(At(graph_.operands(v)[1], at));
@@ -296,7 +296,7 @@ void Lowering::AddCumulative(Value v) {
   const Expr element = At(graph_.operands(v)[0], at);
   const Expr last = Call(stage.func, before);
   Call(stage.func, at) =
-      select(domain.x == 0, element,
+      Choose(domain.x == 0, element,
              max ? MaxElement(dtype, last, element)
                  : MinElement(dtype, last, element));
   stage.reduced = {domain.x};
@@ -358,7 +358,7 @@ void Lowering::AddScatter(Value v) {
   if (mode == "mul") changed = MulElement(state, old, update);
   if (mode == "max") changed = MaxElement(dtype, old, update);
   if (mode == "min") changed = MinElement(dtype, old, update);
-  Call(stage.func, place) = select(inside, changed, old);
+  Call(stage.func, place) = Choose(ForEach(domain, inside), changed, old);
   stage.reduced = Variables(domain);
   if (!wide) {
     memo_.clear();

@@ -95,6 +95,8 @@ class Lowering {
   bool IsFull(Value v) const { return graph_.type(v).shape == space_.shape; }
   Shape RowShape() const;
   void StoreValue(Value v, Stage::Role role);
+  static Halide::Expr ForEach(const Halide::RDom& domain,
+                              const Halide::Expr& value);
   void AddReduction(Value v);           // lower_reduction.cc
   void AddLaneReduction(Value v);
   void AddSerialReduction(Value v);

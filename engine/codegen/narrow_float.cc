@@ -11,7 +11,6 @@ using Halide::cast;
 using Halide::Expr;
 using Halide::Float;
 using Halide::reinterpret;
-using Halide::select;
 using Halide::UInt;
 using Halide::Internal::Call;
 
@@ -48,7 +47,7 @@ Expr F16ToF32(const Expr& bits) {
   const Expr sign = (wide & U32(0x8000)) << U32(16);
   return reinterpret(
       Float(32),
-      select(magnitude >= U32(0x7c00 << 13), special, scaled) | sign);
+      Choose(magnitude >= U32(0x7c00 << 13), special, scaled) | sign);
 }
 
 Expr BF16ToF32(const Expr& bits) {
@@ -71,9 +70,9 @@ Expr F32ToF16(const Expr& value) {
   const Expr subnormal = reinterpret(UInt(32), sum) - U32(0x3f000000);
   const Expr nan = U32(0x7e00) | ((magnitude >> U32(13)) & U32(0x3ff));
   const Expr result =
-      select(magnitude > U32(0x7f800000), nan,
-             select(magnitude >= U32(0x477ff000), U32(0x7c00),
-                    select(magnitude < U32(0x38800000), subnormal, normal)));
+      Choose(magnitude > U32(0x7f800000), nan,
+             Choose(magnitude >= U32(0x477ff000), U32(0x7c00),
+                    Choose(magnitude < U32(0x38800000), subnormal, normal)));
   return cast(UInt(16), result | sign);
 }
 
@@ -83,7 +82,7 @@ Expr F32ToBF16(const Expr& value) {
   const Expr rounded = (bits + U32(0x7fff) + odd) >> U32(16);
   const Expr nan = (bits >> U32(16)) | U32(0x40);
   return cast(UInt(16),
-              select((bits & U32(0x7fffffff)) > U32(0x7f800000), nan, rounded));
+              Choose((bits & U32(0x7fffffff)) > U32(0x7f800000), nan, rounded));
 }
 
 Expr ToF32ForNarrowing(const Expr& value) {
@@ -98,9 +97,9 @@ Expr ToF32ForNarrowing(const Expr& value) {
   const Expr back = magnitude(cast(Float(64), rounded));
   const Expr exact = magnitude(value);
   const Expr bits = reinterpret(UInt(32), rounded);
-  const Expr truncated = select(back > exact, bits - U32(1), bits);
+  const Expr truncated = Choose(back > exact, bits - U32(1), bits);
   return reinterpret(
-      Float(32), select(back == exact, bits, truncated | U32(1)));
+      Float(32), Choose(back == exact, bits, truncated | U32(1)));
 }
 
 Expr NextafterOfNarrow(DType dtype, const Expr& x, const Expr& y) {
@@ -109,14 +108,14 @@ Expr NextafterOfNarrow(DType dtype, const Expr& x, const Expr& y) {
   const Expr below = LessElement(y, x);
   const Expr equal = !below && !LessElement(x, y);
   const Expr smallest =
-      select(LessElement(y, zero), U16(0x8001), U16(0x0001));
+      Choose(LessElement(y, zero), U16(0x8001), U16(0x0001));
   const Expr positive = LessElement(zero, x);
-  const Expr away = select(positive, !below, below);
+  const Expr away = Choose(positive, !below, below);
   const Expr is_zero = !positive && !LessElement(x, zero);
   const Expr stepped =
-      select(is_zero, smallest, select(away, bits + U16(1), bits - U16(1)));
-  return select(IsNanElement(dtype, x), x,
-                select(IsNanElement(dtype, y) || equal, y,
+      Choose(is_zero, smallest, Choose(away, bits + U16(1), bits - U16(1)));
+  return Choose(IsNanElement(dtype, x), x,
+                Choose(IsNanElement(dtype, y) || equal, y,
                        NarrowValue(dtype, stepped)));
 }
 

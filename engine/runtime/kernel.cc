@@ -31,9 +31,8 @@ namespace {
 // Instances that a kernel keeps: beyond them each call makes its own.
 constexpr size_t kMaxInstances = 256;
 
-// What empty tensors point to: kernels may form addresses in it.
-alignas(kKernelAlignment) constexpr std::byte kNothing[2 * kKernelAlignment] =
-    {};
+// What empty inputs point to: kernels may read the first row of what has none.
+alignas(kKernelAlignment) constexpr std::byte kNothing[4096] = {};
 
 int64_t Now() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -65,7 +64,7 @@ absl::StatusOr<int64_t> CountElements(const std::vector<int64_t>& shape) {
 }
 
 absl::StatusOr<BufferInstance> MakeBuffer(int slot, const Operand& operand,
-                                          const DimValues& dims) {
+                                          const DimValues& dims, bool input) {
   BufferInstance buffer;
   buffer.slot = slot;
   buffer.type = TypeOf(operand.dtype);
@@ -74,8 +73,10 @@ absl::StatusOr<BufferInstance> MakeBuffer(int slot, const Operand& operand,
   buffer.bytes = count * ByteSize(operand.dtype);
   int64_t stride = 1;
   for (size_t d = buffer.shape.size(); d-- > 0;) {
-    // An empty tensor lends its kernels one element to form addresses with.
-    const int64_t extent = std::max<int64_t>(buffer.shape[d], 1);
+    // An empty input has one row, which all of its reads fall into.
+    const bool row = input && count == 0;
+    const int64_t extent =
+        row ? std::max<int64_t>(buffer.shape[d], 1) : buffer.shape[d];
     if (extent > std::numeric_limits<int32_t>::max() ||
         stride > std::numeric_limits<int32_t>::max() ||
         buffer.bytes > std::numeric_limits<int32_t>::max()) {
@@ -85,7 +86,7 @@ absl::StatusOr<BufferInstance> MakeBuffer(int slot, const Operand& operand,
     }
     buffer.dims.push_back(halide_dimension_t(0, static_cast<int32_t>(extent),
                                              static_cast<int32_t>(stride)));
-    stride *= extent;
+    stride = row ? 0 : stride * extent;
   }
   return buffer;
 }
@@ -165,13 +166,13 @@ absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
   for (const Operand& operand : step.inputs) {
     CLEAVE_ASSIGN_OR_RETURN(
         result.inputs.emplace_back(),
-        MakeBuffer(slots_.at(operand.value), operand, dims));
+        MakeBuffer(slots_.at(operand.value), operand, dims, true));
   }
   result.skipped = step.kind != GroupKind::kReference;
   for (const Operand& operand : step.outputs) {
     CLEAVE_ASSIGN_OR_RETURN(
         result.outputs.emplace_back(),
-        MakeBuffer(slots_.at(operand.value), operand, dims));
+        MakeBuffer(slots_.at(operand.value), operand, dims, false));
     result.skipped &= result.outputs.back().bytes == 0;
   }
   if (step.kind == GroupKind::kReference) {
@@ -348,13 +349,21 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
     arguments[1 + i] = const_cast<int32_t*>(&instance.dims[i]);
   }
   size_t next = 0;
+  std::vector<std::vector<std::byte>> rows;  // of empty inputs
   const auto add = [&](const BufferInstance& buffer) {
     halide_buffer_t& b = buffers[next];
     b = {};
-    b.host = static_cast<uint8_t*>(
-        buffer.bytes > 0
-            ? memory.addresses[buffer.slot]
-            : const_cast<void*>(static_cast<const void*>(kNothing)));
+    b.host = static_cast<uint8_t*>(memory.addresses[buffer.slot]);
+    if (buffer.bytes == 0) {
+      const size_t row =
+          buffer.dims.empty() ? 0 : buffer.dims.front().extent * sizeof(double);
+      if (row <= sizeof kNothing) {
+        b.host = reinterpret_cast<uint8_t*>(const_cast<std::byte*>(kNothing));
+      } else {
+        rows.emplace_back(row);
+        b.host = reinterpret_cast<uint8_t*>(rows.back().data());
+      }
+    }
     b.type = buffer.type;
     b.dimensions = static_cast<int32_t>(buffer.dims.size());
     b.dim = const_cast<halide_dimension_t*>(buffer.dims.data());

@@ -1,5 +1,6 @@
 #include "engine/runtime/kernel.h"
 
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -7,6 +8,7 @@
 #include <random>
 #include <thread>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
@@ -132,6 +134,12 @@ std::vector<KernelCase> KernelCases() {
   for (absl::string_view block : absl::StrSplit(*text, "\n\n")) {
     KernelCase one;
     std::vector<absl::string_view> lines = absl::StrSplit(block, '\n');
+    while (!lines.empty() && absl::StartsWith(lines[0], "//")) {
+      absl::ConsumePrefix(&block, lines[0]);
+      absl::ConsumePrefix(&block, "\n");
+      lines.erase(lines.begin());
+    }
+    if (lines.empty()) continue;
     if (lines[0] != "exact") {
       if (!absl::ConsumePrefix(&lines[0], "within ")) continue;
       CLEAVE_CHECK(absl::SimpleAtod(lines[0], &one.tolerance));
