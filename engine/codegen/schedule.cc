@@ -43,8 +43,8 @@ void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
     return ScheduleStructured(out, axes);
   }
   const bool full = axes.size() == space_.shape.size() &&
-                    kind_ == GroupKind::kReduction &&
-                    !space_.reduced.empty() && RowShape().size() != axes.size();
+                    kind_ == GroupKind::kReduction && !space_.reduced.empty() &&
+                    RowShape().size() != axes.size();
   if (axes.empty() || space_.reduced.empty() || space_.keeps_none()) {
     for (Stage& stage : stages_) {
       if (stage.role == Stage::Role::kWhole) continue;
@@ -108,9 +108,14 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
   const int bytes = WidestElement(out);
   const int width = options_.plain ? 1 : VectorWidth(bytes);
   if (axes.size() == 1) {
+    // One task alone is a loop of its own: the guard of the split would run on
+    // to the end of the task, however short the axis is.
+    const int task_size = kTaskBytes / bytes;
+    Halide::Stage alone =
+        out.specialize(out.output_buffers()[0].dim(0).extent() <= task_size);
+    if (width > 1) alone.vectorize(x, width, TailStrategy::GuardWithIf);
     Var task("task");
-    out.split(x, task, x, kTaskBytes / bytes, TailStrategy::GuardWithIf)
-        .parallel(task);
+    out.split(x, task, x, task_size, TailStrategy::GuardWithIf).parallel(task);
   } else {
     out.parallel(axes.front());
   }
@@ -256,9 +261,7 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kWhole) continue;
     stage.func.compute_at(level);
-    const int of = options_.plain
-                       ? 1
-                       : VectorWidth(WidestElement(stage.func));
+    const int of = options_.plain ? 1 : VectorWidth(WidestElement(stage.func));
     // The last axis of a stage here is the last kept one, that of the columns.
     const std::vector<Var> args = stage.func.args();
     if (of == 1 || args.empty()) continue;
