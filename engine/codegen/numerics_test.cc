@@ -3,9 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <memory>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "engine/ir/context.h"
 #include "engine/ir/graph_text.h"
@@ -85,6 +87,35 @@ TEST_F(NumericsTest, BodiesAreClosed) {
   EXPECT_THAT(text, HasSubstr("fma("));
   EXPECT_THAT(text, Not(HasSubstr("exp(")));
   EXPECT_THAT(text, Not(HasSubstr("twice(")));
+}
+
+// Bodies grow by the bodies that they use: there are limits.
+TEST_F(NumericsTest, LimitsWhatTheyUse) {
+  const char* const names[] = {"exp",  "log",  "sin",  "cos",  "tan",
+                               "asin", "acos", "atan", "sinh", "cosh",
+                               "tanh", "erf",  "erfc", "cbrt", "expm1"};
+  std::string doubling = "language 1\n";
+  for (size_t i = 0; i + 1 < std::size(names); ++i) {
+    absl::StrAppend(&doubling, "\nnumeric ", names[i],
+                    "(x: f32) within 1 ulp = ", names[i + 1], "(2 * ",
+                    names[i + 1], "(x))\n");
+  }
+  const LoadResult wide =
+      LoadRules({{"in.rules", doubling, false}}, std::make_shared<Context>());
+  ASSERT_FALSE(wide.diagnostics.empty());
+  EXPECT_THAT(wide.diagnostics[0], HasSubstr("at most 10000 operations"));
+
+  std::string nested = "language 1\n";
+  for (int i = 0; i < 102; ++i) {
+    absl::StrAppend(&nested, "\nop f", i, "(x: T[S..]) -> T[S..]\n",
+                    "  where T: float\n  = ",
+                    i == 101 ? "2 * x" : absl::StrCat("f", i + 1, "(x)"), "\n");
+  }
+  absl::StrAppend(&nested, "\nnumeric exp(x: f32) within 1 ulp = f0(x)\n");
+  const LoadResult deep =
+      LoadRules({{"in.rules", nested, false}}, std::make_shared<Context>());
+  ASSERT_EQ(deep.diagnostics.size(), 1);
+  EXPECT_THAT(deep.diagnostics[0], HasSubstr("nested deeper than 100"));
 }
 
 TEST_F(NumericsTest, ReplacesAtAnyShape) {

@@ -19,7 +19,7 @@ absl::StatusOr<TensorType> DeclaredType(const TypeExpr& type,
                           elaborator.EvalDType(*type.dtype, scope));
   if (!dtype->dtype().has_value()) {
     return elaborator.Fail(DiagnosticKind::kType, type.range,
-                           "the dtype of an fn's input is fixed");
+                           "the dtype of this input is fixed, like `f32`");
   }
   result.dtype = *dtype->dtype();
   for (const AxisExpr& axis : type.axes) {

@@ -503,8 +503,9 @@ void CheckDerivativeItem(const RuleSet& rules, const Item& item,
 
 void CheckNumericItem(const RuleSet& rules, const Item& item,
                       std::vector<Diagnostic>* diagnostics) {
-  const auto report = [&](SourceRange range, std::string message) {
-    Diagnostic d{DiagnosticKind::kType, std::move(message), range, "", ""};
+  const auto report = [&](SourceRange range, std::string message,
+                          DiagnosticKind kind = DiagnosticKind::kType) {
+    Diagnostic d{kind, std::move(message), range, "", ""};
     PlaceByLine(rules.SourceOf(item), &d);
     diagnostics->push_back(std::move(d));
   };
@@ -521,7 +522,10 @@ void CheckNumericItem(const RuleSet& rules, const Item& item,
   const absl::StatusOr<const NumericBody*> body =
       rules.Numeric(*FindPrimitive(item.name), *dtype);
   if (!body.ok()) {
-    report(item.body->range, std::string(body.status().message()));
+    report(item.body->range, std::string(body.status().message()),
+           body.status().code() == absl::StatusCode::kResourceExhausted
+               ? DiagnosticKind::kLimit
+               : DiagnosticKind::kType);
   }
 }
 

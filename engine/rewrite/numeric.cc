@@ -31,8 +31,14 @@ class Flattener {
   Flattener(const RuleSet& rules, GraphBuilder& builder)
       : rules_(rules), builder_(builder) {}
 
-  absl::StatusOr<std::vector<Value>> Inline(
-      const Graph& graph, const std::vector<Value>& arguments) {
+  // `depth`: of the calls around it.
+  absl::StatusOr<std::vector<Value>> Inline(const Graph& graph,
+                                            const std::vector<Value>& arguments,
+                                            int depth) {
+    if (depth > kMaxInliningDepth) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "ops are nested deeper than ", kMaxInliningDepth, " here"));
+    }
     std::vector<Value> copies(graph.size());
     for (size_t i = 0; i < arguments.size(); ++i) {
       copies[graph.inputs()[i].value.id] = arguments[i];
@@ -44,7 +50,11 @@ class Flattener {
       for (const Value operand : graph.operands(v)) {
         operands.push_back(copies[operand.id]);
       }
-      CLEAVE_ASSIGN_OR_RETURN(copies[id], Copy(graph, v, operands));
+      CLEAVE_ASSIGN_OR_RETURN(copies[id], Copy(graph, v, operands, depth));
+      if (builder_.graph().size() > kMaxNumericNodes) {
+        return absl::ResourceExhaustedError(absl::StrCat(
+            "a numeric has at most ", kMaxNumericNodes, " operations"));
+      }
     }
     std::vector<Value> outputs;
     for (const NamedValue& output : graph.outputs()) {
@@ -55,14 +65,14 @@ class Flattener {
 
  private:
   absl::StatusOr<Value> Copy(const Graph& graph, Value v,
-                             const std::vector<Value>& operands) {
+                             const std::vector<Value>& operands, int depth) {
     const Node& node = graph.node(v);
     if (graph.types(v).size() != 1) return NotPointwise(node.op);
     if (!IsPrimitive(node.op)) {
       CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
                               rules_.Body(RuleSet::SignatureOf(graph, v)));
       CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> results,
-                              Inline(*body, operands));
+                              Inline(*body, operands, depth + 1));
       return results[0];
     }
     const Primitive primitive = ToPrimitive(node.op);
@@ -154,7 +164,7 @@ absl::StatusOr<Graph> FlattenNumeric(const Graph& graph, const RuleSet& rules) {
     inputs.push_back(builder.Input(input.name, graph.type(input.value)));
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> outputs,
-                          Flattener(rules, builder).Inline(graph, inputs));
+                          Flattener(rules, builder).Inline(graph, inputs, 0));
   return std::move(builder).Build({{graph.outputs()[0].name, outputs[0]}});
 }
 

@@ -13,6 +13,10 @@
 
 namespace cleave {
 
+// Operations of a numeric; more are ResourceExhausted, as are ops nested in it
+// deeper than kMaxInliningDepth.
+inline constexpr int kMaxNumericNodes = 10000;
+
 // The body for one element, one level deep: inputs are the operands, 0-d of the
 // declared dtypes; the output is the result; calls of ops stay calls.
 // InvalidArgument where the body does not type as the primitive does.
