@@ -1,9 +1,10 @@
 #include "engine/codegen/element.h"
 
+#include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "engine/codegen/narrow_float.h"
 #include "ops/check.h"
@@ -476,18 +477,48 @@ Expr Choose(const Expr& condition, const Expr& a, const Expr& b) {
   return Halide::mux(cast(Int(32), condition), {b, a});
 }
 
+namespace {
+
+// A constant float's value; null for what is no constant.
+const double* ConstantValue(const Expr& e) {
+  const auto* constant = e.as<Halide::Internal::FloatImm>();
+  return constant != nullptr ? &constant->value : nullptr;
+}
+
+// max (or min) of x and a constant, which is no NaN: one comparison. x where
+// they are equal, but for a zero that must win over the other zero.
+Expr LimitTo(bool max, const Expr& x, const Expr& limit, double value) {
+  Expr beyond = max ? Less(x, limit) : Less(limit, x);
+  if (value == 0 && std::signbit(value) != max) {
+    beyond = beyond || Equal(x, limit);
+  }
+  return Choose(beyond, limit, x);
+}
+
+Expr Extreme(bool max, const Expr& a, const Expr& b) {
+  for (const auto& [x, limit] : {std::make_pair(a, b), std::make_pair(b, a)}) {
+    const double* value = ConstantValue(limit);
+    if (value == nullptr || std::isnan(*value)) continue;
+    return LimitTo(max, x, limit, *value);
+  }
+  // Of two zeros the one that is (is not) negative goes.
+  const Expr wins = max ? Less(b, a) : Less(a, b);
+  return Choose(
+      wins || IsNan(a) || (Equal(a, b) && IsNegative(max ? b : a)), a, b);
+}
+
+}  // namespace
+
 Expr MaxElement(DType dtype, const Expr& a, const Expr& b) {
   if (a.type().is_bool()) return a || b;
   if (!a.type().is_float()) return Halide::max(a, b);
-  return Choose(Less(b, a) || IsNan(a) || (Equal(a, b) && IsNegative(b)),
-                a, b);
+  return Extreme(true, a, b);
 }
 
 Expr MinElement(DType dtype, const Expr& a, const Expr& b) {
   if (a.type().is_bool()) return a && b;
   if (!a.type().is_float()) return Halide::min(a, b);
-  return Choose(Less(a, b) || IsNan(a) || (Equal(a, b) && IsNegative(a)),
-                a, b);
+  return Extreme(false, a, b);
 }
 
 Expr AddElement(DType dtype, const Expr& a, const Expr& b) {

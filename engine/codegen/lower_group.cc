@@ -285,6 +285,11 @@ void Lowering::AddOutputs(const std::vector<Value>& outputs) {
   } else {
     out(Reversed(vars)) = Halide::Tuple(values);
   }
+  // Extents are the kernel's parameters, or numbers, not the buffer's.
+  const Shape& shape = graph_.type(outputs.front()).shape;
+  for (size_t d = 0; d < shape.size(); ++d) {
+    out.bound(vars[d], 0, Extent(shape[d]));
+  }
   Schedule(out, vars);
   outputs_.push_back(out);
 }

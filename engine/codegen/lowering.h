@@ -21,7 +21,7 @@ using Coordinates = std::vector<Halide::Expr>;
 
 // Lanes that a row is reduced in, whatever the target's vectors are: the order
 // of a sum is the same on all machines and for any number of threads.
-inline constexpr int kReductionLanes = 32;
+inline constexpr int kReductionLanes = 64;
 // Elements that one block of a reduction over everything takes.
 inline constexpr int kReductionBlock = 16384;
 
@@ -38,6 +38,8 @@ struct Stage {
     kScan,      // one element after the other along an axis
     kSequential,  // updates whose order matters
     kInline,    // no loops of its own
+    kPanel,     // of a contraction: columns of its right side, side by side
+    kTile,      // of a contraction: rows by columns, in registers
   };
   Halide::Func func;
   Role role = Role::kRow;
@@ -109,6 +111,7 @@ class Lowering {
   void AddLinearScan(Value v);
   void AddCumulative(Value v);
   void AddScatter(Value v);
+  bool AddTiledDot(Value v);
   Halide::Expr AddProductTo(DType dtype, const Halide::Expr& sum,
                             const Halide::Expr& a, const Halide::Expr& b) const;
   void FinishStage(Value v, Stage stage);
@@ -130,9 +133,14 @@ class Lowering {
   void ScheduleColumns(Halide::Func out, const std::vector<Halide::Var>& axes,
                        bool full);
   void ScheduleStructured(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleTiles(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleWhole(Stage& stage);
   void ScheduleLanes(Stage& stage, const Halide::LoopLevel& level);
+  // Lanes of a vector of elements of that many bytes.
   int VectorWidth(int bytes) const;
+  // Rows and columns of a contraction's tile.
+  int TileRows() const;
+  int TileColumns(DType dtype) const;
 
   const Graph& graph_;
   const GroupKind kind_;
