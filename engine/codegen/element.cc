@@ -63,8 +63,8 @@ Expr SignMask(const Type& type) {
                                       uint64_t{1} << (type.bits() - 1));
 }
 Expr MagnitudeMask(const Type& type) {
-  return Halide::Internal::make_const(
-      UInt(type.bits()), (uint64_t{1} << (type.bits() - 1)) - 1);
+  return Halide::Internal::make_const(UInt(type.bits()),
+                                      (uint64_t{1} << (type.bits() - 1)) - 1);
 }
 Expr IsNegative(const Expr& a) {
   if (a.type().is_uint()) return Halide::Internal::const_false();
@@ -169,8 +169,8 @@ Expr Ldexp(DType dtype, const Expr& x, const Expr& exponent) {
     return Call::make(Float(64), "ldexp", {x, exponent}, Call::PureExtern);
   }
   const Expr k = Halide::clamp(exponent, -400, 400);
-  return RoundElement(dtype, Strict(Call::strict_mul, cast(Float(64), x),
-                                    PowerOfTwo(k)));
+  return RoundElement(
+      dtype, Strict(Call::strict_mul, cast(Float(64), x), PowerOfTwo(k)));
 }
 
 Expr Nextafter(const Expr& x, const Expr& y) {
@@ -178,13 +178,11 @@ Expr Nextafter(const Expr& x, const Expr& y) {
   const Expr bits = Bits(x);
   const Expr one = Halide::Internal::make_one(bits.type());
   const Expr smallest = Choose(Less(y, Zero(type)), SignMask(type) | one, one);
-  const Expr away =
-      Choose(Less(Zero(type), x), Less(x, y), Less(y, x));
+  const Expr away = Choose(Less(Zero(type), x), Less(x, y), Less(y, x));
   const Expr stepped = Choose(Equal(x, Zero(type)), smallest,
                               Choose(away, bits + one, bits - one));
   return Choose(IsNan(x), x,
-                Choose(IsNan(y) || Equal(x, y), y,
-                       reinterpret(type, stepped)));
+                Choose(IsNan(y) || Equal(x, y), y, reinterpret(type, stepped)));
 }
 
 Expr Sign(const Expr& x) {
@@ -205,18 +203,16 @@ Expr Shift(bool left, const Expr& x, const Expr& amount) {
   const Type type = x.type();
   const int bits = type.bits();
   const Expr beyond =
-      amount < Zero(type) ||
-      amount >= Halide::Internal::make_const(type, bits);
+      amount < Zero(type) || amount >= Halide::Internal::make_const(type, bits);
   const Expr count = cast(UInt(bits), amount) &
                      Halide::Internal::make_const(UInt(bits), bits - 1);
   if (left) {
     return Choose(beyond, Zero(type), reinterpret(type, Bits(x) << count));
   }
-  const Expr all = type.is_int()
-                       ? Choose(x < Zero(type),
-                                Halide::Internal::make_const(type, -1),
-                                Zero(type))
-                       : Zero(type);
+  const Expr all =
+      type.is_int() ? Choose(x < Zero(type),
+                             Halide::Internal::make_const(type, -1), Zero(type))
+                    : Zero(type);
   return Choose(beyond, all, x >> count);
 }
 
@@ -228,8 +224,7 @@ Expr FloatToInteger(const Expr& x, const Type& to) {
   for (int i = 0; i < value_bits; ++i) limit *= 2;
   const Expr high = LessEqual(Number(type, limit), x);
   const Expr low = LessEqual(x, Number(type, to.is_int() ? -limit : 0));
-  const Expr inside =
-      Choose(high || low || IsNan(x), Zero(type), x);
+  const Expr inside = Choose(high || low || IsNan(x), Zero(type), x);
   return Choose(high, to.max(), Choose(low, to.min(), cast(to, inside)));
 }
 
@@ -503,8 +498,8 @@ Expr Extreme(bool max, const Expr& a, const Expr& b) {
   }
   // Of two zeros the one that is (is not) negative goes.
   const Expr wins = max ? Less(b, a) : Less(a, b);
-  return Choose(
-      wins || IsNan(a) || (Equal(a, b) && IsNegative(max ? b : a)), a, b);
+  return Choose(wins || IsNan(a) || (Equal(a, b) && IsNegative(max ? b : a)), a,
+                b);
 }
 
 }  // namespace

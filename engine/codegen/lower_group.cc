@@ -93,8 +93,8 @@ Lowering::Lowering(const Graph& graph, GroupKind kind,
                    const Halide::Target& target, const ScheduleOptions& options)
     : graph_(graph), kind_(kind), target_(target), options_(options) {
   for (const Dim& dim : KernelDims(graph)) {
-    extents_.emplace(dim.ToString(), Halide::Param<int>(absl::StrCat(
-                                         "n", extents_.size())));
+    extents_.emplace(dim.ToString(),
+                     Halide::Param<int>(absl::StrCat("n", extents_.size())));
   }
   for (const NamedValue& input : graph.inputs()) {
     const TensorType& type = graph.type(input.value);

@@ -79,8 +79,7 @@ void Lowering::AddReduction(Value v) {
   if (primitive == Primitive::kArgmax || primitive == Primitive::kArgmin) {
     return AddArgReduction(v);
   }
-  if (primitive == Primitive::kReduceProd &&
-      IsFloat(graph_.type(v).dtype)) {
+  if (primitive == Primitive::kReduceProd && IsFloat(graph_.type(v).dtype)) {
     return AddProduct(v);
   }
   if (graph_.attributes(v).GetInts("axes").empty()) {
@@ -117,8 +116,8 @@ void Lowering::AddLaneReduction(Value v) {
   std::vector<Expr> extents = {
       (blocked ? Halide::min(length, kReductionBlock) : length) /
       kReductionLanes};
-  std::vector<Expr> tail_extents = {
-      blocked ? Expr(kReductionLanes) : length % kReductionLanes};
+  std::vector<Expr> tail_extents = {blocked ? Expr(kReductionLanes)
+                                            : length % kReductionLanes};
   for (int d = rank - 1; d-- > 0;) {
     if (!space_.reduced[d]) continue;
     extents.push_back(Extent(space_.shape[d]));
@@ -178,9 +177,8 @@ void Lowering::AddLaneReduction(Value v) {
   if (!fixed.has_value() || *fixed % kReductionLanes != 0) {
     const Expr rest =
         inside(begin + tail[0] + count / kReductionLanes * kReductionLanes);
-    partial.func(indices(tail[0])) =
-        combine(partial.func(indices(tail[0])),
-                ForEach(tail, element(tail, rest)));
+    partial.func(indices(tail[0])) = combine(
+        partial.func(indices(tail[0])), ForEach(tail, element(tail, rest)));
     partial.has_tail = true;
     partial.tail = tail[0];
   }
@@ -220,8 +218,7 @@ void Lowering::AddLaneReduction(Value v) {
     rounded.func = MakeFunc("rounded");
     rounded.role = result.role;
     const Coordinates here(vars.begin(), vars.end());
-    rounded.func(Reversed(vars)) =
-        RoundElement(dtype, Call(result.func, here));
+    rounded.func(Reversed(vars)) = RoundElement(dtype, Call(result.func, here));
     stages_.push_back(std::move(result));
     result = std::move(rounded);
   }
@@ -258,9 +255,8 @@ void Lowering::AddSerialReduction(Value v) {
       at.push_back(reduced ? Expr(domain[--next]) : Expr(vars[var++]));
     }
     stage.func(Reversed(vars)) = Identity(primitive, dtype);
-    stage.func(Reversed(vars)) =
-        Combine(primitive, dtype, Call(stage.func, here),
-                ForEach(domain, At(x, at)));
+    stage.func(Reversed(vars)) = Combine(
+        primitive, dtype, Call(stage.func, here), ForEach(domain, At(x, at)));
     stage.reduced = Variables(domain);
   }
   if (dtype == DType::kF16 || dtype == DType::kBF16) {
@@ -308,15 +304,13 @@ void Lowering::AddArgReduction(Value v) {
   const Coordinates here(vars.begin(), vars.end());
   const Halide::FuncRef current = Call(best.func, here);
   const Expr element = ForEach(domain, At(x, at));
-  const Expr before = max ? LessElement(current[1], element)
-                          : LessElement(element, current[1]);
-  const Expr better =
-      current[0] < cast(Int(64), 0) ||
-      (!IsNanElement(dtype, current[1]) &&
-       (IsNanElement(dtype, element) || before));
-  best.func(Reversed(vars)) =
-      Halide::Tuple(Choose(better, number, current[0]),
-                    Choose(better, element, current[1]));
+  const Expr before =
+      max ? LessElement(current[1], element) : LessElement(element, current[1]);
+  const Expr better = current[0] < cast(Int(64), 0) ||
+                      (!IsNanElement(dtype, current[1]) &&
+                       (IsNanElement(dtype, element) || before));
+  best.func(Reversed(vars)) = Halide::Tuple(
+      Choose(better, number, current[0]), Choose(better, element, current[1]));
   best.reduced = Variables(domain);
   Stage result;
   result.func = MakeFunc("number");
@@ -370,24 +364,22 @@ void Lowering::AddProduct(Value v) {
                  Choose(normal, cast(Int(32), field) - 1023, 0)};
   };
   const auto times = [&](const Expr& a, const Expr& b) {
-    return reinterpret(UInt(64), MulElement(DType::kF64,
-                                            reinterpret(Float(64), a),
-                                            reinterpret(Float(64), b)));
+    return reinterpret(UInt(64),
+                       MulElement(DType::kF64, reinterpret(Float(64), a),
+                                  reinterpret(Float(64), b)));
   };
   // Subnormal numbers of f64 become normal ones first.
   const Expr element =
       reinterpret(UInt(64), cast(Float(64), ForEach(domain, At(x, at))));
   const Expr tiny = (element & u64(0x7ff0000000000000)) == u64(0);
-  const Expr scaled =
-      times(element, u64(0x4350000000000000));  // 2^54
+  const Expr scaled = times(element, u64(0x4350000000000000));  // 2^54
   Parts factor = split(Choose(tiny, scaled, element));
   factor.exponent = factor.exponent - Choose(tiny, 54, 0);
 
   Stage stage;
   stage.func = MakeFunc("product");
   stage.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
-  stage.func(Reversed(vars)) =
-      Halide::Tuple(u64(0x3ff0000000000000), Expr(0));
+  stage.func(Reversed(vars)) = Halide::Tuple(u64(0x3ff0000000000000), Expr(0));
   const Coordinates here(vars.begin(), vars.end());
   const Halide::FuncRef current = Call(stage.func, here);
   const Parts before = split(current[0]);
@@ -404,10 +396,10 @@ void Lowering::AddProduct(Value v) {
   const Halide::FuncRef done = Call(stage.func, here);
   const Expr exponent = Halide::clamp(done[1], -4000, 4000);
   result.func(Reversed(vars)) = RoundElement(
-      dtype, Halide::Internal::Call::make(
-                 Float(64), "ldexp",
-                 {reinterpret(Float(64), done[0]), exponent},
-                 Halide::Internal::Call::PureExtern));
+      dtype,
+      Halide::Internal::Call::make(Float(64), "ldexp",
+                                   {reinterpret(Float(64), done[0]), exponent},
+                                   Halide::Internal::Call::PureExtern));
   stages_.push_back(std::move(stage));
   memo_.clear();
   funcs_[v] = result.func;

@@ -86,8 +86,8 @@ void Lowering::FinishStage(Value v, Stage stage) {
 }
 
 // One sum over one axis with rows of the left side and columns of the right: in
-// tiles that stay in registers, from panels of columns that are made contiguous.
-// False where the contraction is of another kind.
+// tiles that stay in registers, from panels of columns that are made
+// contiguous. False where the contraction is of another kind.
 bool Lowering::AddTiledDot(Value v) {
   const Value a = graph_.operands(v)[0];
   const Value b = graph_.operands(v)[1];
@@ -152,10 +152,10 @@ bool Lowering::AddTiledDot(Value v) {
       Halide::min(Halide::likely(q * rows + j), Extent(height) - 1);
   const auto tile_vars = vars_with_batches({i, j, q, p});
   tile.func(tile_vars) = NumberElement(sum, 0);
-  tile.func(tile_vars) = AddProductTo(
-      dtype, tile.func(tile_vars),
-      element(a, batch_a, contract_a[0], domain.x, row),
-      panel.func(with_batches({i, domain.x, p})));
+  tile.func(tile_vars) =
+      AddProductTo(dtype, tile.func(tile_vars),
+                   element(a, batch_a, contract_a[0], domain.x, row),
+                   panel.func(with_batches({i, domain.x, p})));
   tile.reduced = {domain.x};
 
   Stage result;
@@ -164,8 +164,8 @@ bool Lowering::AddTiledDot(Value v) {
   const std::vector<Var> vars = VarsOf(v);
   const Expr m = vars[batch];
   const Expr n = vars[batch + 1];
-  const Expr value = tile.func(
-      with_batches({n % columns, m % rows, m / rows, n / columns}));
+  const Expr value =
+      tile.func(with_batches({n % columns, m % rows, m / rows, n / columns}));
   result.func(Reversed(vars)) =
       IsFloat(dtype) ? RoundElement(dtype, value) : value;
   stages_.push_back(std::move(panel));
@@ -242,24 +242,23 @@ void Lowering::AddConvolution(Value v) {
   const Expr channel = domain[static_cast<int>(spatial)];
   const Expr per_group = Halide::max(
       Extent(w_shape[0]) / static_cast<int>(groups * batch_groups), 1);
-  const Expr group = groups * batch_groups == 1
-                         ? Expr(0)
-                         : Expr(vars[1]) / per_group;
+  const Expr group =
+      groups * batch_groups == 1 ? Expr(0) : Expr(vars[1]) / per_group;
   Coordinates at_w = {vars[1], channel};
   Coordinates at_x;
-  at_x.push_back(batch_groups > 1
-                     ? Clamp(group * Extent(graph_.type(v).shape[0]) + vars[0],
-                             x_shape[0])
-                     : Expr(vars[0]));
-  at_x.push_back(groups > 1 ? Clamp(group * Extent(w_shape[1]) + channel,
-                                    x_shape[1])
-                            : channel);
+  at_x.push_back(
+      batch_groups > 1
+          ? Clamp(group * Extent(graph_.type(v).shape[0]) + vars[0], x_shape[0])
+          : Expr(vars[0]));
+  at_x.push_back(groups > 1
+                     ? Clamp(group * Extent(w_shape[1]) + channel, x_shape[1])
+                     : channel);
   Expr inside = Halide::Internal::const_true();
   for (size_t s = 0; s < spatial; ++s) {
     const RVar k = domain[static_cast<int>(spatial - 1 - s)];
     at_w.push_back(k);
-    Expr place = vars[2 + s] * Extent(stride[s]) +
-                 k * Extent(rhs_dilation[s]) - Extent(low[s]);
+    Expr place = vars[2 + s] * Extent(stride[s]) + k * Extent(rhs_dilation[s]) -
+                 Extent(low[s]);
     inside = inside && place >= 0;
     if (lhs_dilation[s] != Dim(1)) {
       inside = inside && place % Extent(lhs_dilation[s]) == 0;
@@ -275,9 +274,9 @@ void Lowering::AddConvolution(Value v) {
   stage.func(Reversed(vars)) = NumberElement(SumType(dtype), 0);
   // A place outside adds nothing: neither NaN nor infinity times 0.
   const Expr sum = Call(stage.func, here);
-  stage.func(Reversed(vars)) = Choose(
-      ForEach(domain, inside), AddProductTo(dtype, sum, At(x, at_x), At(w, at_w)),
-      sum);
+  stage.func(Reversed(vars)) =
+      Choose(ForEach(domain, inside),
+             AddProductTo(dtype, sum, At(x, at_x), At(w, at_w)), sum);
   stage.reduced = Variables(domain);
   FinishStage(v, std::move(stage));
 }
@@ -349,8 +348,9 @@ void Lowering::AddLinearScan(Value v) {
     return IsFloat(dtype) ? cast(Halide::Float(64), e) : e;
   };
   stage.func(Reversed(vars)) = NumberElement(state, 0);
-  const Expr last = Choose(domain.x == 0, widen(At(graph_.operands(v)[2], start)),
-                           Expr(Call(stage.func, before)));
+  const Expr last =
+      Choose(domain.x == 0, widen(At(graph_.operands(v)[2], start)),
+             Expr(Call(stage.func, before)));
   const Expr a = widen(At(graph_.operands(v)[0], at));
   const Expr b = widen(At(graph_.operands(v)[1], at));
   Call(stage.func, at) = AddElement(state, MulElement(state, a, last), b);
@@ -387,10 +387,9 @@ void Lowering::AddCumulative(Value v) {
   stage.func(Reversed(vars)) = NumberElement(dtype, 0);
   const Expr element = At(graph_.operands(v)[0], at);
   const Expr last = Call(stage.func, before);
-  Call(stage.func, at) =
-      Choose(domain.x == 0, element,
-             max ? MaxElement(dtype, last, element)
-                 : MinElement(dtype, last, element));
+  Call(stage.func, at) = Choose(domain.x == 0, element,
+                                max ? MaxElement(dtype, last, element)
+                                    : MinElement(dtype, last, element));
   stage.reduced = {domain.x};
   stage.scan_axis = static_cast<int>(axis);
   memo_.clear();

@@ -1,6 +1,7 @@
 // Lowering: the state of one group on its way to Halide. Internal to
-// engine/codegen: lower_group.cc makes it, lower_movement.cc, lower_reduction.cc
-// and lower_structured.cc are its parts, schedule.cc orders its loops.
+// engine/codegen: lower_group.cc makes it, lower_movement.cc,
+// lower_reduction.cc and lower_structured.cc are its parts, schedule.cc orders
+// its loops.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_LOWERING_H_
 #define CLEAVE_ENGINE_CODEGEN_LOWERING_H_
@@ -28,27 +29,27 @@ inline constexpr int kReductionBlock = 16384;
 // A node with a Func of its own.
 struct Stage {
   enum class Role {
-    kStored,    // an expensive value, stored for the row
-    kRow,       // a value per row
-    kPartial,   // lanes or blocks of a reduction, with updates
-    kHalving,   // a step of the tree over the lanes
-    kSerial,    // a reduction, or a structured node, by its updates
-    kWhole,     // needed everywhere: computed before all else
+    kStored,       // an expensive value, stored for the row
+    kRow,          // a value per row
+    kPartial,      // lanes or blocks of a reduction, with updates
+    kHalving,      // a step of the tree over the lanes
+    kSerial,       // a reduction, or a structured node, by its updates
+    kWhole,        // needed everywhere: computed before all else
     kContraction,  // a structured node whose elements are sums of their own
-    kScan,      // one element after the other along an axis
-    kSequential,  // updates whose order matters
-    kInline,    // no loops of its own
-    kPanel,     // of a contraction: columns of its right side, side by side
-    kTile,      // of a contraction: rows by columns, in registers
+    kScan,         // one element after the other along an axis
+    kSequential,   // updates whose order matters
+    kInline,       // no loops of its own
+    kPanel,        // of a contraction: columns of its right side, side by side
+    kTile,         // of a contraction: rows by columns, in registers
   };
   Halide::Func func;
   Role role = Role::kRow;
-  int lanes = 0;              // of kPartial and kHalving
+  int lanes = 0;                      // of kPartial and kHalving
   std::vector<Halide::RVar> reduced;  // of the updates, innermost first
-  Halide::RVar tail;          // of kPartial: what is left of the lanes
+  Halide::RVar tail;                  // of kPartial: what is left of the lanes
   bool has_tail = false;
-  int scan_axis = -1;         // of kScan
-  bool blocked = false;       // a block of everything: computed in parallel
+  int scan_axis = -1;    // of kScan
+  bool blocked = false;  // a block of everything: computed in parallel
 };
 
 // Where the loops of a reduction group run.
@@ -99,12 +100,12 @@ class Lowering {
   void StoreValue(Value v, Stage::Role role);
   static Halide::Expr ForEach(const Halide::RDom& domain,
                               const Halide::Expr& value);
-  void AddReduction(Value v);           // lower_reduction.cc
+  void AddReduction(Value v);  // lower_reduction.cc
   void AddLaneReduction(Value v);
   void AddSerialReduction(Value v);
   void AddArgReduction(Value v);
   void AddProduct(Value v);
-  void AddStructured(Value v);          // lower_structured.cc
+  void AddStructured(Value v);  // lower_structured.cc
   void AddDot(Value v);
   void AddConvolution(Value v);
   void AddWindowsAdd(Value v);
@@ -132,7 +133,8 @@ class Lowering {
   void ScheduleRows(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleColumns(Halide::Func out, const std::vector<Halide::Var>& axes,
                        bool full);
-  void ScheduleStructured(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleStructured(Halide::Func out,
+                          const std::vector<Halide::Var>& axes);
   void ScheduleTiles(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleWhole(Stage& stage);
   void ScheduleLanes(Stage& stage, const Halide::LoopLevel& level);

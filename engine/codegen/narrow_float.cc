@@ -40,9 +40,9 @@ Expr NarrowValue(DType dtype, const Expr& bits) {
 Expr F16ToF32(const Expr& bits) {
   const Expr wide = cast(UInt(32), bits);
   const Expr magnitude = (wide & U32(0x7fff)) << U32(13);
-  const Expr scaled =
-      reinterpret(UInt(32), Product(reinterpret(Float(32), magnitude),
-                                    Expr(5192296858534827628530496329220096.f)));
+  const Expr scaled = reinterpret(
+      UInt(32), Product(reinterpret(Float(32), magnitude),
+                        Expr(5192296858534827628530496329220096.f)));
   const Expr special = magnitude | U32(0x7f800000);
   const Expr sign = (wide & U32(0x8000)) << U32(16);
   return reinterpret(
@@ -64,9 +64,9 @@ Expr F32ToF16(const Expr& value) {
   const Expr normal =
       (magnitude - U32(112u << 23) + U32(0xfff) + odd) >> U32(13);
   // Subnormal results: adding 1/2 puts their last place at that of 1/2.
-  const Expr sum = Call::make(
-      Float(32), Call::strict_add,
-      {reinterpret(Float(32), magnitude), Expr(0.5f)}, Call::PureIntrinsic);
+  const Expr sum = Call::make(Float(32), Call::strict_add,
+                              {reinterpret(Float(32), magnitude), Expr(0.5f)},
+                              Call::PureIntrinsic);
   const Expr subnormal = reinterpret(UInt(32), sum) - U32(0x3f000000);
   const Expr nan = U32(0x7e00) | ((magnitude >> U32(13)) & U32(0x3ff));
   const Expr result =
@@ -98,8 +98,8 @@ Expr ToF32ForNarrowing(const Expr& value) {
   const Expr exact = magnitude(value);
   const Expr bits = reinterpret(UInt(32), rounded);
   const Expr truncated = Choose(back > exact, bits - U32(1), bits);
-  return reinterpret(
-      Float(32), Choose(back == exact, bits, truncated | U32(1)));
+  return reinterpret(Float(32),
+                     Choose(back == exact, bits, truncated | U32(1)));
 }
 
 Expr NextafterOfNarrow(DType dtype, const Expr& x, const Expr& y) {
@@ -107,16 +107,15 @@ Expr NextafterOfNarrow(DType dtype, const Expr& x, const Expr& y) {
   const Expr zero = Expr(0.f);
   const Expr below = LessElement(y, x);
   const Expr equal = !below && !LessElement(x, y);
-  const Expr smallest =
-      Choose(LessElement(y, zero), U16(0x8001), U16(0x0001));
+  const Expr smallest = Choose(LessElement(y, zero), U16(0x8001), U16(0x0001));
   const Expr positive = LessElement(zero, x);
   const Expr away = Choose(positive, !below, below);
   const Expr is_zero = !positive && !LessElement(x, zero);
   const Expr stepped =
       Choose(is_zero, smallest, Choose(away, bits + U16(1), bits - U16(1)));
-  return Choose(IsNanElement(dtype, x), x,
-                Choose(IsNanElement(dtype, y) || equal, y,
-                       NarrowValue(dtype, stepped)));
+  return Choose(
+      IsNanElement(dtype, x), x,
+      Choose(IsNanElement(dtype, y) || equal, y, NarrowValue(dtype, stepped)));
 }
 
 }  // namespace cleave

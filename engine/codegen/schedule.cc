@@ -131,8 +131,7 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   for (size_t d = axes.size() - 2; d-- > 0;) order.push_back(axes[d]);
   out.split(n, panels, n, columns, TailStrategy::GuardWithIf)
       .split(m, tiles, m, rows, TailStrategy::GuardWithIf)
-      .split(tiles, blocks, tiles, kPanelRows / rows,
-             TailStrategy::GuardWithIf)
+      .split(tiles, blocks, tiles, kPanelRows / rows, TailStrategy::GuardWithIf)
       .reorder(order)
       .vectorize(n, VectorWidth(WidestElement(out)), TailStrategy::GuardWithIf)
       .parallel(panels)

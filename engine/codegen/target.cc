@@ -58,8 +58,8 @@ Target KernelTarget(TargetLevel level) {
       Target::SSE41, Target::NoRuntime, Target::UserContext,
       Target::NoBoundsQuery, Target::StrictFloat};
   if (level >= TargetLevel::kAvx2) {
-    features.insert(features.end(), {Target::AVX, Target::AVX2, Target::FMA,
-                                     Target::F16C});
+    features.insert(features.end(),
+                    {Target::AVX, Target::AVX2, Target::FMA, Target::F16C});
   }
   if (level >= TargetLevel::kAvx512) {
     features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});

@@ -38,11 +38,10 @@ TargetLevel HostLevel() {
   if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma")) {
     return TargetLevel::kSse41;
   }
-  const bool wide = __builtin_cpu_supports("avx512f") &&
-                    __builtin_cpu_supports("avx512cd") &&
-                    __builtin_cpu_supports("avx512vl") &&
-                    __builtin_cpu_supports("avx512dq") &&
-                    __builtin_cpu_supports("avx512bw");
+  const bool wide =
+      __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512cd") &&
+      __builtin_cpu_supports("avx512vl") &&
+      __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
   return wide ? TargetLevel::kAvx512 : TargetLevel::kAvx2;
 }
 

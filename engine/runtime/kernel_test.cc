@@ -65,7 +65,7 @@ Tensor Sample(const TensorType& type, const DimValues& dims,
   Tensor tensor(type.dtype, shape);
   std::normal_distribution<double> normal(0, 3);
   constexpr double kInf = std::numeric_limits<double>::infinity();
-  const double special[] = {0.0,   -0.0, 1.0,     -1.0,  kInf,  -kInf,
+  const double special[] = {0.0,   -0.0, 1.0,     -1.0,   kInf, -kInf,
                             NAN,   0.5,  1e-40,   -1e-42, 3e38, -65519,
                             65520, 88.8, -103.98, 6e-8};
   for (int64_t i = 0; i < tensor.size(); ++i) {
@@ -113,8 +113,7 @@ std::string Difference(const Tensor& got, const Tensor& want,
     largest = std::max(largest, std::abs(want.GetDouble(i)));
   }
   for (int64_t i = 0; i < want.size(); ++i) {
-    if (std::abs(got.GetDouble(i) - want.GetDouble(i)) >
-        tolerance * largest) {
+    if (std::abs(got.GetDouble(i) - want.GetDouble(i)) > tolerance * largest) {
       return absl::StrCat("element ", i, " is ", got.GetDouble(i), ", not ",
                           want.GetDouble(i));
     }
@@ -250,8 +249,8 @@ TEST(Kernel, ReadsAnyStrides) {
   RunReport report;
   RunOptions options;
   options.report = &report;
-  EXPECT_OK(kernel.RunInto(
-      {{data.data() + 2, DType::kF32, {2, 3}, {3, -1}}}, {output}, options));
+  EXPECT_OK(kernel.RunInto({{data.data() + 2, DType::kF32, {2, 3}, {3, -1}}},
+                           {output}, options));
   EXPECT_EQ(result, (std::vector<float>{6, 4, 2, 12, 10, 8}));
   EXPECT_EQ(report.packed_bytes, 24);
 }
@@ -262,8 +261,9 @@ TEST(Kernel, WritesOverItsInput) {
   std::vector<float> data(101);
   for (int i = 0; i < 101; ++i) data[i] = static_cast<float>(i);
   const auto strides = DenseStrides({1, 100});
-  EXPECT_OK(kernel.RunInto({{data.data(), DType::kF32, {1, 100}, strides}},
-                           {{data.data() + 1, DType::kF32, {1, 100}, strides}}));
+  EXPECT_OK(
+      kernel.RunInto({{data.data(), DType::kF32, {1, 100}, strides}},
+                     {{data.data() + 1, DType::kF32, {1, 100}, strides}}));
   for (int i = 0; i < 100; ++i) EXPECT_EQ(data[i + 1], 2.0f * i);
 }
 
@@ -280,16 +280,12 @@ TEST(Kernel, RefusesWhatDoesNotFit) {
   float data[6] = {};
   const TensorView input = {data, DType::kF32, {2, 3}, {3, 1}};
   float result[8] = {};
-  EXPECT_THAT(
-      kernel
-          .RunInto({input}, {{result, DType::kF32, {2, 4}, {4, 1}}})
-          .message(),
-      HasSubstr("the output `y` is f32[2, 3], but f32[2, 4] is given"));
-  EXPECT_THAT(
-      kernel
-          .RunInto({input}, {{result, DType::kF32, {2, 3}, {4, 1}}})
-          .message(),
-      HasSubstr("is not dense"));
+  EXPECT_THAT(kernel.RunInto({input}, {{result, DType::kF32, {2, 4}, {4, 1}}})
+                  .message(),
+              HasSubstr("the output `y` is f32[2, 3], but f32[2, 4] is given"));
+  EXPECT_THAT(kernel.RunInto({input}, {{result, DType::kF32, {2, 3}, {4, 1}}})
+                  .message(),
+              HasSubstr("is not dense"));
   EXPECT_THAT(kernel
                   .RunInto({{data, DType::kF32, {-1, 3}, {3, 1}}},
                            {{result, DType::kF32, {2, 3}, {3, 1}}})

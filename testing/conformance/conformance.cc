@@ -77,7 +77,8 @@ struct Engine {
 
 absl::StatusOr<std::vector<Tensor>> Evaluate(const Program& program,
                                              const Engine& engine) {
-  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive, Expand(program.graph, engine.rules));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive,
+                          Expand(program.graph, engine.rules));
   return engine.evaluate(primitive, program.tensors);
 }
 
@@ -99,7 +100,8 @@ absl::StatusOr<Differentiated> Differentiate(
     active[i] = tangents[i].has_value();
     if (active[i]) result.program.tensors.push_back(*tangents[i]);
   }
-  CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(program.graph, active, engine.rules));
+  CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp,
+                          Jvp(program.graph, active, engine.rules));
   int next = static_cast<int>(program.graph.outputs().size());
   for (bool has : jvp.has_tangent) result.tangents.push_back(has ? next++ : -1);
   result.program.graph = std::move(jvp.graph);
@@ -140,8 +142,7 @@ absl::StatusOr<Computed> EvaluateBatched(const Program& program,
   CLEAVE_ASSIGN_OR_RETURN(
       Graph batched,
       Vmap(program.graph, in_axes, Dim(batch),
-           std::vector<int>(program.graph.outputs().size(), 0),
-           engine.rules));
+           std::vector<int>(program.graph.outputs().size(), 0), engine.rules));
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Tensor> outputs,
       Evaluate({std::move(batched), program.tensors}, engine));
@@ -402,15 +403,15 @@ class FileRunner {
     Computed computed;
     if (options_.round_inputs && InF64(c.arguments)) {
       CLEAVE_ASSIGN_OR_RETURN(
-          computed,
-          RunRounded(c, section, *options_.round_inputs, DType::kF64,
-                     Evaluator()));
+          computed, RunRounded(c, section, *options_.round_inputs, DType::kF64,
+                               Evaluator()));
       Dump(computed, section);
       return "";
     }
     CLEAVE_ASSIGN_OR_RETURN(const CaseCall call,
                             MakeCaseCall(rules_, file_.op, c.arguments));
-    CLEAVE_ASSIGN_OR_RETURN(computed, Compute(call, section, {rules_, Evaluator()}));
+    CLEAVE_ASSIGN_OR_RETURN(computed,
+                            Compute(call, section, {rules_, Evaluator()}));
     Dump(computed, section);
     return CompareAll(computed, section.outputs,
                       [&](const Tensor&) { return section.tolerance; });
@@ -420,8 +421,9 @@ class FileRunner {
   absl::StatusOr<std::string> CheckInDType(const Case& c,
                                            const CaseSection& section,
                                            DType dtype) {
-    CLEAVE_ASSIGN_OR_RETURN(const Computed truth,
-                            RunRounded(c, section, dtype, DType::kF64, Interpret));
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Computed truth,
+        RunRounded(c, section, dtype, DType::kF64, Interpret));
     CLEAVE_ASSIGN_OR_RETURN(const Computed computed,
                             RunRounded(c, section, dtype, dtype, Evaluator()));
     Dump(computed, section);

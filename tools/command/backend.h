@@ -18,7 +18,7 @@ namespace cleave {
 
 struct BackendFlags {
   std::string backend = "interpreter";
-  std::string level;    // of the CPU's vector instructions; empty: the host's
+  std::string level;  // of the CPU's vector instructions; empty: the host's
   std::string schedule = "pattern";
 };
 
