@@ -210,6 +210,28 @@ class CleaveTest(unittest.TestCase):
             tensors["y.tangent"][1],
             [soft_argmax_tangent(row, dx, 2) for row in rows])
 
+    # Softmaxes over other axes need kernels of their own; what each of them
+    # needs around it is inside.
+    def test_fusion_is_explained(self):
+        self.write("fuse.rules", "language 1\n\n"
+                   "fn twice(x: f32[m, n]) -> (y: f32[m, n]) =\n"
+                   "  softmax(x, axis: 1) + softmax(x, axis: 0)\n")
+        explain = ("explain", "fuse.rules", "--fn", "twice")
+        out = self.succeed(*explain, "--fusion")
+        kernels = re.findall(r"(?m)^kernel (\d), (\w+): \((.*)\) -> ", out)
+        self.assertEqual([k[:2] for k in kernels],
+                         [("0", "reduction"), ("1", "reduction")])
+        self.assertEqual(kernels[0][2], "%x")
+        self.assertIn("of kernel 0: its reader is reduced over other axes", out)
+        # Each primitive is in a kernel, by the name that it has in the graph.
+        nodes = re.compile(r"(?m)^  (%\d+: .*?)\(")
+        self.assertEqual(nodes.findall(out),
+                         nodes.findall(self.succeed(*explain)))
+        batched = self.succeed(*explain, "--fusion", "--vmap", "0", "--jvp")
+        self.assertIn("(%x, %x.tangent", batched)
+        self.assertIn("f32[batch, m, n]", batched)
+        self.fail_with("axes", *explain, "--fusion", "--vmap", "0,0")
+
     # In files a key is a U64.
     def test_keys_are_run(self):
         self.write("keys.rules", "language 1\n\n"

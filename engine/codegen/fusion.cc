@@ -20,6 +20,18 @@ constexpr size_t kMaxNodes = 192;
 // read more than once, rather than storing it.
 constexpr int kCheapOperations = 3;
 
+// Why an edge is not inside a group: of the value that is read.
+constexpr char kElsewhere[] = "it is read at other places than it is made at";
+constexpr char kOtherAxes[] = "it is read along other axes";
+constexpr char kOtherShape[] = "its reader has another shape";
+constexpr char kOtherReduction[] = "its reader is reduced over other axes";
+constexpr char kCircle[] = "the kernels would need each other";
+constexpr char kLarge[] = "the kernel is large already";
+constexpr char kComputedThere[] = "it is computed where it is read";
+constexpr char kRepeated[] = "computing it again at each read costs more";
+constexpr char kOthersRead[] = "other kernels read it, too";
+constexpr char kReturned[] = "the graph returns it, too";
+
 // The cost of one element: 1 for what is one instruction or a few.
 int CostOf(Primitive primitive) {
   switch (primitive) {
@@ -150,10 +162,10 @@ class Planner {
     }
     const PrimitiveClass c = ClassOf(primitive);
     if (c != PrimitiveClass::kPointwise && c != PrimitiveClass::kReduction) {
-      const int group = NewGroup(c == PrimitiveClass::kContraction
-                                     ? GroupKind::kContraction
-                                     : GroupKind::kStructured,
-                                 v);
+      const int group =
+          NewGroup(c == PrimitiveClass::kContraction ? GroupKind::kContraction
+                                                     : GroupKind::kStructured,
+                   v);
       groups_[group].space = graph_.type(v).shape;
       groups_[group].axes[v] = Identity(graph_.type(v).rank());
       AddReads(group, reads);
@@ -178,9 +190,10 @@ class Planner {
 
   // A group of its own for a pointwise node or a reduction.
   int Start(Value v) {
-    const bool reduction = ClassOf(PrimitiveOf(v)) == PrimitiveClass::kReduction;
-    const int id = NewGroup(
-        reduction ? GroupKind::kReduction : GroupKind::kPointwise, v);
+    const bool reduction =
+        ClassOf(PrimitiveOf(v)) == PrimitiveClass::kReduction;
+    const int id =
+        NewGroup(reduction ? GroupKind::kReduction : GroupKind::kPointwise, v);
     Group& group = groups_[id];
     if (!reduction) {
       group.space = graph_.type(v).shape;
@@ -257,12 +270,12 @@ class Planner {
     for (const BaseRead& read : reads) {
       if (group_of_[read.base.id] != id) continue;
       if (read.scattered || read.moved) {
-        Refuse(read.base, v, "it is read at other places than it is made at");
+        Refuse(read.base, v, kElsewhere);
         return std::nullopt;
       }
       const auto base = group.axes.find(read.base);
       if (base == group.axes.end()) {
-        Refuse(read.base, v, "it is computed where it is read");
+        Refuse(read.base, v, kComputedThere);
         return std::nullopt;
       }
       for (size_t d = 0; d < read.axes.size(); ++d) {
@@ -270,7 +283,7 @@ class Planner {
         const int space = base->second[d];
         if (reader < 0 || space < 0) continue;
         if (axes[reader] >= 0 && axes[reader] != space) {
-          Refuse(read.base, v, "it is read along other axes");
+          Refuse(read.base, v, kOtherAxes);
           return std::nullopt;
         }
         axes[reader] = space;
@@ -279,7 +292,7 @@ class Planner {
     if (shape == group.space) {
       for (size_t d = 0; d < axes.size(); ++d) {
         if (axes[d] >= 0 && axes[d] != static_cast<int>(d)) {
-          RefuseAll(id, v, reads, "it is read along other axes");
+          RefuseAll(id, v, reads, kOtherAxes);
           return std::nullopt;
         }
         axes[d] = static_cast<int>(d);
@@ -292,12 +305,12 @@ class Planner {
       if (axes[d] >= 0) {
         rows.push_back(axes[d]);
       } else if (shape[d] != Dim(1)) {
-        RefuseAll(id, v, reads, "it has another shape");
+        RefuseAll(id, v, reads, kOtherShape);
         return std::nullopt;
       }
     }
     if (!group.reduced.has_value() || rows != NonUnit(group)) {
-      RefuseAll(id, v, reads, "it has another shape");
+      RefuseAll(id, v, reads, kOtherShape);
       return std::nullopt;
     }
     return axes;
@@ -329,11 +342,11 @@ class Planner {
                                     " kernel stands alone"));
     }
     if (group.nodes.size() >= kMaxNodes) {
-      return RefuseAll(id, v, reads, "the kernel is large already");
+      return RefuseAll(id, v, reads, kLarge);
     }
     for (const int other : Candidates(reads)) {
       if (other != id && Depends(other, id)) {
-        return RefuseAll(id, v, reads, "the kernels would need each other");
+        return RefuseAll(id, v, reads, kCircle);
       }
     }
     if (ClassOf(PrimitiveOf(v)) == PrimitiveClass::kReduction) {
@@ -352,12 +365,12 @@ class Planner {
     }
     const Shape& shape = graph_.type(graph_.operands(v)[0]).shape;
     if (shape != group.space) {
-      return RefuseAll(id, v, reads, "it has another shape");
+      return RefuseAll(id, v, reads, kOtherShape);
     }
     if (!AxesIn(id, v, shape, reads).has_value()) return false;
     const std::vector<bool> reduced = ReducedAxes(v);
     if (group.reduced.has_value() && *group.reduced != reduced) {
-      return RefuseAll(id, v, reads, "it is reduced over other axes");
+      return RefuseAll(id, v, reads, kOtherReduction);
     }
     group.kind = GroupKind::kReduction;
     group.reduced = reduced;
@@ -373,26 +386,35 @@ class Planner {
 
   // `other` becomes a part of `home`, which v is in, where both are kernels
   // over the same space.
-  void Merge(Value v, const std::vector<BaseRead>& reads, int home,
-             int other) {
+  void Merge(Value v, const std::vector<BaseRead>& reads, int home, int other) {
     Group& a = groups_[home];
     Group& b = groups_[other];
     const auto fusable = [](const Group& g) {
-      return g.kind == GroupKind::kPointwise ||
-             g.kind == GroupKind::kReduction;
+      return g.kind == GroupKind::kPointwise || g.kind == GroupKind::kReduction;
     };
-    if (!fusable(a) || !fusable(b) || a.space != b.space) return;
-    if (a.reduced && b.reduced && *a.reduced != *b.reduced) return;
-    if (a.nodes.size() + b.nodes.size() > kMaxNodes) return;
+    if (!fusable(a) || !fusable(b)) return;
+    const auto refuse = [&](const char* why) {
+      for (const BaseRead& read : reads) {
+        if (group_of_[read.base.id] == other) {
+          boundaries_.try_emplace({read.base, v}, why);
+        }
+      }
+    };
+    if (a.space != b.space) return refuse(kOtherShape);
+    if (a.reduced && b.reduced && *a.reduced != *b.reduced) {
+      return refuse(kOtherReduction);
+    }
+    if (a.nodes.size() + b.nodes.size() > kMaxNodes) return refuse(kLarge);
     for (const BaseRead& read : reads) {
       if (group_of_[read.base.id] != other) continue;
-      if (read.moved || read.scattered || !AgreesAt(v, read, a, b)) return;
+      if (read.moved || read.scattered) return refuse(kElsewhere);
+      if (!AgreesAt(v, read, a, b)) return refuse(kOtherAxes);
     }
     for (const int x : a.reads) {
-      if (x != other && Depends(x, other)) return;
+      if (x != other && Depends(x, other)) return refuse(kCircle);
     }
     for (const int x : b.reads) {
-      if (x == home || Depends(x, home)) return;
+      if (x == home || Depends(x, home)) return refuse(kCircle);
     }
     Take(home, other);
   }
@@ -400,7 +422,8 @@ class Planner {
   // Whether v reads an element of b's node where its own element is.
   bool AgreesAt(Value v, const BaseRead& read, const Group& a,
                 const Group& b) const {
-    const bool reduction = ClassOf(PrimitiveOf(v)) == PrimitiveClass::kReduction;
+    const bool reduction =
+        ClassOf(PrimitiveOf(v)) == PrimitiveClass::kReduction;
     const std::vector<int>& mine = a.axes.at(v);
     const auto base = b.axes.find(read.base);
     if (base == b.axes.end()) return false;
@@ -436,19 +459,31 @@ class Planner {
   // A pointwise group that `home` alone reads is computed where it is read.
   void Absorb(int home, int other) {
     const Group& b = groups_[other];
-    if (b.kind != GroupKind::kPointwise ||
-        groups_[home].kind == GroupKind::kStructured ||
-        groups_[home].nodes.size() + b.nodes.size() > kMaxNodes) {
+    if (b.kind != GroupKind::kPointwise) return;
+    if (const char* why = WhyNotAbsorb(home, other)) {
+      for (const Value node : b.nodes) {
+        for (const Value user : users_[node.id]) {
+          if (group_of_[user.id] == home) Refuse(node, user, why);
+        }
+      }
       return;
     }
+    // What is absorbed has no place in the space: nothing joins by it.
+    groups_[other].axes.clear();
+    Take(home, other);
+  }
+
+  // Null where nothing is against it.
+  const char* WhyNotAbsorb(int home, int other) const {
+    const Group& b = groups_[other];
+    if (groups_[home].nodes.size() + b.nodes.size() > kMaxNodes) return kLarge;
     int cost = 0;
     for (const Value node : b.nodes) {
-      if (returned_[node.id]) return;
+      if (returned_[node.id]) return kReturned;
       cost += CostOf(PrimitiveOf(node));
       for (const Value user : users_[node.id]) {
         const int of = group_of_[user.id];
-        if (of == other) continue;
-        if (of != home) return;
+        if (of != other && of != home) return kOthersRead;
       }
     }
     for (const Value node : b.nodes) {
@@ -456,21 +491,12 @@ class Planner {
         if (group_of_[user.id] != home) continue;
         for (const BaseRead& read : BaseReads(graph_, user)) {
           if (read.base != node) continue;
-          if (read.scattered) {
-            Refuse(node, user, "it is read at other places than it is made at");
-            return;
-          }
-          if (read.repeated && cost > kCheapOperations) {
-            Refuse(node, user, "computing it again at each read costs more");
-            return;
-          }
+          if (read.scattered) return kElsewhere;
+          if (read.repeated && cost > kCheapOperations) return kRepeated;
         }
       }
     }
-    const std::optional<std::vector<bool>> reduced = groups_[home].reduced;
-    // What is absorbed has no place in the space: nothing joins by it.
-    groups_[other].axes.clear();
-    Take(home, other);
+    return nullptr;
   }
 
   // Movement that the graph returns is copied by a kernel of its own.
@@ -508,12 +534,36 @@ class Planner {
       }
     }
     for (const int id : order) plan.groups.push_back(MakeGroup(id));
-    for (auto& [edge, why] : boundaries_) {
-      const auto& [producer, consumer] = edge;
-      if (group_of_[producer.id] == group_of_[consumer.id]) continue;
-      plan.boundaries.push_back({producer, consumer, std::move(why)});
+    for (uint32_t id = 0; id < graph_.size(); ++id) {
+      const Value producer{id};
+      for (const Value consumer :
+           std::set<Value>(users_[id].begin(), users_[id].end())) {
+        const int from = group_of_[producer.id];
+        const int to = group_of_[consumer.id];
+        if (from < 0 || from == to) continue;
+        const auto known = boundaries_.find({producer, consumer});
+        plan.boundaries.push_back({producer, consumer,
+                                   known == boundaries_.end()
+                                       ? WhyApart(groups_[from], groups_[to])
+                                       : known->second});
+      }
     }
     return plan;
+  }
+
+  // Of groups that were never tried together.
+  static std::string WhyApart(const Group& from, const Group& to) {
+    for (const Group* group : {&from, &to}) {
+      if (group->kind == GroupKind::kReference ||
+          group->kind == GroupKind::kStructured) {
+        return absl::StrCat("a ", GroupKindName(group->kind),
+                            " kernel stands alone");
+      }
+    }
+    if (to.kind == GroupKind::kContraction) {
+      return "a contraction reads its operands from memory";
+    }
+    return "the graph returns the movement by itself";
   }
 
   FusionGroup MakeGroup(int id) const {

@@ -59,6 +59,8 @@ struct FusionBoundary {
 
 struct FusionPlan {
   std::vector<FusionGroup> groups;  // in an order that they can run in
+  // One for each node that a node of another group reads, movement seen
+  // through.
   std::vector<FusionBoundary> boundaries;
 };
 
@@ -91,8 +93,14 @@ struct ExtractOptions {
 ExtractedGroup ExtractGroup(const Graph& graph, const FusionGroup& group,
                             const ExtractOptions& options = {});
 
-// The plan as text: for each group its kind, its nodes, and what crosses its
-// border and why.
+// The plan as text: for each kernel its kind, what it reads and returns, its
+// nodes (named as PrintGraph does) with the movement that it repeats, and what
+// it reads of other kernels and why:
+//
+//   kernel 1, pointwise: (%x, %4) -> (%6)
+//     %5: f32[m, n] = broadcast_in_dim(%4)
+//     %6: f32[m, n] = add(%x, %5)
+//     // %6 reads %4 of kernel 0: it has another shape
 std::string PrintFusionPlan(const Graph& graph, const FusionPlan& plan);
 
 }  // namespace cleave

@@ -1,48 +1,106 @@
 #include <map>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "engine/codegen/fusion.h"
 
 namespace cleave {
 namespace {
 
-std::string Describe(const Graph& graph, Value v) {
-  std::vector<std::string> types;
-  for (const TensorType& type : graph.types(v)) {
-    types.push_back(type.ToString());
+class PlanPrinter {
+ public:
+  PlanPrinter(const Graph& graph, const FusionPlan& plan)
+      : graph_(graph), plan_(plan) {
+    for (const NamedValue& input : graph.inputs()) {
+      input_names_[input.value] = input.name;
+    }
+    for (size_t g = 0; g < plan.groups.size(); ++g) {
+      for (const Value v : plan.groups[g].nodes) group_of_[v] = g;
+    }
   }
-  return absl::StrCat("%", v.id, " ", graph.context()->op_name(graph.node(v).op),
-                      ": ", absl::StrJoin(types, ", "));
-}
+
+  std::string Print() const {
+    std::string text;
+    for (size_t g = 0; g < plan_.groups.size(); ++g) PrintGroup(g, &text);
+    return text;
+  }
+
+ private:
+  std::string NameOf(Value v) const {
+    const auto input = input_names_.find(v);
+    return input == input_names_.end() ? absl::StrCat("%", v.id)
+                                       : absl::StrCat("%", input->second);
+  }
+
+  std::string NamesOf(absl::Span<const Value> values) const {
+    return absl::StrJoin(values, ", ", [&](std::string* out, Value v) {
+      absl::StrAppend(out, NameOf(v));
+    });
+  }
+
+  // The group's nodes, with the movement that it repeats for itself; and what
+  // it reads, in the graph's order.
+  void Gather(const FusionGroup& group, std::set<Value>* inside,
+              std::set<Value>* reads) const {
+    inside->insert(group.nodes.begin(), group.nodes.end());
+    std::vector<Value> stack(group.nodes.begin(), group.nodes.end());
+    while (!stack.empty()) {
+      const Value at = stack.back();
+      stack.pop_back();
+      for (const Value operand : graph_.operands(at)) {
+        if (inside->count(operand) > 0) continue;
+        if (!IsMovement(graph_, operand)) {
+          reads->insert(operand);
+        } else if (inside->insert(operand).second) {
+          stack.push_back(operand);
+        }
+      }
+    }
+  }
+
+  void PrintGroup(size_t g, std::string* text) const {
+    const FusionGroup& group = plan_.groups[g];
+    std::set<Value> inside;
+    std::set<Value> reads;
+    Gather(group, &inside, &reads);
+    const std::vector<Value> sources(reads.begin(), reads.end());
+    absl::StrAppend(text, "kernel ", g, ", ", GroupKindName(group.kind), ": (",
+                    NamesOf(sources), ") -> (", NamesOf(group.outputs), ")\n");
+    if (!group.why.empty()) absl::StrAppend(text, "  // ", group.why, "\n");
+    for (const Value v : inside) {
+      const std::string types = absl::StrJoin(
+          graph_.types(v), ", ", [](std::string* out, const TensorType& type) {
+            absl::StrAppend(out, type.ToString());
+          });
+      absl::StrAppend(text, "  ", NameOf(v), ": ", types, " = ",
+                      graph_.context()->op_name(graph_.node(v).op), "(",
+                      NamesOf(graph_.operands(v)), ")\n");
+    }
+    for (const FusionBoundary& boundary : plan_.boundaries) {
+      const auto reader = group_of_.find(boundary.consumer);
+      const auto producer = group_of_.find(boundary.producer);
+      if (reader == group_of_.end() || reader->second != g) continue;
+      if (producer == group_of_.end()) continue;
+      absl::StrAppend(text, "  // ", NameOf(boundary.consumer), " reads ",
+                      NameOf(boundary.producer), " of kernel ",
+                      producer->second, ": ", boundary.why, "\n");
+    }
+  }
+
+  const Graph& graph_;
+  const FusionPlan& plan_;
+  std::map<Value, std::string> input_names_;
+  std::map<Value, size_t> group_of_;
+};
 
 }  // namespace
 
 std::string PrintFusionPlan(const Graph& graph, const FusionPlan& plan) {
-  std::string text;
-  std::map<Value, size_t> group_of;
-  for (size_t g = 0; g < plan.groups.size(); ++g) {
-    for (const Value v : plan.groups[g].nodes) group_of[v] = g;
-  }
-  for (size_t g = 0; g < plan.groups.size(); ++g) {
-    const FusionGroup& group = plan.groups[g];
-    absl::StrAppend(&text, "kernel ", g, ", ", GroupKindName(group.kind));
-    if (!group.why.empty()) absl::StrAppend(&text, " (", group.why, ")");
-    absl::StrAppend(&text, ":\n");
-    for (const Value v : group.nodes) {
-      absl::StrAppend(&text, "  ", Describe(graph, v), "\n");
-    }
-    for (const FusionBoundary& boundary : plan.boundaries) {
-      const auto reader = group_of.find(boundary.consumer);
-      if (reader == group_of.end() || reader->second != g) continue;
-      const auto producer = group_of.find(boundary.producer);
-      if (producer == group_of.end()) continue;
-      absl::StrAppend(&text, "  %", boundary.consumer.id, " reads %",
-                      boundary.producer.id, " of kernel ", producer->second,
-                      ": ", boundary.why, "\n");
-    }
-  }
-  return text;
+  return PlanPrinter(graph, plan).Print();
 }
 
 }  // namespace cleave

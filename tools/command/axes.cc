@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "ops/status_macros.h"
 #include "transforms/vmap.h"
 
 namespace cleave {
@@ -38,6 +39,20 @@ std::string FreshDim(const Graph& graph) {
   std::string name = "batch";
   for (int i = 1; used.count(name) != 0; ++i) name = absl::StrCat("batch_", i);
   return name;
+}
+
+absl::StatusOr<Graph> BatchPrimals(const Graph& graph, const std::string& axes,
+                                   int primals, const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<int> in_axes, ParseAxes(axes, primals));
+  for (size_t i = in_axes.size(); i < graph.inputs().size(); ++i) {
+    for (int p = 0; p < primals; ++p) {
+      if (graph.inputs()[p].name + ".tangent" == graph.inputs()[i].name) {
+        in_axes.push_back(in_axes[p]);
+      }
+    }
+  }
+  return Vmap(graph, in_axes, Dim::Variable(FreshDim(graph)),
+              std::vector<int>(graph.outputs().size(), 0), rules);
 }
 
 absl::StatusOr<std::vector<bool>> ActiveInputs(

@@ -8,6 +8,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
+#include "engine/rewrite/rule_set.h"
 
 namespace cleave {
 
@@ -16,6 +17,12 @@ absl::StatusOr<std::vector<int>> ParseAxes(const std::string& text, int count);
 
 // A dimension variable that `graph` does not use: "batch", "batch_1", ...
 std::string FreshDim(const Graph& graph);
+
+// The graph over a batch at `axes` (ParseAxes) of its first `primals` inputs;
+// the tangents behind them are batched as their primals are. The batch is the
+// first axis of all outputs.
+absl::StatusOr<Graph> BatchPrimals(const Graph& graph, const std::string& axes,
+                                   int primals, const RuleSet& rules);
 
 // Which inputs are named; all inexact ones if `names` is empty. InvalidArgument
 // for a name that no input has, or an input that is not inexact.

@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "engine/codegen/fusion.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
@@ -29,6 +30,8 @@ struct GraphOptions {
   std::string out_axes;
   std::vector<std::string> with_respect_to;
   bool expand = false;
+  bool jvp = false;
+  bool fusion = false;
 };
 
 using Transform = absl::StatusOr<Graph> (*)(const Graph&, const RuleSet&,
@@ -51,7 +54,13 @@ int PrintTransformed(const GraphOptions& options, Transform transform,
     graph = Expand(*graph, *loaded->rules, expand);
   }
   if (!graph.ok()) return Complain(graph.status());
-  std::cout << PrintGraph(*graph, print);
+  if (!options.fusion) {
+    std::cout << PrintGraph(*graph, print);
+    return kExitOk;
+  }
+  const absl::StatusOr<FusionPlan> plan = PlanFusion(*graph);
+  if (!plan.ok()) return Complain(plan.status());
+  std::cout << PrintFusionPlan(*graph, *plan);
   return kExitOk;
 }
 
@@ -82,6 +91,19 @@ absl::StatusOr<Graph> Differentiated(const Graph& graph, const RuleSet& rules,
   return std::move(result.graph);
 }
 
+// For `explain`: the tangents first, then the batch, as `run` has them.
+absl::StatusOr<Graph> DifferentiatedAndBatched(const Graph& graph,
+                                               const RuleSet& rules,
+                                               const GraphOptions& options) {
+  Graph result = graph;
+  const int primals = static_cast<int>(graph.inputs().size());
+  if (options.jvp) {
+    CLEAVE_ASSIGN_OR_RETURN(result, Differentiated(graph, rules, options));
+  }
+  if (options.in_axes.empty()) return result;
+  return BatchPrimals(result, options.in_axes, primals, rules);
+}
+
 // A verb with the flags that all of them share.
 CLI::App* AddGraphVerb(CLI::App& app, const char* name, const char* what,
                        std::shared_ptr<GraphOptions> options) {
@@ -110,17 +132,24 @@ void AddExpand(CLI::App& app, Action& action) {
 void AddExplain(CLI::App& app, Action& action) {
   auto options = std::make_shared<GraphOptions>();
   options->expand = true;
-  AddGraphVerb(app, "explain",
-               "Print a function in primitives, each with the rule and line "
-               "that it comes from.",
-               options)
-      ->callback([options, &action] {
-        action = [options] {
-          PrintOptions print;
-          print.provenance = true;
-          return PrintTransformed(*options, Identity, print);
-        };
-      });
+  CLI::App* verb = AddGraphVerb(
+      app, "explain",
+      "Print a function in primitives, each with the rule and line that it "
+      "comes from.",
+      options);
+  verb->add_flag("--fusion", options->fusion,
+                 "Print instead which primitives share a kernel, and why "
+                 "others do not");
+  verb->add_option("--vmap", options->in_axes,
+                   "Over a batch, at these axes: `0,none,1`");
+  verb->add_flag("--jvp", options->jvp, "With tangents");
+  verb->callback([options, &action] {
+    action = [options] {
+      PrintOptions print;
+      print.provenance = true;
+      return PrintTransformed(*options, DifferentiatedAndBatched, print);
+    };
+  });
 }
 
 void AddVmap(CLI::App& app, Action& action) {

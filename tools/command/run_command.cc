@@ -16,7 +16,6 @@
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 #include "transforms/jvp.h"
-#include "transforms/vmap.h"
 
 namespace cleave {
 namespace {
@@ -49,21 +48,6 @@ absl::StatusOr<Graph> Differentiate(const Graph& graph, const TensorMap& inputs,
   return std::move(result.graph);
 }
 
-absl::StatusOr<Graph> Batch(const Graph& graph, const std::string& axes,
-                            int primals, const RuleSet& rules) {
-  CLEAVE_ASSIGN_OR_RETURN(std::vector<int> in_axes, ParseAxes(axes, primals));
-  // A tangent is batched as its primal is.
-  for (size_t i = in_axes.size(); i < graph.inputs().size(); ++i) {
-    for (int p = 0; p < primals; ++p) {
-      if (graph.inputs()[p].name + ".tangent" == graph.inputs()[i].name) {
-        in_axes.push_back(in_axes[p]);
-      }
-    }
-  }
-  return Vmap(graph, in_axes, Dim::Variable(FreshDim(graph)),
-              std::vector<int>(graph.outputs().size(), 0), rules);
-}
-
 // The same bits: files have no dtype for keys, which are 64 bits.
 Tensor WithDType(const Tensor& tensor, DType dtype) {
   Tensor result(dtype, tensor.shape());
@@ -82,7 +66,8 @@ absl::Status RunFunction(const RunFlags& options, const RuleSet& rules) {
     CLEAVE_ASSIGN_OR_RETURN(graph, Differentiate(graph, inputs, rules));
   }
   if (!options.vmap.empty()) {
-    CLEAVE_ASSIGN_OR_RETURN(graph, Batch(graph, options.vmap, primals, rules));
+    CLEAVE_ASSIGN_OR_RETURN(graph,
+                            BatchPrimals(graph, options.vmap, primals, rules));
   }
   CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, rules));
   std::vector<Tensor> tensors;
