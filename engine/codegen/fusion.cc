@@ -463,7 +463,9 @@ class Planner {
     if (const char* why = WhyNotAbsorb(home, other)) {
       for (const Value node : b.nodes) {
         for (const Value user : users_[node.id]) {
-          if (group_of_[user.id] == home) Refuse(node, user, why);
+          if (group_of_[user.id] != home) continue;
+          std::string& reason = boundaries_[{node, user}];
+          if (reason != kCircle) reason = why;
         }
       }
       return;
@@ -499,13 +501,18 @@ class Planner {
     return nullptr;
   }
 
-  // Movement that the graph returns is copied by a kernel of its own.
+  // Movement that the graph returns is a kernel of its own, with what it alone
+  // reads.
   void AddReturnedMovement() {
     for (uint32_t id = 0; id < graph_.size(); ++id) {
       if (!returned_[id] || !IsMovement(graph_, Value{id})) continue;
       const int group = NewGroup(GroupKind::kPointwise, Value{id});
       groups_[group].space = graph_.type(Value{id}).shape;
-      AddReads(group, BaseReads(graph_, Value{id}));
+      const std::vector<BaseRead> reads = BaseReads(graph_, Value{id});
+      AddReads(group, reads);
+      for (const int other : Candidates(reads)) {
+        if (other != group) Absorb(group, other);
+      }
     }
   }
 
