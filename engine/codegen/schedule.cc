@@ -20,7 +20,7 @@ constexpr int kTaskRows = 16;
 // Rows that a panel of a contraction meets on one thread.
 constexpr int kPanelRows = 256;
 // Vectors in a block of columns that are reduced side by side.
-constexpr int kColumnVectors = 4;
+constexpr int kColumnVectors = 16;
 
 int WidestElement(Func f) {
   int bytes = 1;

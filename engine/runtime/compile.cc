@@ -5,6 +5,7 @@
 #include "engine/codegen/collapse_axes.h"
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/numerics.h"
+#include "engine/codegen/replace_at_zero.h"
 #include "engine/ir/graph_text.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_impl.h"
@@ -67,7 +68,7 @@ absl::StatusOr<Prepared> Prepare(const Graph& graph, const FusionGroup& group,
     }
     return result;
   }
-  const Graph collapsed = CollapseAxes(extracted.graph);
+  const Graph collapsed = ReplaceAtZero(CollapseAxes(extracted.graph));
   CLEAVE_ASSIGN_OR_RETURN(result.graph, ApplyNumerics(collapsed, rules));
   CLEAVE_ASSIGN_OR_RETURN(step.dims,
                           Outer(KernelDims(result.graph), extracted));
