@@ -14,8 +14,9 @@
 namespace cleave {
 namespace {
 
-// A group beyond this many nodes spills its registers and compiles slowly.
-constexpr size_t kMaxNodes = 192;
+// A group whose nodes cost more than this together spills its registers and
+// compiles slowly.
+constexpr int kMaxCost = 384;
 // Cheap operations per element that computing again may take where a value is
 // read more than once, rather than storing it.
 constexpr int kCheapOperations = 3;
@@ -102,6 +103,7 @@ class Planner {
   struct Group {
     GroupKind kind = GroupKind::kPointwise;
     std::vector<Value> nodes;
+    int cost = 0;  // of all nodes
     Shape space;
     // The reduced axes of the space; nullopt before the first reduction.
     std::optional<std::vector<bool>> reduced;
@@ -138,6 +140,7 @@ class Planner {
     Group group;
     group.kind = kind;
     group.nodes = {v};
+    group.cost = CostOf(PrimitiveOf(v));
     groups_.push_back(std::move(group));
     const int id = static_cast<int>(groups_.size()) - 1;
     group_of_[v.id] = id;
@@ -341,7 +344,7 @@ class Planner {
                        absl::StrCat("a ", GroupKindName(group.kind),
                                     " kernel stands alone"));
     }
-    if (group.nodes.size() >= kMaxNodes) {
+    if (group.cost + CostOf(PrimitiveOf(v)) > kMaxCost) {
       return RefuseAll(id, v, reads, kLarge);
     }
     for (const int other : Candidates(reads)) {
@@ -380,6 +383,7 @@ class Planner {
 
   void Add(Value v, int id, std::vector<int> axes) {
     groups_[id].nodes.push_back(v);
+    groups_[id].cost += CostOf(PrimitiveOf(v));
     groups_[id].axes[v] = std::move(axes);
     group_of_[v.id] = id;
   }
@@ -404,7 +408,7 @@ class Planner {
     if (a.reduced && b.reduced && *a.reduced != *b.reduced) {
       return refuse(kOtherReduction);
     }
-    if (a.nodes.size() + b.nodes.size() > kMaxNodes) return refuse(kLarge);
+    if (a.cost + b.cost > kMaxCost) return refuse(kLarge);
     for (const BaseRead& read : reads) {
       if (group_of_[read.base.id] != other) continue;
       if (read.moved || read.scattered) return refuse(kElsewhere);
@@ -441,6 +445,7 @@ class Planner {
     for (const Value node : b.nodes) group_of_[node.id] = home;
     a.nodes.insert(a.nodes.end(), b.nodes.begin(), b.nodes.end());
     std::sort(a.nodes.begin(), a.nodes.end());
+    a.cost += b.cost;
     a.axes.insert(b.axes.begin(), b.axes.end());
     a.reads.insert(b.reads.begin(), b.reads.end());
     a.reads.erase(home);
@@ -478,7 +483,7 @@ class Planner {
   // Null where nothing is against it.
   const char* WhyNotAbsorb(int home, int other) const {
     const Group& b = groups_[other];
-    if (groups_[home].nodes.size() + b.nodes.size() > kMaxNodes) return kLarge;
+    if (groups_[home].cost + b.cost > kMaxCost) return kLarge;
     int cost = 0;
     for (const Value node : b.nodes) {
       if (returned_[node.id]) return kReturned;
