@@ -2,8 +2,10 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
+#include <memory>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -156,6 +158,21 @@ absl::StatusOr<int64_t> CountElements(const std::vector<int64_t>& shape) {
   return size;
 }
 
+// Null where the system has no memory. Large zeros come from the system as
+// they are, so that no pass over them is needed.
+std::shared_ptr<std::byte> AllocateData(size_t bytes, bool zeros) {
+  constexpr size_t kAlignment = 64;
+  const size_t room = bytes + kAlignment;
+  void* const memory = zeros ? std::calloc(room, 1) : std::malloc(room);
+  if (memory == nullptr) return nullptr;
+  void* data = memory;
+  size_t left = room;
+  std::align(kAlignment, bytes, data, left);
+  return std::shared_ptr<std::byte>(
+      static_cast<std::byte*>(data),
+      [memory](std::byte*) { std::free(memory); });
+}
+
 // The shortest decimal that reads back to the same number of `dtype`.
 std::string ShortestFloat(double value, DType dtype) {
   if (std::isnan(value)) return "nan";
@@ -204,18 +221,46 @@ double RoundToDType(double value, DType dtype) {
 Tensor::Tensor() : Tensor(DType::kF32, {0}) {}
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape)
-    : dtype_(dtype), shape_(std::move(shape)) {
-  const auto size = CountElements(shape_);
-  CLEAVE_CHECK(size.ok()) << size.status();
-  size_ = *size;
-  data_ = std::make_shared<std::vector<std::byte>>(
-      static_cast<size_t>(size_) * static_cast<size_t>(ByteSize(dtype)));
+    : Tensor([&] {
+        auto tensor = Allocated(dtype, std::move(shape), /*zeros=*/true);
+        CLEAVE_CHECK(tensor.ok()) << tensor.status();
+        return *std::move(tensor);
+      }()) {}
+
+Tensor::Tensor(DType dtype, std::vector<int64_t> shape, int64_t size,
+               std::shared_ptr<std::byte> data)
+    : dtype_(dtype),
+      shape_(std::move(shape)),
+      size_(size),
+      byte_size_(static_cast<size_t>(size) *
+                 static_cast<size_t>(ByteSize(dtype))),
+      data_(std::move(data)) {}
+
+absl::StatusOr<Tensor> Tensor::Allocated(DType dtype,
+                                         std::vector<int64_t> shape,
+                                         bool zeros) {
+  const auto size = CountElements(shape);
+  if (!size.ok()) return size.status();
+  const size_t bytes =
+      static_cast<size_t>(*size) * static_cast<size_t>(ByteSize(dtype));
+  std::shared_ptr<std::byte> data;
+  if (bytes > 0) {
+    data = AllocateData(bytes, zeros);
+    if (data == nullptr) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no memory for a tensor of ", bytes, " bytes"));
+    }
+  }
+  return Tensor(dtype, std::move(shape), *size, std::move(data));
 }
 
 absl::StatusOr<Tensor> Tensor::Create(DType dtype, std::vector<int64_t> shape) {
-  const auto size = CountElements(shape);
-  if (!size.ok()) return size.status();
-  return Tensor(dtype, std::move(shape));
+  return Allocated(dtype, std::move(shape), /*zeros=*/true);
+}
+
+absl::StatusOr<Tensor> Tensor::CreateUninitialized(DType dtype,
+                                                   std::vector<int64_t> shape) {
+  return Allocated(dtype, std::move(shape), /*zeros=*/false);
 }
 
 Tensor Tensor::FromDoubles(DType dtype, std::vector<int64_t> shape,

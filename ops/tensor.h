@@ -1,5 +1,5 @@
 // Tensor: a concrete array in row-major order. Copies share the data; writers
-// work on tensors that they just made.
+// work on tensors that they just made. Data begins at a multiple of 64 bytes.
 
 #ifndef CLEAVE_OPS_TENSOR_H_
 #define CLEAVE_OPS_TENSOR_H_
@@ -28,8 +28,13 @@ class Tensor {
   // Zeros (false; key 0). CHECKs that extents are >= 0 and within the limit:
   // callers with untrusted shapes use Create.
   Tensor(DType dtype, std::vector<int64_t> shape);
-  // InvalidArgument for a negative extent, ResourceExhausted beyond the limit.
+  // The same; InvalidArgument for a negative extent, ResourceExhausted beyond
+  // the limit or where there is no memory.
   static absl::StatusOr<Tensor> Create(DType dtype, std::vector<int64_t> shape);
+  // The same but for the zeros: the caller writes each element through
+  // mutable_data() before anything reads the tensor, or drops it.
+  static absl::StatusOr<Tensor> CreateUninitialized(DType dtype,
+                                                    std::vector<int64_t> shape);
   // Each value rounded once to `dtype`; as many as the shape has elements.
   static Tensor FromDoubles(DType dtype, std::vector<int64_t> shape,
                             absl::Span<const double> values);
@@ -43,9 +48,10 @@ class Tensor {
   int64_t size() const { return size_; }
   TensorType type() const;
 
-  const std::byte* data() const { return data_->data(); }
-  std::byte* mutable_data() { return data_->data(); }
-  size_t byte_size() const { return data_->size(); }
+  // Null if there are no elements.
+  const std::byte* data() const { return data_.get(); }
+  std::byte* mutable_data() { return data_.get(); }
+  size_t byte_size() const { return byte_size_; }
 
   // Element `i` in row-major order, as a double (floats, integers, bool),
   // as an integer (integers, bool, key; u64 by its bits), as a complex number
@@ -65,10 +71,17 @@ class Tensor {
   std::string ToString() const;
 
  private:
+  Tensor(DType dtype, std::vector<int64_t> shape, int64_t size,
+         std::shared_ptr<std::byte> data);
+  static absl::StatusOr<Tensor> Allocated(DType dtype,
+                                          std::vector<int64_t> shape,
+                                          bool zeros);
+
   DType dtype_;
   std::vector<int64_t> shape_;
   int64_t size_;
-  std::shared_ptr<std::vector<std::byte>> data_;
+  size_t byte_size_;
+  std::shared_ptr<std::byte> data_;
 };
 
 // Rounds a double to a float dtype, once, to nearest even; the result is the

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/fusion.h"
+#include "engine/codegen/index_check.h"
 
 namespace cleave {
 namespace {
@@ -61,8 +62,8 @@ absl::Status CanLower(const Graph& graph, Value node) {
   const DType result = graph.type(node).dtype;
   for (const DType dtype : operands) {
     if (!HasElements(dtype)) {
-      return No(primitive, absl::StrCat("no vector code for ",
-                                        DTypeName(dtype)));
+      return No(primitive,
+                absl::StrCat("no vector code for ", DTypeName(dtype)));
     }
   }
   if (!HasElements(result)) {
@@ -84,7 +85,8 @@ absl::Status CanLower(const Graph& graph, Value node) {
       return absl::OkStatus();
     case PrimitiveClass::kGather:
       if (graph.attributes(node).Get("mode").AsString() != "fill") {
-        return No(primitive, "an index out of range is an error");
+        const absl::Status checked = IndexChecks(graph, node).status();
+        if (!checked.ok()) return No(primitive, checked.message());
       }
       return absl::OkStatus();
     case PrimitiveClass::kScatter:

@@ -414,6 +414,12 @@ class Planner {
       if (read.moved || read.scattered) return refuse(kElsewhere);
       if (!AgreesAt(v, read, a, b)) return refuse(kOtherAxes);
     }
+    for (const Value node : a.nodes) {
+      for (const BaseRead& read : BaseReads(graph_, node)) {
+        const bool elsewhere = read.moved || read.scattered;
+        if (group_of_[read.base.id] == other && elsewhere) return;
+      }
+    }
     for (const int x : a.reads) {
       if (x != other && Depends(x, other)) return refuse(kCircle);
     }

@@ -184,6 +184,8 @@ Expr Lowering::Gather(Value v, const Coordinates& at) {
   for (size_t d = batch; d < from.size(); ++d) {
     if (!inner[d].defined()) inner[d] = at[next++];
   }
+  // The host has checked the indices of the other mode, "error".
+  if (attributes.Get("mode").AsString() == "error") return At(x, inner);
   return select(inside, At(x, inner), At(graph_.operands(v)[2], {}));
 }
 

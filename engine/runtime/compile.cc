@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +12,7 @@
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/kernel_plan.h"
+#include "ops/check.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -35,6 +38,26 @@ absl::StatusOr<Shape> Outer(const Shape& shape, const ExtractedGroup& group) {
   return outer;
 }
 
+// What the gathers of a group need checked; each gather is checked once, by the
+// first group that evaluates it.
+absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
+                       std::set<Value>& checked, Step& step) {
+  for (const Value gather : CheckedGathers(graph, group.nodes)) {
+    if (!CanLower(graph, gather).ok()) continue;  // its kernel checks
+    if (!checked.insert(gather).second) continue;
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<IndexCheck> checks,
+                            IndexChecks(graph, gather));
+    for (const IndexCheck& check : checks) {
+      CLEAVE_CHECK(std::find(group.nodes.begin(), group.nodes.end(),
+                             check.base) == group.nodes.end())
+          << "indices are stored before they are checked";
+      step.checks.push_back(
+          {check, graph.type(gather).shape, IndexError(graph, gather)});
+    }
+  }
+  return absl::OkStatus();
+}
+
 struct Prepared {
   Step step;
   Graph graph;  // of a kernel: collapsed, with numerics
@@ -56,8 +79,8 @@ absl::StatusOr<Prepared> Prepare(const Graph& graph, const FusionGroup& group,
   const ExtractedGroup extracted = ExtractGroup(graph, group, extract);
   if (group.kind == GroupKind::kReference) {
     // In a context of its own: runs add to it.
-    CLEAVE_ASSIGN_OR_RETURN(step.graph, ParseGraph(PrintGraph(extracted.graph),
-                                                   reference_context));
+    CLEAVE_ASSIGN_OR_RETURN(
+        step.graph, ParseGraph(PrintGraph(extracted.graph), reference_context));
     for (size_t i = 0; i < extracted.inputs.size(); ++i) {
       step.inputs.push_back({extracted.inputs[i],
                              graph.type(extracted.inputs[i]).dtype,
@@ -73,14 +96,12 @@ absl::StatusOr<Prepared> Prepare(const Graph& graph, const FusionGroup& group,
   CLEAVE_ASSIGN_OR_RETURN(step.dims,
                           Outer(KernelDims(result.graph), extracted));
   for (size_t i = 0; i < extracted.inputs.size(); ++i) {
-    const TensorType& type =
-        result.graph.type(result.graph.inputs()[i].value);
+    const TensorType& type = result.graph.type(result.graph.inputs()[i].value);
     CLEAVE_ASSIGN_OR_RETURN(Shape shape, Outer(type.shape, extracted));
     step.inputs.push_back({extracted.inputs[i], type.dtype, std::move(shape)});
   }
   for (const int i : OutputOrder(result.graph)) {
-    const TensorType& type =
-        result.graph.type(result.graph.outputs()[i].value);
+    const TensorType& type = result.graph.type(result.graph.outputs()[i].value);
     CLEAVE_ASSIGN_OR_RETURN(Shape shape, Outer(type.shape, extracted));
     step.outputs.push_back({group.outputs[i], type.dtype, std::move(shape)});
   }
@@ -110,24 +131,25 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   ScheduleOptions schedule;
   schedule.plain = options.plain_schedule;
   const auto reference_context = std::make_shared<Context>();
+  std::set<Value> checked;
   for (const FusionGroup& group : fusion.groups) {
-    CLEAVE_ASSIGN_OR_RETURN(Prepared prepared,
-                            Prepare(graph, group, rules, options,
-                                    reference_context));
+    CLEAVE_ASSIGN_OR_RETURN(
+        Prepared prepared,
+        Prepare(graph, group, rules, options, reference_context));
+    CLEAVE_RETURN_IF_ERROR(AddChecks(graph, group, checked, prepared.step));
     if (group.kind != GroupKind::kReference) {
-      const std::string key =
-          absl::StrCat(version, "\n", GroupKindName(group.kind),
-                       schedule.plain ? ", plain\n" : "\n",
-                       PrintGraph(prepared.graph));
-      CLEAVE_ASSIGN_OR_RETURN(
-          prepared.step.library,
-          cache.Get(
-              key, version,
-              [&] {
-                return CompileGroup(prepared.graph, group.kind, kEntryName,
-                                    level, schedule);
-              },
-              [&] { return CompileRuntime(level); }));
+      const std::string key = absl::StrCat(
+          version, "\n", GroupKindName(group.kind),
+          schedule.plain ? ", plain\n" : "\n", PrintGraph(prepared.graph));
+      CLEAVE_ASSIGN_OR_RETURN(prepared.step.library,
+                              cache.Get(
+                                  key, version,
+                                  [&] {
+                                    return CompileGroup(prepared.graph,
+                                                        group.kind, kEntryName,
+                                                        level, schedule);
+                                  },
+                                  [&] { return CompileRuntime(level); }));
       CLEAVE_ASSIGN_OR_RETURN(prepared.step.entry,
                               prepared.step.library->Find(kEntryName));
     }

@@ -13,8 +13,10 @@
 #include <vector>
 
 #include "HalideRuntime.h"
+#include "absl/container/inlined_vector.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_plan.h"
+#include "engine/runtime/pack.h"
 
 namespace cleave {
 namespace internal_kernel {
@@ -28,11 +30,26 @@ struct BufferInstance {
   std::vector<int64_t> shape;  // as the step sees it
 };
 
+// Indices in [0, extent): element `component` of each of `count` groups of
+// `components` elements in a slot.
+struct IndexRange {
+  int slot = 0;
+  int64_t component = 0;
+  int64_t components = 1;
+  int64_t count = 0;
+  int64_t extent = 0;
+  const absl::Status* error = nullptr;  // owned by the plan
+};
+
 struct StepInstance {
   bool skipped = false;  // it has no element to compute
+  std::vector<IndexRange> checks;
   std::vector<int32_t> dims;
   std::vector<BufferInstance> inputs;
   std::vector<BufferInstance> outputs;
+  // Of a kernel: those of its inputs and outputs, without addresses
+  // and dims.
+  std::vector<halide_buffer_t> buffers;
   Graph graph;  // of a reference kernel, with numbers for its dims
 };
 
@@ -46,6 +63,9 @@ struct Instance {
   std::vector<int64_t> offsets;
   int64_t temporary_bytes = 0;
 };
+
+// Steady time in nanoseconds.
+int64_t Now();
 
 }  // namespace internal_kernel
 
@@ -66,41 +86,50 @@ class Kernel::Impl {
   using StepInstance = internal_kernel::StepInstance;
   using BufferInstance = internal_kernel::BufferInstance;
 
-  // A run's memory: an address per slot, and what owns it.
-  struct Memory {
-    std::vector<void*> addresses;
-    std::vector<Tensor> tensors;  // of runs with extents known only on the way
-  };
+  using Arrays = absl::Span<const ArrayView>;
 
+  // An address per slot.
+  using Addresses = absl::Span<void* const>;
+
+  // kernel_instance.cc: what extents decide.
   // The instance for these shapes; `scratch` owns one that is not kept.
   absl::StatusOr<const Instance*> FindInstance(
-      absl::Span<const TensorView> inputs, std::unique_ptr<Instance>* scratch);
-  absl::StatusOr<std::unique_ptr<Instance>> MakeInstance(
-      absl::Span<const TensorView> inputs);
+      Arrays inputs, std::unique_ptr<Instance>* scratch);
+  absl::StatusOr<std::unique_ptr<Instance>> MakeInstance(Arrays inputs);
   absl::StatusOr<StepInstance> MakeStep(const internal_kernel::Step& step,
                                         const DimValues& dims);
+  absl::Status MakeChecks(const internal_kernel::Step& step,
+                          const DimValues& dims, StepInstance* instance);
   void PlanMemory(Instance* instance) const;
 
-  absl::Status CheckInputs(absl::Span<const TensorView> inputs) const;
-  absl::Status CheckOutputs(const Instance& instance,
-                            absl::Span<const MutableTensorView> outputs) const;
-  absl::Status RunSteps(const Instance& instance, Memory& memory,
-                        KernelCall& call, const RunOptions& options);
+  // kernel_step.cc: one kernel.
+  static absl::Status CheckIndices(const StepInstance& instance,
+                                   Addresses addresses);
   absl::Status RunStep(const internal_kernel::Step& step,
-                       const StepInstance& instance, Memory& memory,
+                       const StepInstance& instance, Addresses addresses,
                        KernelCall& call);
   absl::Status RunReference(const internal_kernel::Step& step,
-                            const StepInstance& instance, Memory& memory);
+                            const StepInstance& instance, Addresses addresses);
   absl::StatusOr<std::vector<Tensor>> RunDynamic(
       absl::Span<const Tensor> inputs, const RunOptions& options);
   void Report(const internal_kernel::Step& step, const StepInstance& instance,
               int64_t nanoseconds, RunReport* report) const;
+
+  // kernel.cc: a run.
+  absl::Status CheckInputs(Arrays inputs) const;
+  absl::Status CheckOutputs(const Instance& instance, Arrays outputs) const;
+  // `outputs` may overlap `inputs`; both are checked.
+  absl::Status Execute(const Instance& instance, Arrays inputs, Arrays outputs,
+                       const RunOptions& options);
 
   int SlotOf(Value v);
 
   const std::unique_ptr<internal_kernel::Plan> plan_;
   std::map<Value, int> slots_;
   std::vector<int> output_slots_;  // per output of the graph
+  // Per output whether a step writes into the caller's memory; else, for an
+  // input or a value returned twice, it is copied.
+  std::vector<bool> output_made_;
 
   std::atomic<const Instance*> latest_{nullptr};
   std::mutex mutex_;  // guards the rest, and the contexts of reference steps

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/codegen/fusion.h"
+#include "engine/codegen/index_check.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
 #include "engine/runtime/kernel_library.h"
@@ -25,6 +26,13 @@ struct Operand {
   Shape shape;
 };
 
+// Indices that must be in range before a step runs, if `result` has elements.
+struct StepCheck {
+  IndexCheck check;
+  Shape result;
+  absl::Status error;
+};
+
 // One kernel, or one reference kernel, in the terms of the whole graph.
 struct Step {
   GroupKind kind = GroupKind::kPointwise;
@@ -32,6 +40,7 @@ struct Step {
   std::string why;
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
+  std::vector<StepCheck> checks;
   // Of kernels.
   std::shared_ptr<const KernelLibrary> library;
   KernelEntry entry = nullptr;

@@ -1,36 +1,38 @@
 #include "engine/runtime/pack.h"
 
-#include <cstddef>
 #include <cstring>
+#include <vector>
 
 namespace cleave {
 namespace {
 
 template <typename View>
-ByteRange Range(const View& view) {
-  const int64_t size = ByteSize(view.dtype);
-  int64_t low = 0;
-  int64_t high = size;
-  for (size_t d = 0; d < view.shape.size(); ++d) {
-    if (view.shape[d] == 0) return {};
-    const int64_t reach = (view.shape[d] - 1) * view.strides[d] * size;
-    (reach < 0 ? low : high) += reach;
-  }
-  const auto* data = static_cast<const std::byte*>(view.data);
-  return {data + low, data + high};
-}
-
-template <typename View>
-int64_t Bytes(const View& view) {
-  int64_t bytes = ByteSize(view.dtype);
-  for (const int64_t extent : view.shape) bytes *= extent;
-  return bytes;
+ArrayView Array(const View& view) {
+  ArrayView array;
+  array.data = const_cast<void*>(view.data);
+  array.dtype = view.dtype;
+  array.shape = view.shape;
+  array.strides = view.strides;
+  array.dense = array.shape.size() == array.strides.size() &&
+                IsDense(array.shape, array.strides);
+  return array;
 }
 
 }  // namespace
 
-bool IsDense(const std::vector<int64_t>& shape,
-             const std::vector<int64_t>& strides) {
+ArrayView ArrayOf(const TensorView& view) { return Array(view); }
+ArrayView ArrayOf(const MutableTensorView& view) { return Array(view); }
+
+ArrayView ArrayOf(const Tensor& tensor) {
+  ArrayView array;
+  array.data = const_cast<std::byte*>(tensor.data());
+  array.dtype = tensor.dtype();
+  array.shape = tensor.shape();
+  return array;
+}
+
+bool IsDense(absl::Span<const int64_t> shape,
+             absl::Span<const int64_t> strides) {
   int64_t stride = 1;
   for (const int64_t extent : shape) {
     if (extent == 0) return true;
@@ -42,24 +44,37 @@ bool IsDense(const std::vector<int64_t>& shape,
   return true;
 }
 
-ByteRange RangeOf(const TensorView& view) { return Range(view); }
-ByteRange RangeOf(const MutableTensorView& view) { return Range(view); }
-
-bool Overlaps(const ByteRange& a, const ByteRange& b) {
-  if (a.begin == a.end || b.begin == b.end) return false;
-  return a.begin < b.end && b.begin < a.end;
+ByteRange RangeOf(const ArrayView& view) {
+  const auto* data = static_cast<const std::byte*>(view.data);
+  if (view.dense) return {data, data + DenseBytes(view)};
+  const int64_t size = ByteSize(view.dtype);
+  int64_t low = 0;
+  int64_t high = size;
+  for (size_t d = 0; d < view.shape.size(); ++d) {
+    if (view.shape[d] == 0) return {};
+    const int64_t reach = (view.shape[d] - 1) * view.strides[d] * size;
+    (reach < 0 ? low : high) += reach;
+  }
+  return {data + low, data + high};
 }
 
-int64_t DenseBytes(const TensorView& view) { return Bytes(view); }
-int64_t DenseBytes(const MutableTensorView& view) { return Bytes(view); }
+int64_t DenseBytes(const ArrayView& view) {
+  int64_t bytes = ByteSize(view.dtype);
+  for (const int64_t extent : view.shape) bytes *= extent;
+  return bytes;
+}
 
-void Pack(const TensorView& view, void* target) {
+void Pack(const ArrayView& view, void* target) {
   if (DenseBytes(view) == 0) return;
   const int64_t size = ByteSize(view.dtype);
   const size_t rank = view.shape.size();
   const auto* source = static_cast<const std::byte*>(view.data);
   auto* out = static_cast<std::byte*>(target);
   // Whole rows at once where the last axis is dense.
+  if (view.dense) {
+    std::memcpy(target, view.data, DenseBytes(view));
+    return;
+  }
   const bool rows = rank > 0 && view.strides[rank - 1] == 1;
   const int64_t run = rows ? view.shape[rank - 1] * size : size;
   const size_t outer = rows ? rank - 1 : rank;

@@ -1,33 +1,49 @@
-// Arrays with strides: which bytes they lie in, and as dense copies. Internal
-// to engine/runtime.
+// Arrays as a run sees them: which bytes they lie in, and as dense copies.
+// Internal to engine/runtime.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_PACK_H_
 #define CLEAVE_ENGINE_RUNTIME_PACK_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <vector>
 
+#include "absl/types/span.h"
 #include "engine/runtime/kernel.h"
 
 namespace cleave {
 
-// Whether the elements lie in row-major order without gaps.
-bool IsDense(const std::vector<int64_t>& shape,
-             const std::vector<int64_t>& strides);
+// A TensorView, a MutableTensorView or a Tensor, which must outlive it.
+struct ArrayView {
+  void* data = nullptr;  // not written through where it is an input's
+  DType dtype = DType::kF32;
+  bool dense = true;  // in row-major order without gaps
+  absl::Span<const int64_t> shape;
+  absl::Span<const int64_t> strides;  // empty where it came from a Tensor
+};
+ArrayView ArrayOf(const TensorView& view);
+ArrayView ArrayOf(const MutableTensorView& view);
+ArrayView ArrayOf(const Tensor& tensor);
+
+// Whether the elements lie in row-major order without gaps. As many strides as
+// extents.
+bool IsDense(absl::Span<const int64_t> shape,
+             absl::Span<const int64_t> strides);
 
 struct ByteRange {
   const std::byte* begin = nullptr;
   const std::byte* end = nullptr;  // empty where it is `begin`
 };
-ByteRange RangeOf(const TensorView& view);
-ByteRange RangeOf(const MutableTensorView& view);
-bool Overlaps(const ByteRange& a, const ByteRange& b);
+ByteRange RangeOf(const ArrayView& view);
 
-int64_t DenseBytes(const TensorView& view);
-int64_t DenseBytes(const MutableTensorView& view);
+inline bool Overlaps(const ByteRange& a, const ByteRange& b) {
+  if (a.begin == a.end || b.begin == b.end) return false;
+  return a.begin < b.end && b.begin < a.end;
+}
+
+int64_t DenseBytes(const ArrayView& view);
 
 // The elements in row-major order. O(elements).
-void Pack(const TensorView& view, void* target);
+void Pack(const ArrayView& view, void* target);
 
 }  // namespace cleave
 

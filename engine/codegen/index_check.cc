@@ -1,0 +1,197 @@
+#include "engine/codegen/index_check.h"
+
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/codegen/fusion.h"
+#include "ops/primitive.h"
+
+namespace cleave {
+namespace {
+
+bool IsCheckedGather(const Graph& graph, Value v) {
+  return graph.node(v).op == ToOpId(Primitive::kGather) &&
+         graph.attributes(v).Get("mode").AsString() == "error";
+}
+
+// Follows the indices of one axis through movement to where they are stored.
+class Resolver {
+ public:
+  Resolver(const Graph& graph, Dim extent, std::vector<IndexCheck>* checks)
+      : graph_(graph), extent_(std::move(extent)), checks_(*checks) {}
+
+  // All elements of v if `component` is not given, else those whose last
+  // coordinate it is.
+  absl::Status Resolve(Value v, std::optional<int64_t> component) {
+    const Shape& shape = graph_.type(v).shape;
+    if (component.has_value() && shape.back() == Dim(1)) component.reset();
+    const Primitive primitive = ToPrimitive(graph_.node(v).op);
+    const Attributes& attributes = graph_.attributes(v);
+    const auto operand = [&] { return graph_.operands(v)[0]; };
+    switch (primitive) {
+      case Primitive::kReshape: {
+        const Shape& from = graph_.type(operand()).shape;
+        if (component.has_value() &&
+            (from.empty() || from.back() != shape.back())) {
+          return No("a reshape");
+        }
+        return Resolve(operand(), component);
+      }
+      case Primitive::kBroadcastInDim: {
+        const auto axes = attributes.GetInts("axes");
+        const bool keeps_last =
+            !axes.empty() && axes.back() + 1 == int64_t(shape.size());
+        if (!keeps_last) component.reset();
+        const size_t outer = repeats_.size();
+        repeats_.insert(repeats_.end(), shape.begin(), shape.end());
+        const absl::Status status = Resolve(operand(), component);
+        repeats_.resize(outer);
+        return status;
+      }
+      case Primitive::kTranspose:
+        if (component.has_value() &&
+            attributes.GetInts("axes").back() + 1 != int64_t(shape.size())) {
+          return No("a transpose");
+        }
+        return Resolve(operand(), component);
+      case Primitive::kReverse:
+        for (const int64_t axis : attributes.GetInts("axes")) {
+          if (component.has_value() && axis + 1 == int64_t(shape.size())) {
+            return No("a reversal");
+          }
+        }
+        return Resolve(operand(), component);
+      case Primitive::kConcatenate:
+        return ResolveParts(v, component);
+      case Primitive::kConstant: {
+        const StaticValue& value = attributes.Get("value");
+        std::optional<int64_t> number;
+        if (value.kind() == StaticValue::Kind::kReal) {
+          number = value.AsReal().ToInt64();
+        } else if (const auto integer = value.ToInt(); integer.ok()) {
+          number = *integer;
+        }
+        if (!number.has_value()) return No("a constant");
+        return AddRange(Dim(*number), Dim(1));
+      }
+      case Primitive::kExtent:
+        return AddRange(attributes.Get("value").AsDim(), Dim(1));
+      case Primitive::kIota:
+        return AddRange(Dim(0), shape[0]);
+      default:
+        break;
+    }
+    if (IsMovement(graph_, v)) {
+      return No(absl::StrCat("`", PrimitiveName(primitive), "`"));
+    }
+    return AddBase(v, component);
+  }
+
+ private:
+  static absl::Status No(absl::string_view what) {
+    return absl::UnimplementedError(absl::StrCat(
+        "an index out of range is an error, and ", what,
+        " is between the indices and what can be checked before the kernel"));
+  }
+
+  absl::Status ResolveParts(Value v, std::optional<int64_t> component) {
+    const int64_t axis = graph_.attributes(v).GetInt("axis");
+    const int rank = graph_.type(v).rank();
+    if (!component.has_value() || axis + 1 != rank) {
+      for (const Value part : graph_.operands(v)) {
+        const absl::Status status = Resolve(part, component);
+        if (!status.ok()) return status;
+      }
+      return absl::OkStatus();
+    }
+    int64_t begin = 0;
+    for (const Value part : graph_.operands(v)) {
+      const auto size = graph_.type(part).shape.back().Value();
+      if (!size.has_value()) return No("a concatenation of unknown extents");
+      if (*component < begin + *size) return Resolve(part, *component - begin);
+      begin += *size;
+    }
+    return No("a concatenation");
+  }
+
+  absl::Status AddRange(Dim first, Dim count) {
+    IndexCheck check;
+    check.first = std::move(first);
+    check.count = std::move(count);
+    return Add(std::move(check));
+  }
+
+  absl::Status AddBase(Value v, std::optional<int64_t> component) {
+    IndexCheck check;
+    check.base = v;
+    if (component.has_value()) {
+      const auto components = graph_.type(v).shape.back().Value();
+      if (!components.has_value()) return No("an unknown number of axes");
+      check.component = *component;
+      check.components = *components;
+    }
+    return Add(std::move(check));
+  }
+
+  absl::Status Add(IndexCheck check) {
+    check.repeats = repeats_;
+    check.extent = extent_;
+    checks_.push_back(std::move(check));
+    return absl::OkStatus();
+  }
+
+  const Graph& graph_;
+  const Dim extent_;
+  std::vector<IndexCheck>& checks_;
+  Shape repeats_;  // of the broadcasts on the way
+};
+
+}  // namespace
+
+absl::StatusOr<std::vector<IndexCheck>> IndexChecks(const Graph& graph,
+                                                    Value gather) {
+  const Value x = graph.operands(gather)[0];
+  const Value index = graph.operands(gather)[1];
+  const auto axes = graph.attributes(gather).GetInts("axes");
+  std::vector<IndexCheck> checks;
+  for (size_t k = 0; k < axes.size(); ++k) {
+    Resolver resolver(graph, graph.type(x).shape[axes[k]], &checks);
+    const absl::Status status =
+        resolver.Resolve(index, static_cast<int64_t>(k));
+    if (!status.ok()) return status;
+  }
+  return checks;
+}
+
+absl::Status IndexError(const Graph& graph, Value gather) {
+  std::string place;
+  const ProvenanceId id = graph.node(gather).provenance;
+  if (id != 0) {
+    const Provenance& p = graph.context()->provenance(id);
+    place = absl::StrCat(p.rule, ", ", p.file, ":", p.line, ": ");
+  }
+  return absl::OutOfRangeError(
+      absl::StrCat(place, "`gather`: an index is out of range"));
+}
+
+std::vector<Value> CheckedGathers(const Graph& graph,
+                                  const std::vector<Value>& nodes) {
+  std::set<Value> seen(nodes.begin(), nodes.end());
+  std::vector<Value> stack = nodes;
+  std::vector<Value> gathers;
+  while (!stack.empty()) {
+    const Value v = stack.back();
+    stack.pop_back();
+    if (IsCheckedGather(graph, v)) gathers.push_back(v);
+    for (const Value operand : graph.operands(v)) {
+      if (IsMovement(graph, operand) && seen.insert(operand).second) {
+        stack.push_back(operand);
+      }
+    }
+  }
+  return gathers;
+}
+
+}  // namespace cleave

@@ -1,0 +1,55 @@
+// What must hold of the indices of a gather in mode "error" before a kernel
+// reads by them: kernels clamp, and the host checks.
+//
+// A check names elements that are stored (a value that is no movement) or known
+// from extents, and covers each index that the gather reads and no other: the
+// interpreter and the kernel fail on the same inputs. Indices that movement
+// picks from a larger array, a slice of it say, have no check.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_INDEX_CHECK_H_
+#define CLEAVE_ENGINE_CODEGEN_INDEX_CHECK_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "ops/dim.h"
+#include "ops/tensor_type.h"
+
+namespace cleave {
+
+// Indices along one axis of what is gathered from.
+struct IndexCheck {
+  // Elements component, component + components, .. of `base`, i64, in row-major
+  // order; none is valid where `base` is not: then the indices are those from
+  // `first` on, `count` of them.
+  Value base;
+  int64_t component = 0;
+  int64_t components = 1;
+  Dim first;
+  Dim count;
+  // Nothing is read by them where one of these extents is 0.
+  Shape repeats;
+  // Each index must be in [0, extent).
+  Dim extent;
+};
+
+// The checks of a gather in mode "error"; they need to hold only if its result
+// has an element. Unimplemented with the reason where its indices cannot be
+// told apart from others. O(the movement that they come through).
+absl::StatusOr<std::vector<IndexCheck>> IndexChecks(const Graph& graph,
+                                                    Value gather);
+
+// What the check's failure says, as the reference kernel does.
+absl::Status IndexError(const Graph& graph, Value gather);
+
+// The gathers in mode "error" that computing `nodes` evaluates: among them or
+// in the movement that they read through.
+std::vector<Value> CheckedGathers(const Graph& graph,
+                                  const std::vector<Value>& nodes);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_INDEX_CHECK_H_

@@ -1,0 +1,276 @@
+// What a kernel needs for the extents of one call: buffers, memory, checks.
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/ir/substitute.h"
+#include "engine/runtime/allocator.h"
+#include "engine/runtime/kernel_impl.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+
+using internal_kernel::BufferInstance;
+using internal_kernel::IndexRange;
+using internal_kernel::Instance;
+using internal_kernel::Operand;
+using internal_kernel::Step;
+using internal_kernel::StepCheck;
+using internal_kernel::StepInstance;
+
+namespace {
+
+// Instances that a kernel keeps: beyond them each call makes its own.
+constexpr size_t kMaxInstances = 256;
+
+halide_type_t TypeOf(DType dtype) {
+  const auto bits = static_cast<uint8_t>(8 * ByteSize(dtype));
+  if (dtype == DType::kF32 || dtype == DType::kF64) {
+    return halide_type_t(halide_type_float, bits);
+  }
+  if (IsInt(dtype) && IsSigned(dtype)) {
+    return halide_type_t(halide_type_int, bits);
+  }
+  return halide_type_t(halide_type_uint, bits);  // f16 and bf16 by their bits
+}
+
+// The number of elements; ResourceExhausted beyond what buffers hold.
+absl::StatusOr<int64_t> CountElements(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  for (const int64_t extent : shape) {
+    if (extent != 0 && count > std::numeric_limits<int64_t>::max() / extent) {
+      return absl::ResourceExhaustedError("a tensor has too many elements");
+    }
+    count *= extent;
+  }
+  return count;
+}
+
+absl::StatusOr<BufferInstance> MakeBuffer(int slot, const Operand& operand,
+                                          const DimValues& dims, bool input) {
+  BufferInstance buffer;
+  buffer.slot = slot;
+  buffer.type = TypeOf(operand.dtype);
+  CLEAVE_ASSIGN_OR_RETURN(buffer.shape, EvaluateShape(operand.shape, dims));
+  CLEAVE_ASSIGN_OR_RETURN(const int64_t count, CountElements(buffer.shape));
+  buffer.bytes = count * ByteSize(operand.dtype);
+  int64_t stride = 1;
+  for (size_t d = buffer.shape.size(); d-- > 0;) {
+    // An empty input has one row, which all of its reads fall into.
+    const bool row = input && count == 0;
+    const int64_t extent =
+        row ? std::max<int64_t>(buffer.shape[d], 1) : buffer.shape[d];
+    if (extent > std::numeric_limits<int32_t>::max() ||
+        stride > std::numeric_limits<int32_t>::max() ||
+        buffer.bytes > std::numeric_limits<int32_t>::max()) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "a tensor of shape [", absl::StrJoin(buffer.shape, ", "),
+          "]: kernels address at most 2^31 - 1 bytes of one tensor"));
+    }
+    buffer.dims.push_back(halide_dimension_t(0, static_cast<int32_t>(extent),
+                                             static_cast<int32_t>(stride)));
+    stride = row ? 0 : stride * extent;
+  }
+  return buffer;
+}
+
+}  // namespace
+
+absl::Status Kernel::Impl::MakeChecks(const Step& step, const DimValues& dims,
+                                      StepInstance* instance) {
+  for (const StepCheck& one : step.checks) {
+    const IndexCheck& check = one.check;
+    // The reads: none, and nothing is wrong.
+    int64_t reads = 1;
+    for (const Shape* shape : {&one.result, &check.repeats}) {
+      CLEAVE_ASSIGN_OR_RETURN(const auto extents, EvaluateShape(*shape, dims));
+      for (const int64_t extent : extents) reads = extent == 0 ? 0 : reads;
+    }
+    if (reads == 0) continue;
+    IndexRange range;
+    range.component = check.component;
+    range.components = check.components;
+    range.error = &one.error;
+    CLEAVE_ASSIGN_OR_RETURN(range.extent, check.extent.Evaluate(dims));
+    if (!check.base.valid()) {
+      CLEAVE_ASSIGN_OR_RETURN(const int64_t first, check.first.Evaluate(dims));
+      CLEAVE_ASSIGN_OR_RETURN(const int64_t count, check.count.Evaluate(dims));
+      if (count > 0 && (first < 0 || first + count > range.extent)) {
+        return one.error;
+      }
+      continue;
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const auto shape,
+        EvaluateShape(plan_->graph.type(check.base).shape, dims));
+    CLEAVE_ASSIGN_OR_RETURN(range.count, CountElements(shape));
+    range.count /= range.components;
+    range.slot = slots_.at(check.base);
+    instance->checks.push_back(range);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
+                                                    const DimValues& dims) {
+  StepInstance result;
+  for (const Operand& operand : step.inputs) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        result.inputs.emplace_back(),
+        MakeBuffer(slots_.at(operand.value), operand, dims, true));
+  }
+  CLEAVE_RETURN_IF_ERROR(MakeChecks(step, dims, &result));
+  result.skipped = step.kind != GroupKind::kReference;
+  for (const Operand& operand : step.outputs) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        result.outputs.emplace_back(),
+        MakeBuffer(slots_.at(operand.value), operand, dims, false));
+    result.skipped &= result.outputs.back().bytes == 0;
+  }
+  if (step.kind == GroupKind::kReference) {
+    DimSubstitution numbers;
+    for (const auto& [name, value] : dims) numbers.emplace(name, Dim(value));
+    result.graph = SubstituteDims(step.graph, numbers);
+    return result;
+  }
+  for (const Dim& dim : step.dims) {
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t value, dim.Evaluate(dims));
+    if (value > std::numeric_limits<int32_t>::max() ||
+        value < std::numeric_limits<int32_t>::min()) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "`", dim.ToString(), "` is ", value, ": kernels count to 2^31 - 1"));
+    }
+    result.dims.push_back(static_cast<int32_t>(value));
+  }
+  for (auto* operands : {&result.inputs, &result.outputs}) {
+    for (const BufferInstance& buffer : *operands) {
+      halide_buffer_t& b = result.buffers.emplace_back();
+      b = {};
+      b.type = buffer.type;
+      b.dimensions = static_cast<int32_t>(buffer.dims.size());
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<Instance>> Kernel::Impl::MakeInstance(
+    Arrays inputs) {
+  const Graph& graph = plan_->graph;
+  auto instance = std::make_unique<Instance>();
+  std::vector<DimEquation> equations;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const NamedValue& input = graph.inputs()[i];
+    const Shape& shape = graph.type(input.value).shape;
+    instance->input_shapes.emplace_back(inputs[i].shape.begin(),
+                                        inputs[i].shape.end());
+    for (size_t d = 0; d < shape.size(); ++d) {
+      equations.push_back(
+          {shape[d], inputs[i].shape[d],
+           absl::StrCat("axis ", d, " of the input `", input.name, "`")});
+    }
+  }
+  DimValues dims;
+  CLEAVE_RETURN_IF_ERROR(BindEquations(std::move(equations), &dims));
+  for (const ShapeGuard& guard : graph.guards()) {
+    CLEAVE_RETURN_IF_ERROR(CheckGuard(guard, dims));
+  }
+  for (const NamedValue& output : graph.outputs()) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        instance->output_shapes.emplace_back(),
+        EvaluateShape(graph.type(output.value).shape, dims));
+  }
+  for (const Step& step : plan_->steps) {
+    CLEAVE_ASSIGN_OR_RETURN(instance->steps.emplace_back(),
+                            MakeStep(step, dims));
+  }
+  PlanMemory(instance.get());
+  return instance;
+}
+
+// Intermediate values share memory where their lives do not overlap: each is
+// put into the lowest gap that is large enough among those that live with it,
+// the largest first.
+void Kernel::Impl::PlanMemory(Instance* instance) const {
+  struct Life {
+    int slot;
+    int64_t bytes;
+    int first;
+    int last;
+    int64_t offset = 0;
+  };
+  std::map<int, Life> lives;
+  const int steps = static_cast<int>(instance->steps.size());
+  for (int s = 0; s < steps; ++s) {
+    for (const BufferInstance& buffer : instance->steps[s].outputs) {
+      lives[buffer.slot] = {buffer.slot, buffer.bytes, s, s};
+    }
+    for (const BufferInstance& buffer : instance->steps[s].inputs) {
+      const auto it = lives.find(buffer.slot);
+      if (it != lives.end()) it->second.last = s;
+    }
+  }
+  for (const int slot : output_slots_) lives.erase(slot);
+  std::vector<Life> order;
+  for (const auto& [slot, life] : lives) order.push_back(life);
+  std::stable_sort(
+      order.begin(), order.end(),
+      [](const Life& a, const Life& b) { return a.bytes > b.bytes; });
+  instance->offsets.assign(slots_.size(), -1);
+  std::vector<Life> placed;
+  for (Life& life : order) {
+    // Room behind, too: vector code may read on.
+    const int64_t alignment = kKernelAlignment;
+    const int64_t size =
+        (life.bytes + 2 * alignment - 1) / alignment * alignment;
+    int64_t offset = 0;
+    for (const Life& other : placed) {  // by offset
+      if (other.last < life.first || life.last < other.first) continue;
+      if (offset + size <= other.offset) break;
+      offset = std::max(offset, other.offset + other.bytes);
+    }
+    life.offset = offset;
+    life.bytes = size;
+    instance->offsets[life.slot] = offset;
+    instance->temporary_bytes =
+        std::max(instance->temporary_bytes, offset + size);
+    placed.insert(std::upper_bound(placed.begin(), placed.end(), life,
+                                   [](const Life& a, const Life& b) {
+                                     return a.offset < b.offset;
+                                   }),
+                  life);
+  }
+}
+
+absl::StatusOr<const Instance*> Kernel::Impl::FindInstance(
+    Arrays inputs, std::unique_ptr<Instance>* scratch) {
+  const auto fits = [&](const Instance& instance) {
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (absl::MakeConstSpan(instance.input_shapes[i]) != inputs[i].shape) {
+        return false;
+      }
+    }
+    return true;
+  };
+  const Instance* latest = latest_.load(std::memory_order_acquire);
+  if (latest != nullptr && fits(*latest)) return latest;
+  const std::lock_guard<std::mutex> lock(mutex_);
+  for (const auto& instance : instances_) {
+    if (!fits(*instance)) continue;
+    latest_.store(instance.get(), std::memory_order_release);
+    return instance.get();
+  }
+  CLEAVE_ASSIGN_OR_RETURN(std::unique_ptr<Instance> made, MakeInstance(inputs));
+  if (instances_.size() >= kMaxInstances) {
+    *scratch = std::move(made);
+    return scratch->get();
+  }
+  instances_.push_back(std::move(made));
+  latest_.store(instances_.back().get(), std::memory_order_release);
+  return instances_.back().get();
+}
+
+}  // namespace cleave

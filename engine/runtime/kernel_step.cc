@@ -1,0 +1,246 @@
+// One kernel of a run, with the checks before it; runs whose extents are known
+// only on the way.
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <utility>
+
+#include "absl/container/inlined_vector.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "engine/ir/substitute.h"
+#include "engine/runtime/allocator.h"
+#include "engine/runtime/kernel_impl.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+
+using internal_kernel::BufferInstance;
+using internal_kernel::IndexRange;
+using internal_kernel::Now;
+using internal_kernel::Operand;
+using internal_kernel::Step;
+using internal_kernel::StepInstance;
+
+namespace {
+
+// What empty inputs point to: kernels may read the first row of what has none.
+alignas(kKernelAlignment) constexpr std::byte kNothing[4096] = {};
+
+// Whether an index is below 0 or from `extent` on. No early exit: the loop
+// becomes vector code.
+bool AnyOutside(const int64_t* indices, int64_t count, int64_t stride,
+                int64_t extent) {
+  const auto limit = static_cast<uint64_t>(extent);
+  int64_t outside = 0;
+  if (stride == 1) {
+    for (int64_t i = 0; i < count; ++i) {
+      outside |= static_cast<uint64_t>(indices[i]) >= limit;
+    }
+  } else {
+    for (int64_t i = 0; i < count; ++i) {
+      outside |= static_cast<uint64_t>(indices[i * stride]) >= limit;
+    }
+  }
+  return outside != 0;
+}
+
+}  // namespace
+
+int64_t internal_kernel::Now() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
+                                        Addresses addresses) {
+  for (const IndexRange& range : instance.checks) {
+    const auto* indices = static_cast<const int64_t*>(addresses[range.slot]);
+    if (range.count > 0 && AnyOutside(indices + range.component, range.count,
+                                      range.components, range.extent)) {
+      return *range.error;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Kernel::Impl::RunReference(const Step& step,
+                                        const StepInstance& instance,
+                                        Addresses addresses) {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < step.inputs.size(); ++i) {
+    const BufferInstance& buffer = instance.inputs[i];
+    CLEAVE_ASSIGN_OR_RETURN(
+        Tensor tensor,
+        Tensor::CreateUninitialized(step.inputs[i].dtype, buffer.shape));
+    if (buffer.bytes > 0) {
+      std::memcpy(tensor.mutable_data(), addresses[buffer.slot], buffer.bytes);
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                          Interpret(instance.graph, tensors));
+  for (size_t i = 0; i < results.size(); ++i) {
+    const BufferInstance& buffer = instance.outputs[i];
+    CLEAVE_CHECK(static_cast<int64_t>(results[i].byte_size()) == buffer.bytes);
+    if (buffer.bytes > 0) {
+      std::memcpy(addresses[buffer.slot], results[i].data(), buffer.bytes);
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Kernel::Impl::RunStep(const Step& step,
+                                   const StepInstance& instance,
+                                   Addresses addresses, KernelCall& call) {
+  CLEAVE_RETURN_IF_ERROR(CheckIndices(instance, addresses));
+  if (instance.skipped) return absl::OkStatus();
+  if (step.kind == GroupKind::kReference) {
+    return RunReference(step, instance, addresses);
+  }
+  absl::InlinedVector<halide_buffer_t, 8> buffers(instance.buffers.begin(),
+                                                  instance.buffers.end());
+  absl::InlinedVector<void*, 16> arguments = {nullptr};
+  for (const int32_t& dim : instance.dims) {
+    arguments.push_back(const_cast<int32_t*>(&dim));
+  }
+  halide_buffer_t* next = buffers.data();
+  absl::InlinedVector<std::vector<std::byte>, 1> rows;  // of empty inputs
+  for (const auto* operands : {&instance.inputs, &instance.outputs}) {
+    for (const BufferInstance& buffer : *operands) {
+      void* address = addresses[buffer.slot];
+      if (buffer.bytes == 0) {
+        const size_t row = buffer.dims.empty()
+                               ? 0
+                               : buffer.dims.front().extent * sizeof(double);
+        address = const_cast<std::byte*>(kNothing);
+        if (row > sizeof kNothing) {
+          rows.emplace_back(row);
+          address = rows.back().data();
+        }
+      }
+      next->host = static_cast<uint8_t*>(address);
+      next->dim = const_cast<halide_dimension_t*>(buffer.dims.data());
+      arguments.push_back(next++);
+    }
+  }
+  return call.Run(step.entry, absl::MakeSpan(arguments));
+}
+
+void Kernel::Impl::Report(const Step& step, const StepInstance& instance,
+                          int64_t nanoseconds, RunReport* report) const {
+  StepReport entry;
+  entry.kind = std::string(GroupKindName(step.kind));
+  entry.ops = step.ops;
+  entry.why = step.why;
+  for (const BufferInstance& b : instance.inputs) entry.bytes_read += b.bytes;
+  for (const BufferInstance& b : instance.outputs) {
+    entry.bytes_written += b.bytes;
+  }
+  entry.nanoseconds = nanoseconds;
+  report->steps.push_back(std::move(entry));
+}
+
+// Step by step, each value a tensor of its own: some extents are known only
+// when the values before them are.
+absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
+    absl::Span<const Tensor> inputs, const RunOptions& options) {
+  const int64_t start = options.report != nullptr ? Now() : 0;
+  if (options.report != nullptr) *options.report = {};
+  const Graph& graph = plan_->graph;
+  DimValues dims;
+  CLEAVE_ASSIGN_OR_RETURN(dims, BindDims(graph, inputs));
+  KernelCall call(options.call);
+  std::vector<void*> addresses(slots_.size());
+  std::vector<Tensor> tensors(slots_.size());
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    tensors[i] = inputs[i];
+    addresses[i] = const_cast<std::byte*>(inputs[i].data());
+  }
+  std::vector<const ShapeGuard*> open;
+  for (const ShapeGuard& guard : graph.guards()) open.push_back(&guard);
+  const auto check = [&]() -> absl::Status {
+    std::vector<const ShapeGuard*> still;
+    for (const ShapeGuard* guard : open) {
+      if (!guard->lhs.Evaluate(dims).ok() || !guard->rhs.Evaluate(dims).ok()) {
+        still.push_back(guard);
+        continue;
+      }
+      CLEAVE_RETURN_IF_ERROR(CheckGuard(*guard, dims));
+    }
+    open = std::move(still);
+    return absl::OkStatus();
+  };
+  CLEAVE_RETURN_IF_ERROR(check());
+  for (const Step& step : plan_->steps) {
+    const int64_t begin = options.report != nullptr ? Now() : 0;
+    StepInstance instance;
+    if (step.kind == GroupKind::kReference) {
+      std::vector<Tensor> operands;
+      for (const Operand& operand : step.inputs) {
+        // A reshape of what was read: the same elements.
+        CLEAVE_ASSIGN_OR_RETURN(auto shape, EvaluateShape(operand.shape, dims));
+        const Tensor& source = tensors[slots_.at(operand.value)];
+        CLEAVE_ASSIGN_OR_RETURN(
+            Tensor tensor, Tensor::CreateUninitialized(operand.dtype, shape));
+        std::copy(source.data(), source.data() + source.byte_size(),
+                  tensor.mutable_data());
+        operands.push_back(std::move(tensor));
+      }
+      Graph concrete;
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        DimSubstitution numbers;
+        for (const auto& [name, value] : dims) {
+          numbers.emplace(name, Dim(value));
+        }
+        concrete = SubstituteDims(step.graph, numbers);
+      }
+      CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                              Interpret(concrete, operands));
+      std::vector<DimEquation> found;
+      for (size_t i = 0; i < results.size(); ++i) {
+        const Operand& operand = step.outputs[i];
+        for (size_t d = 0; d < operand.shape.size(); ++d) {
+          found.push_back(
+              {operand.shape[d], results[i].shape()[d],
+               absl::StrCat("axis ", d, " of `", step.ops[0], "`")});
+        }
+        const int slot = slots_.at(operand.value);
+        tensors[slot] = std::move(results[i]);
+        addresses[slot] = tensors[slot].mutable_data();
+      }
+      CLEAVE_RETURN_IF_ERROR(BindEquations(std::move(found), &dims));
+      CLEAVE_RETURN_IF_ERROR(check());
+    } else {
+      CLEAVE_ASSIGN_OR_RETURN(instance, MakeStep(step, dims));
+      for (const Operand& operand : step.outputs) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            auto shape, EvaluateShape(graph.type(operand.value).shape, dims));
+        CLEAVE_ASSIGN_OR_RETURN(
+            Tensor tensor,
+            Tensor::CreateUninitialized(graph.type(operand.value).dtype,
+                                        std::move(shape)));
+        const int slot = slots_.at(operand.value);
+        tensors[slot] = std::move(tensor);
+        addresses[slot] = tensors[slot].mutable_data();
+      }
+      CLEAVE_RETURN_IF_ERROR(RunStep(step, instance, addresses, call));
+    }
+    if (options.report != nullptr) {
+      Report(step, instance, Now() - begin, options.report);
+    }
+  }
+  std::vector<Tensor> outputs;
+  for (const int slot : output_slots_) outputs.push_back(tensors[slot]);
+  if (options.report != nullptr) {
+    options.report->peak_bytes = call.report().peak_bytes;
+    options.report->nanoseconds = Now() - start;
+  }
+  return outputs;
+}
+
+}  // namespace cleave
