@@ -417,7 +417,9 @@ class Planner {
     for (const Value node : a.nodes) {
       for (const BaseRead& read : BaseReads(graph_, node)) {
         const bool elsewhere = read.moved || read.scattered;
-        if (group_of_[read.base.id] == other && elsewhere) return;
+        if (group_of_[read.base.id] == other && elsewhere) {
+          return refuse(kElsewhere);
+        }
       }
     }
     for (const int x : a.reads) {
