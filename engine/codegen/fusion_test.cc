@@ -41,6 +41,10 @@ Tensor Reshaped(const Tensor& tensor, const Shape& shape) {
   return result;
 }
 
+std::string Failure(const absl::Status& status) {
+  return absl::StrCat(status.ToString(), "\n");
+}
+
 // The graph for one kernel: what is compiled, or interpreted.
 Graph KernelGraph(const FusionGroup& group, const ExtractedGroup& extracted) {
   return group.kind == GroupKind::kReference ? extracted.graph
@@ -130,9 +134,9 @@ TEST(PlanFusion, Golden) {
   TestGoldenFile("engine/codegen/testdata/fusion/plan.golden",
                  [](absl::string_view text) -> std::string {
                    const auto graph = Parse(text);
-                   if (!graph.ok()) return graph.status().ToString();
+                   if (!graph.ok()) return Failure(graph.status());
                    const auto plan = PlanFusion(*graph);
-                   if (!plan.ok()) return plan.status().ToString();
+                   if (!plan.ok()) return Failure(plan.status());
                    ExpectSound(*graph, *plan);
                    ExpectSameBits(*graph);
                    return PrintFusionPlan(*graph, *plan);
@@ -142,9 +146,9 @@ TEST(PlanFusion, Golden) {
 // The graph of each group, its axes collapsed.
 std::string ExtractAll(absl::string_view text, const ExtractOptions& options) {
   const auto graph = Parse(text);
-  if (!graph.ok()) return graph.status().ToString();
+  if (!graph.ok()) return Failure(graph.status());
   const auto plan = PlanFusion(*graph);
-  if (!plan.ok()) return plan.status().ToString();
+  if (!plan.ok()) return Failure(plan.status());
   ExpectSameBits(*graph);
   std::string result;
   for (const FusionGroup& group : plan->groups) {

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "testing/check/check_examples.h"
+#include "testing/check/check_kernels.h"
 #include "testing/check/check_primitive.h"
 #include "testing/check/check_transforms.h"
 #include "testing/check/check_types.h"
@@ -69,7 +70,7 @@ class OpChecker {
     if (!TakesWantedDType()) {
       for (Layer layer :
            {Layer::kTypes, Layer::kReals, Layer::kRounding, Layer::kEdges,
-            Layer::kTransforms, Layer::kExamples}) {
+            Layer::kTransforms, Layer::kKernels, Layer::kExamples}) {
         if (!Wants(layer)) continue;
         layers_[layer] = Verdict::NotChecked("it takes none of these dtypes");
       }
@@ -110,6 +111,9 @@ class OpChecker {
       }
       layers_[Layer::kTransforms] = std::move(verdict);
     }
+    if (Wants(Layer::kKernels)) {
+      layers_[Layer::kKernels] = CheckKernels(context_, prepared);
+    }
     if (Wants(Layer::kExamples)) {
       Verdict verdict = CheckExamples(context_);
       if (!context_.item->laws.empty()) {
@@ -133,7 +137,9 @@ class OpChecker {
   }
 
   bool Wants(Layer layer) const {
-    return options_.layers.empty() || options_.layers.count(layer) != 0;
+    if (layer == Layer::kKernels && options_.kernels) return true;
+    if (!options_.layers.empty()) return options_.layers.count(layer) != 0;
+    return layer != Layer::kKernels;
   }
 
   const OpContext& context_;

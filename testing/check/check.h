@@ -12,9 +12,10 @@
 //
 // The layers: L0 form (the loader accepted the rule), L1 types and shapes, L2
 // spec against body over the reals, L3 rounding in ULP against the declared
-// accuracy, L4 special values, L5 vmap and jvp; and the rule's own examples and
-// laws. Ops without a spec have no L2 to L4: that is "not checked", and said.
-// Derivatives of primitives are checked as entries named `jvp NAME`.
+// accuracy, L4 special values, L5 vmap and jvp, L6 (if asked for) compiled
+// kernels; and the rule's own examples and laws. Ops without a spec have no L2
+// to L4: that is "not checked", and said. Derivatives of primitives are checked
+// as entries named `jvp NAME`.
 
 #ifndef CLEAVE_TESTING_CHECK_CHECK_H_
 #define CLEAVE_TESTING_CHECK_CHECK_H_
@@ -50,7 +51,9 @@ struct CheckOptions {
   // Only items of these sources (file names as they were loaded); empty: all.
   std::set<std::string> sources;
   uint64_t seed = 1;
-  std::set<Layer> layers;  // empty: all
+  std::set<Layer> layers;  // empty: all but L6
+  // L6 too: compiling kernels takes 50 to 150 ms each.
+  bool kernels = false;
   std::set<DType> dtypes;  // empty: all
   // What takes longer is inconclusive.
   double seconds_per_op = 30;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "gtest/gtest.h"
 #include "testing/check/check_testing.h"
 
@@ -107,6 +108,74 @@ TEST(Check, LawsUnderStaticConditions) {
                          "[0], keepdims: false) "
                          "else reduce_max(x, axes: [0], keepdims: false))\n")),
       Layer::kExamples);
+}
+
+// L6 of what `text` declares.
+Verdict CheckKernelsOf(const std::string& text) {
+  const CheckReport report =
+      CheckText("test.rules", absl::StrCat("language 1\n\n", text), "checked",
+                /*kernels=*/true);
+  if (report.ops.size() != 1) {
+    ADD_FAILURE() << "one op is checked";
+    return Verdict();
+  }
+  return report.ops[0].layers.at(Layer::kKernels);
+}
+
+TEST(Check, KernelsAreNotCheckedUnlessAskedFor) {
+  const CheckReport report = Check(
+      "op checked(x: T[S..]) -> T[S..]\n"
+      "  where T: float\n  spec y = x\n  = x\n");
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.count(Layer::kKernels), 0u);
+}
+
+TEST(Check, KernelsOfPointwiseOps) {
+  const Verdict verdict = CheckKernelsOf(R"(op checked(x: T[S..]) -> T[S..]
+  where T: real
+  spec y = x * x + 1
+  accuracy T within 1 ulp
+  = x * x + 1
+)");
+  EXPECT_EQ(verdict.kind, VerdictKind::kAgrees) << verdict.ToString();
+  EXPECT_GT(verdict.samples, 10000);
+}
+
+TEST(Check, KernelsOfReductions) {
+  const Verdict verdict = CheckKernelsOf(R"(op checked(x: T[M, N]) -> T[M, N]
+  where T: float
+  spec y[m, n] = x[m, n] * sum[k](x[m, k] * x[m, k])
+  accuracy T within 4 ulp + 4 cond
+  = x * reduce_sum(x * x, axes: [1], keepdims: true)
+)");
+  EXPECT_EQ(verdict.kind, VerdictKind::kAgrees) << verdict.ToString();
+}
+
+// The interpreter's exp is rounded correctly, or nearly; a kernel's is within
+// 1 ulp.
+TEST(Check, KernelsThatAreLessAccurateThanDeclaredAreRefuted) {
+  constexpr char kExp[] = R"(op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y = exp(x)
+  accuracy T within %s ulp
+  = exp(x)
+)";
+  EXPECT_EQ(CheckKernelsOf(absl::StrReplaceAll(kExp, {{"%s", "1"}})).kind,
+            VerdictKind::kAgrees);
+  const Verdict verdict =
+      CheckKernelsOf(absl::StrReplaceAll(kExp, {{"%s", "0.51"}}));
+  ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees) << verdict.ToString();
+  EXPECT_GT(verdict.counterexample->ulp, 0.51);
+  EXPECT_EQ(verdict.counterexample->what, "value of the kernel's y");
+}
+
+TEST(Check, KernelsOfPrimitivesWithoutCodeAreNotChecked) {
+  const Verdict verdict = CheckKernelsOf(R"(op checked(x: T[S..]) -> T[S..]
+  where T: float
+  = erfinv(x)
+)");
+  EXPECT_EQ(verdict.kind, VerdictKind::kNotChecked) << verdict.ToString();
+  EXPECT_EQ(verdict.why, "by reference kernels: `erfinv`: no vector code");
 }
 
 }  // namespace

@@ -10,11 +10,12 @@
 namespace cleave {
 
 CheckReport CheckText(const std::string& name, const std::string& text,
-                      const std::string& ops) {
+                      const std::string& ops, bool kernels) {
   std::vector<NamedSource> sources;
-  for (const char* path : {"rules/derivative/arithmetic.rules",
-                           "rules/derivative/exponential.rules",
-                           "rules/derivative/special.rules"}) {
+  for (const char* path :
+       {"rules/derivative/arithmetic.rules",
+        "rules/derivative/exponential.rules", "rules/derivative/special.rules",
+        "rules/numerics/bits.rules", "rules/numerics/exponential.rules"}) {
     const absl::StatusOr<std::string> shipped = ReadFile(path);
     EXPECT_OK(shipped);
     sources.push_back({path, shipped.value_or(""), false});
@@ -26,6 +27,7 @@ CheckReport CheckText(const std::string& name, const std::string& text,
   }
   CheckOptions options;
   options.ops = ops;
+  options.kernels = kernels;
   options.seconds_per_op = 3600;  // the test's own limit comes first
   return loaded.rules == nullptr ? CheckReport()
                                  : CheckRules(loaded.rules, options);

@@ -9,11 +9,12 @@
 
 namespace cleave {
 
-// Loads `text` as the file `name` beside the shipped derivatives of primitives,
-// and checks the ops that `ops` matches, without a limit of time. A mistake in
-// the rules fails the test; the report is then empty.
+// Loads `text` as the file `name` beside shipped derivatives and numerics of
+// primitives, and checks the ops that `ops` matches, without a limit of time;
+// with L6 if `kernels`. A mistake in the rules fails the test; the report is
+// then empty.
 CheckReport CheckText(const std::string& name, const std::string& text,
-                      const std::string& ops);
+                      const std::string& ops, bool kernels = false);
 
 }  // namespace cleave
 

@@ -105,6 +105,11 @@ absl::StatusOr<ValueComparison> ValueComparer::Compare(
     absl::Span<const Tensor> inputs) const {
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> got,
                           Interpret(body_, inputs));
+  return CompareResults(inputs, got);
+}
+
+absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
+    absl::Span<const Tensor> inputs, absl::Span<const Tensor> got) const {
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> expected,
                           reference_->Evaluate(inputs, kFirstReferenceBits));
   ValueComparison comparison;

@@ -55,6 +55,10 @@ class ValueComparer {
   absl::StatusOr<ValueComparison> Compare(
       absl::Span<const Tensor> inputs) const;
 
+  // The same for results that something else than the interpreter gave.
+  absl::StatusOr<ValueComparison> CompareResults(
+      absl::Span<const Tensor> inputs, absl::Span<const Tensor> got) const;
+
   // Spec and body are elementwise: elements may be compared apart.
   bool elementwise() const { return elementwise_; }
   const Graph& body() const { return body_; }

@@ -25,7 +25,8 @@ std::string Cell(Layer layer, const Verdict& verdict) {
     case VerdictKind::kAgrees: {
       if (verdict.strength == Strength::kProved) return "agrees";
       std::string text = absl::StrCat("agrees ", ShortCount(verdict.samples));
-      if ((layer == Layer::kRounding || layer == Layer::kTransforms) &&
+      if ((layer == Layer::kRounding || layer == Layer::kTransforms ||
+           layer == Layer::kKernels) &&
           verdict.worst_ulp > 0) {
         absl::StrAppend(&text, absl::StrFormat(" %.3g ulp", verdict.worst_ulp));
         // A count of ULPs alone says little beside a bound that grows with the
@@ -86,13 +87,23 @@ json ToJson(const Verdict& verdict) {
 
 std::string CheckReport::ToString() const {
   std::vector<std::vector<std::string>> rows = {{"op"}};
+  std::vector<Layer> shown;
   for (int l = 0; l < kNumLayers; ++l) {
-    rows[0].emplace_back(LayerName(static_cast<Layer>(l)));
+    const Layer layer = static_cast<Layer>(l);
+    // Only where it was asked for.
+    if (layer == Layer::kKernels &&
+        std::none_of(ops.begin(), ops.end(), [](const OpReport& op) {
+          return op.layers.count(Layer::kKernels) != 0;
+        })) {
+      continue;
+    }
+    shown.push_back(layer);
+    rows[0].emplace_back(LayerName(layer));
   }
   for (const OpReport& op : ops) {
     std::vector<std::string> row = {op.op};
-    for (int l = 0; l < kNumLayers; ++l) {
-      const auto it = op.layers.find(static_cast<Layer>(l));
+    for (const Layer layer : shown) {
+      const auto it = op.layers.find(layer);
       row.push_back(it == op.layers.end() ? "" : Cell(it->first, it->second));
     }
     rows.push_back(std::move(row));

@@ -28,10 +28,11 @@ enum class Layer : uint8_t {
   kRounding,    // L3: the error in ULP
   kEdges,       // L4: NaN, infinities, zeros, denormals, guard constants
   kTransforms,  // L5: vmap and jvp
+  kKernels,     // L6: compiled kernels against the interpreter
   kExamples,    // examples and laws
 };
-inline constexpr int kNumLayers = 7;
-// "L0", ..., "L5", "examples".
+inline constexpr int kNumLayers = 8;
+// "L0", ..., "L6", "examples".
 absl::string_view LayerName(Layer layer);
 
 enum class VerdictKind : uint8_t {

@@ -28,6 +28,7 @@ struct CheckFlags {
   std::vector<std::string> dtypes;
   uint64_t seed = 1;
   double seconds = 0;
+  bool kernels = false;
   std::string json;
 };
 
@@ -88,6 +89,7 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded) {
       if (LayerName(layer) == name) options.layers.insert(layer);
     }
   }
+  options.kernels = flags.kernels;
   for (const std::string& name : flags.dtypes) {
     options.dtypes.insert(*ParseDType(name));
   }
@@ -139,6 +141,9 @@ void AddCheck(CLI::App& app, Action& action) {
   verb->add_option("--layers", flags->layers, "Only these layers")
       ->delimiter(',')
       ->check(CLI::IsMember(LayerNames()));
+  verb->add_flag("--kernels", flags->kernels,
+                 "L6 too: compile each op, and compare its kernels with the "
+                 "interpreter");
   verb->add_option("--dtype", flags->dtypes, "Only these dtypes")
       ->delimiter(',')
       ->check([](const std::string& name) {
