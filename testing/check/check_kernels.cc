@@ -11,9 +11,11 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/types/span.h"
 #include "engine/ir/interpreter.h"
 #include "engine/runtime/kernel.h"
 #include "ops/primitive.h"
+#include "ops/real.h"
 #include "testing/check/compare_values.h"
 #include "testing/check/float_points.h"
 #include "testing/check/sample_counts.h"
