@@ -184,9 +184,6 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
   // The innermost kept axis is the row.
   std::vector<Var> rows;
   Var x;
-  if (kind_ == GroupKind::kContraction || kind_ == GroupKind::kStructured) {
-    return ScheduleStructured(out, axes);
-  }
   const bool full = axes.size() > kept;
   if (full) {
     for (size_t d = 0; d < axes.size(); ++d) {
@@ -203,15 +200,12 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
     rows = axes;
   }
   const Var row = rows.back();
-  LoopLevel hoist(out, row);
   if (rows.size() == 1) {
     Var task("task");
     out.split(row, task, row, kTaskRows, TailStrategy::GuardWithIf)
         .parallel(task);
-    hoist = LoopLevel(out, task);
   } else {
     out.parallel(rows.front());
-    hoist = LoopLevel(out, rows.front());
   }
   if (full && !options_.plain) {
     out.vectorize(x, VectorWidth(WidestElement(out)),
@@ -226,7 +220,6 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
         break;
       case Stage::Role::kStored: {
         stage.func.compute_at(level);
-        stage.func.hoist_storage(hoist);
         if (!options_.plain) {
           const Var last = axes.back();
           stage.func.vectorize(last, VectorWidth(WidestElement(stage.func)),
