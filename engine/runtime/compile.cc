@@ -8,6 +8,7 @@
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/numerics.h"
 #include "engine/codegen/replace_at_zero.h"
+#include "engine/codegen/sink_gathers.h"
 #include "engine/ir/graph_text.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_impl.h"
@@ -110,8 +111,9 @@ absl::StatusOr<Prepared> Prepare(const Graph& graph, const FusionGroup& group,
 
 }  // namespace
 
-absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
+absl::StatusOr<Kernel> Compile(const Graph& given, const RuleSet& rules,
                                const CompileOptions& options) {
+  const Graph graph = SinkGathers(given);
   CLEAVE_ASSIGN_OR_RETURN(const FusionPlan fusion, PlanFusion(graph));
   auto plan = std::make_unique<Plan>();
   plan->graph = graph;

@@ -403,6 +403,33 @@ TEST(Kernel, ChecksIndicesBeforeItReadsByThem) {
   }
 }
 
+// A gather of one element per row is in the kernel of the rows: what it reads
+// is not stored.
+TEST(Kernel, PicksAnElementOfARowInTheKernelOfTheRows) {
+  const Graph graph = Parse(R"(
+graph (%x: f32[b, n], %t: i64[b]) -> (y: f32[b]) {
+  %1: f32[b] = reduce_max(%x, axes: [1], tie: "even")
+  %2: f32[b, n] = broadcast_in_dim(%1, axes: [0], shape: [b, n])
+  %3: f32[b, n] = sub(%x, %2)
+  %4: i64[b, 1] = reshape(%t, shape: [b, 1])
+  %5: f32[] = constant(dtype: f32, value: 0.0)
+  %6: f32[b] = gather(%3, %4, %5, axes: [1], batch: 1, mode: "error")
+  return y = %6
+})");
+  ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                       Compile(graph, Numerics(), Options()));
+  const Tensor x = Tensor::FromDoubles(DType::kF32, {2, 3}, {1, 2, 4, 9, 8, 7});
+  const Tensor t = Tensor::FromInts(DType::kI64, {2}, {1, 2});
+  RunReport report;
+  RunOptions options;
+  options.report = &report;
+  ASSERT_OK_AND_ASSIGN(const auto y, kernel.Run({x, t}, options));
+  EXPECT_EQ(y[0].ToString(), "f32[2] [-2, -2]");
+  ASSERT_EQ(report.steps.size(), 1);
+  EXPECT_EQ(report.steps[0].kind, "reduction");
+  EXPECT_EQ(report.temporary_bytes, 0);
+}
+
 // Extents that are known only when a value is.
 TEST(Kernel, RunsWhatHasNoShapeBeforehand) {
   const Graph graph = Parse(R"(graph (%x: f32[n]) -> (y: f32[k, 1]) {

@@ -10,6 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/fusion.h"
+#include "engine/codegen/sink_gathers.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
@@ -58,9 +59,10 @@ int PrintTransformed(const GraphOptions& options, Transform transform,
     std::cout << PrintGraph(*graph, print);
     return kExitOk;
   }
-  const absl::StatusOr<FusionPlan> plan = PlanFusion(*graph);
+  const Graph sunk = SinkGathers(*graph);  // as Compile does
+  const absl::StatusOr<FusionPlan> plan = PlanFusion(sunk);
   if (!plan.ok()) return Complain(plan.status());
-  std::cout << PrintFusionPlan(*graph, *plan);
+  std::cout << PrintFusionPlan(sunk, *plan);
   return kExitOk;
 }
 
