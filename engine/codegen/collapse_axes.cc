@@ -395,9 +395,9 @@ class Collapser {
         break;
     }
     if (ClassOf(primitive) == PrimitiveClass::kReduction) {
-      attributes->Set("axes", StaticValue::Ints(Translate(
-                                  attributes->GetInts("axes"),
-                                  NewAxes(graph_.operands(v)[0]))));
+      attributes->Set(
+          "axes", StaticValue::Ints(Translate(attributes->GetInts("axes"),
+                                              NewAxes(graph_.operands(v)[0]))));
     }
     return true;
   }

@@ -114,9 +114,9 @@ class Extractor {
       for (const Value operand : graph_.operands(at)) {
         operands.push_back(copies_.at(operand));
       }
-      copies_[at] =
-          builder_.AddTyped(graph_.node(at).op, RenameAttributes(at),
-                            RenameTypes(at), operands, graph_.node(at).provenance);
+      copies_[at] = builder_.AddTyped(graph_.node(at).op, RenameAttributes(at),
+                                      RenameTypes(at), operands,
+                                      graph_.node(at).provenance);
       stack.pop_back();
     }
     return copies_.at(v);

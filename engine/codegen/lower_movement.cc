@@ -40,8 +40,7 @@ Expr Lowering::Movement(Value v, const Coordinates& at) {
       const auto stride = attributes.GetInts("stride");
       Coordinates inner;
       for (size_t d = 0; d < at.size(); ++d) {
-        inner.push_back(at[d] * static_cast<int>(stride[d]) +
-                        Extent(start[d]));
+        inner.push_back(at[d] * static_cast<int>(stride[d]) + Extent(start[d]));
       }
       return At(operand(0), inner);
     }
@@ -80,8 +79,8 @@ Expr Lowering::Reshape(Value v, const Coordinates& at) {
   Coordinates inner(from.size());
   for (size_t d = from.size(); d-- > 0;) {
     const Expr extent = Halide::max(Extent(from[d]), 1);
-    inner[d] = d == 0 ? Clamp(number, from[d])
-                      : Clamp(number % extent, from[d]);
+    inner[d] =
+        d == 0 ? Clamp(number, from[d]) : Clamp(number % extent, from[d]);
     number = number / extent;
   }
   return At(x, inner);

@@ -1,6 +1,6 @@
-// Functions at zero alone: where a value is chosen only where x is 0, a function
-// that keeps zeros is x. Rules choose so to have the right derivatives there;
-// a kernel need not compute the function everywhere for it.
+// Functions at zero alone: where a value is chosen only where x is 0, a
+// function that keeps zeros is x. Rules choose so to have the right derivatives
+// there; a kernel need not compute the function everywhere for it.
 //
 //   select(x == 0, expm1(x), y)  becomes  select(x == 0, x, y)
 //
