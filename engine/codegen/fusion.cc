@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/base_reads.h"
+#include "engine/codegen/element_cost.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -32,47 +33,6 @@ constexpr char kComputedThere[] = "it is computed where it is read";
 constexpr char kRepeated[] = "computing it again at each read costs more";
 constexpr char kOthersRead[] = "other kernels read it, too";
 constexpr char kReturned[] = "the graph returns it, too";
-
-// The cost of one element: 1 for what is one instruction or a few.
-int CostOf(Primitive primitive) {
-  switch (primitive) {
-    case Primitive::kDiv:
-    case Primitive::kSqrt:
-    case Primitive::kRsqrt:
-      return 4;
-    case Primitive::kAbs:
-    case Primitive::kNeg:
-    case Primitive::kSign:
-    case Primitive::kCeil:
-    case Primitive::kFloor:
-    case Primitive::kRoundNearestEven:
-    case Primitive::kIsnan:
-    case Primitive::kIsinf:
-    case Primitive::kNot:
-    case Primitive::kConvert:
-    case Primitive::kBitcastConvert:
-    case Primitive::kNograd:
-    case Primitive::kAdd:
-    case Primitive::kSub:
-    case Primitive::kMul:
-    case Primitive::kMax:
-    case Primitive::kMin:
-    case Primitive::kEq:
-    case Primitive::kNe:
-    case Primitive::kLt:
-    case Primitive::kLe:
-    case Primitive::kGt:
-    case Primitive::kGe:
-    case Primitive::kAnd:
-    case Primitive::kOr:
-    case Primitive::kXor:
-    case Primitive::kSelect:
-    case Primitive::kFma:
-      return 1;
-    default:
-      return 16;
-  }
-}
 
 class Planner {
  public:

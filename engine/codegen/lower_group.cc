@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element.h"
+#include "engine/codegen/element_cost.h"
 #include "engine/codegen/lowering.h"
 #include "ops/check.h"
 
@@ -34,23 +35,6 @@ void VisitDims(const StaticValue& value, Visit&& visit) {
 
 // Operations that make storing a value worth while where it is read twice.
 constexpr int kStoreCost = 12;
-
-int CostOfElement(Primitive primitive) {
-  switch (primitive) {
-    case Primitive::kDiv:
-    case Primitive::kSqrt:
-    case Primitive::kRsqrt:
-      return 4;
-    case Primitive::kExp:
-    case Primitive::kLog:
-    case Primitive::kPow:
-    case Primitive::kErf:
-    case Primitive::kTanh:
-      return 16;
-    default:
-      return 1;
-  }
-}
 
 bool IsReduction(const Graph& graph, Value v) {
   return ClassOf(ToPrimitive(graph.node(v).op)) == PrimitiveClass::kReduction;
@@ -236,7 +220,7 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
       }
       continue;
     }
-    cost[id] = CostOfElement(primitive);
+    cost[id] = CostOf(primitive);
     for (const Value operand : graph_.operands(v)) {
       cost[id] = std::min(cost[id] + cost[operand.id], 1000);
     }

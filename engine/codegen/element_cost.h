@@ -1,0 +1,17 @@
+// What computing one element of a node costs: fusion and lowering weigh storing
+// a value against computing it again. Internal to engine/codegen.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_
+#define CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_
+
+#include "ops/primitive.h"
+
+namespace cleave {
+
+// In operations of a vector unit: 1 for what is one instruction or a few, 4 for
+// divisions and roots, 16 for functions.
+int CostOf(Primitive primitive);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_
