@@ -103,7 +103,8 @@ class CleaveTest(unittest.TestCase):
             file.write(content)
 
     def run_cleave(self, *arguments, rules=RULES):
-        environment = {**os.environ, "CLEAVE_RULES": rules}
+        environment = {**os.environ, "CLEAVE_RULES": rules,
+                       "CLEAVE_CACHE": ""}
         if rules is None:
             del environment["CLEAVE_RULES"]
         return subprocess.run(
@@ -148,6 +149,15 @@ class CleaveTest(unittest.TestCase):
             layers = json.load(file)["ops"]["soft_argmax"]["layers"]
         for layer in ("L0", "L1", "L2", "L3", "L4", "L5", "examples"):
             self.assertEqual(layers[layer]["verdict"], "agrees", layer)
+
+    def test_kernels_of_a_new_op_are_checked(self):
+        report = self.path("report.json")
+        self.succeed("check", "new.rules", "--kernels", "--layers", "L4",
+                     "--dtype", "f32", "--json", report, "--seconds", "3600")
+        with open(report, encoding="utf-8") as file:
+            layers = json.load(file)["ops"]["soft_argmax"]["layers"]
+        self.assertEqual(list(layers), ["L4", "L6"])
+        self.assertEqual(layers["L6"]["verdict"], "agrees")
 
     def test_dtypes_that_an_op_does_not_take_are_not_checked(self):
         report = self.path("report.json")

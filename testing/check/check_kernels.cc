@@ -100,12 +100,12 @@ class CallKernels {
       if (!kernel.ok()) return kernel.status();
       kernels.kernels_.push_back(*std::move(kernel));
     }
-    if (call.graphs.spec) {
-      // Of a spec that cannot be evaluated the interpreter takes the place.
-      auto comparer =
-          ValueComparer::Make(*context.clauses, call.call, call.graphs);
-      if (comparer.ok()) kernels.comparer_ = *std::move(comparer);
-    }
+    // Without a spec the body over the reals is what is meant; where that
+    // cannot be evaluated, the interpreter's result is.
+    CallGraphs graphs = call.graphs;
+    if (!graphs.spec) graphs.spec = graphs.body;
+    auto comparer = ValueComparer::Make(*context.clauses, call.call, graphs);
+    if (comparer.ok()) kernels.comparer_ = *std::move(comparer);
     return kernels;
   }
 
@@ -229,6 +229,9 @@ class CallKernels {
       results = SelectElements(got, elements);
     }
     const auto comparison = comparer_->CompareResults(chosen, results);
+    if (comparison.status().code() == absl::StatusCode::kUnimplemented) {
+      return WithinUndeclared(want, got, agrees);
+    }
     if (!comparison.ok()) return comparison.status();
     if (comparison->failure) {
       const ValueFailure& failure = *comparison->failure;
@@ -250,7 +253,7 @@ class CallKernels {
     return one;
   }
 
-  // Without a spec the interpreter's result is what is meant.
+  // Each element within a few ULP of the interpreter's.
   MaybeDifference WithinUndeclared(absl::Span<const Tensor> want,
                                    absl::Span<const Tensor> got,
                                    Verdict& agrees) const {
