@@ -87,6 +87,14 @@ Expr Wrapping(const Expr& a, const Expr& b, Operation operation) {
 }
 
 Expr Divide(const Expr& a, const Expr& b) {
+  // Halide refuses to divide by a constant 0, an extent say; a product with
+  // infinity has the same bits.
+  if (Halide::Internal::is_const_zero(b)) {
+    const auto* constant = b.as<Halide::Internal::FloatImm>();
+    const double zero = constant == nullptr ? 0.0 : constant->value;
+    return Strict(Call::strict_mul, a,
+                  Number(b.type(), std::copysign(HUGE_VAL, zero)));
+  }
   return Strict(Call::strict_div, a, b);
 }
 
