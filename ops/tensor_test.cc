@@ -1,6 +1,7 @@
 #include "ops/tensor.h"
 
 #include <cmath>
+#include <cstdint>
 #include <cstring>
 #include <limits>
 #include <random>
@@ -155,6 +156,32 @@ TEST(Tensor, CopiesShareData) {
   const Tensor a = Tensor::Scalar(DType::kF32, 1);
   const Tensor b = a;
   EXPECT_EQ(a.data(), b.data());
+}
+
+TEST(Tensor, DataBeginsAt64Bytes) {
+  for (const int64_t size : {1, 3, 64, 1000, 1 << 20}) {
+    for (const DType dtype : {DType::kU8, DType::kF64}) {
+      const Tensor zeros(dtype, {size});
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(zeros.data()) % 64, 0);
+      for (int64_t i = 0; i < size; ++i) ASSERT_EQ(zeros.GetDouble(i), 0);
+      auto open = Tensor::CreateUninitialized(dtype, {size});
+      ASSERT_TRUE(open.ok());
+      EXPECT_EQ(reinterpret_cast<uintptr_t>(open->data()) % 64, 0);
+      EXPECT_EQ(open->byte_size(), zeros.byte_size());
+      std::memset(open->mutable_data(), 0, open->byte_size());
+      EXPECT_TRUE(SameValue(*open, zeros));
+    }
+  }
+  EXPECT_EQ(Tensor(DType::kF32, {0, 3}).byte_size(), 0);
+}
+
+TEST(Tensor, UninitializedRefusesWhatCreateRefuses) {
+  EXPECT_EQ(Tensor::CreateUninitialized(DType::kF32, {-1}).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(Tensor::CreateUninitialized(DType::kF32, {1 << 20, 1 << 20})
+                .status()
+                .code(),
+            absl::StatusCode::kResourceExhausted);
 }
 
 }  // namespace
