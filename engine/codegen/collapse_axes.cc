@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -26,6 +27,7 @@ class Classes {
     std::iota(parent_.begin(), parent_.end(), 0);
     pinned_.resize(count, false);
     for (uint32_t id = 0; id < graph.size(); ++id) Relate(Value{id});
+    RelateReductions();
     for (uint32_t id = 0; id < graph.size(); ++id) {
       // One class twice in a value: its axes are not neighbours of others.
       std::set<int> seen;
@@ -122,6 +124,25 @@ class Classes {
         PinAll(v);
         for (const Value operand : operands) PinAll(operand);
     }
+  }
+
+  // The reductions of a group are over one space, which outputs of its shape
+  // lie in: it stays one.
+  void RelateReductions() {
+    std::optional<Value> space;
+    const auto relate = [&](Value v) {
+      if (graph_.type(v).shape != graph_.type(*space).shape) return;
+      for (int d = 0; d < graph_.type(v).rank(); ++d) Unite(v, d, *space, d);
+    };
+    for (uint32_t id = 0; id < graph_.size(); ++id) {
+      const Value v{id};
+      const Primitive primitive = ToPrimitive(graph_.node(v).op);
+      if (ClassOf(primitive) != PrimitiveClass::kReduction) continue;
+      if (!space.has_value()) space = graph_.operands(v)[0];
+      relate(graph_.operands(v)[0]);
+    }
+    if (!space.has_value()) return;
+    for (const NamedValue& output : graph_.outputs()) relate(output.value);
   }
 
   void RelateReshape(Value v) {

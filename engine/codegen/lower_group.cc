@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/codegen/align_allocations.h"
 #include "engine/codegen/element.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/lowering.h"
@@ -85,15 +86,20 @@ Lowering::Lowering(const Graph& graph, GroupKind kind,
     image_of_[input.value] = static_cast<int>(images_.size());
     images_.emplace_back(StorageType(type.dtype), type.rank(), input.name);
   }
+  bool reduces = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value v{id};
     if (!IsReduction(graph, v)) continue;
-    const Value x = graph.operands(v)[0];
-    space_.shape = graph.type(x).shape;
-    space_.reduced.assign(space_.shape.size(), false);
+    Space space;
+    space.shape = graph.type(graph.operands(v)[0]).shape;
+    space.reduced.assign(space.shape.size(), false);
     for (const int64_t a : graph.attributes(v).GetInts("axes")) {
-      space_.reduced[a] = true;
+      space.reduced[a] = true;
     }
+    CLEAVE_CHECK(!reduces || space == space_)
+        << "reductions of one group over several spaces";
+    space_ = std::move(space);
+    reduces = true;
   }
 }
 
@@ -159,6 +165,28 @@ Expr Lowering::Compute(Value v, const Coordinates& at) {
   return PointwiseElement(primitive, type.dtype, dtypes, arguments);
 }
 
+// What is known of elements in terms of others is not, behind it.
+void Lowering::AddStage(Value v, Stage stage) {
+  memo_.clear();
+  funcs_[v] = stage.func;
+  stages_.push_back(std::move(stage));
+}
+
+Halide::RDom Lowering::Domain(const std::vector<Expr>& extents,
+                              const std::string& name) {
+  Halide::Region region;
+  for (const Expr& extent : extents) region.push_back({0, extent});
+  return Halide::RDom(region, name);
+}
+
+std::vector<Halide::RVar> Lowering::Variables(const Halide::RDom& domain) {
+  std::vector<Halide::RVar> variables;
+  for (int i = 0; i < domain.dimensions(); ++i) {
+    variables.push_back(domain[i]);
+  }
+  return variables;
+}
+
 void Lowering::StoreValue(Value v, Stage::Role role) {
   Stage stage;
   stage.func = MakeFunc(role == Stage::Role::kStored ? "stored" : "row");
@@ -166,9 +194,7 @@ void Lowering::StoreValue(Value v, Stage::Role role) {
   const std::vector<Var> vars = VarsOf(v);
   const Expr value = At(v, Coordinates(vars.begin(), vars.end()));
   stage.func(Reversed(vars)) = value;
-  memo_.clear();
-  funcs_[v] = stage.func;
-  stages_.push_back(std::move(stage));
+  AddStage(v, std::move(stage));
 }
 
 Shape Lowering::RowShape() const {
@@ -285,6 +311,7 @@ Halide::Module Lowering::Finish(const std::string& name) {
   }
   for (Halide::ImageParam& image : images_) arguments.push_back(image);
   Halide::Pipeline pipeline(outputs_);
+  AlignAllocations(pipeline);
   return pipeline.compile_to_module(arguments, name, target_);
 }
 

@@ -49,20 +49,6 @@ Expr Identity(Primitive primitive, DType dtype) {
   }
 }
 
-// The extents of an RDom, and its variables, innermost first.
-RDom Domain(const std::vector<Expr>& extents, const std::string& name) {
-  Halide::Region region;
-  for (const Expr& extent : extents) region.push_back({0, extent});
-  return RDom(region, name);
-}
-std::vector<RVar> Variables(const RDom& domain) {
-  std::vector<RVar> variables;
-  for (int i = 0; i < domain.dimensions(); ++i) {
-    variables.push_back(domain[i]);
-  }
-  return variables;
-}
-
 }  // namespace
 
 // An update that does not name its variables would run once, not for each.
@@ -72,6 +58,24 @@ Expr Lowering::ForEach(const RDom& domain, const Expr& value) {
     all = Halide::Internal::And::make(all, domain[i] >= 0);
   }
   return Halide::select(all, value, value);
+}
+
+Lowering::Reduced Lowering::ReducedBy(Value v, const std::vector<Var>& vars) {
+  const Shape& shape = graph_.type(graph_.operands(v)[0]).shape;
+  const auto axes = graph_.attributes(v).GetInts("axes");
+  Reduced result;
+  for (size_t i = axes.size(); i-- > 0;) {
+    result.extents.push_back(Extent(shape[axes[i]]));
+  }
+  if (axes.empty()) result.extents.push_back(1);
+  result.domain = Domain(result.extents, "r");
+  int next = axes.empty() ? 0 : result.domain.dimensions();
+  size_t var = 0;
+  for (const bool reduced : space_.reduced) {
+    result.at.push_back(reduced ? Expr(result.domain[--next])
+                                : Expr(vars[var++]));
+  }
+  return result;
 }
 
 void Lowering::AddReduction(Value v) {
@@ -222,9 +226,7 @@ void Lowering::AddLaneReduction(Value v) {
     stages_.push_back(std::move(result));
     result = std::move(rounded);
   }
-  memo_.clear();
-  funcs_[v] = result.func;
-  stages_.push_back(std::move(result));
+  AddStage(v, std::move(result));
 }
 
 // One element after the other, in row-major order.
@@ -237,23 +239,12 @@ void Lowering::AddSerialReduction(Value v) {
   stage.func = MakeFunc("reduced");
   stage.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
   const Coordinates here(vars.begin(), vars.end());
-  const auto axes = graph_.attributes(v).GetInts("axes");
-  if (axes.empty()) {
+  if (graph_.attributes(v).GetInts("axes").empty()) {
     stage.role = Stage::Role::kRow;
     stage.func(Reversed(vars)) =
         Combine(primitive, dtype, Identity(primitive, dtype), At(x, here));
   } else {
-    std::vector<Expr> extents;
-    for (size_t i = axes.size(); i-- > 0;) {
-      extents.push_back(Extent(space_.shape[axes[i]]));
-    }
-    const RDom domain = Domain(extents, "r");
-    Coordinates at;
-    int next = domain.dimensions();
-    size_t var = 0;
-    for (const bool reduced : space_.reduced) {
-      at.push_back(reduced ? Expr(domain[--next]) : Expr(vars[var++]));
-    }
+    const auto [domain, extents, at] = ReducedBy(v, vars);
     stage.func(Reversed(vars)) = Identity(primitive, dtype);
     stage.func(Reversed(vars)) = Combine(
         primitive, dtype, Call(stage.func, here), ForEach(domain, At(x, at)));
@@ -268,9 +259,7 @@ void Lowering::AddSerialReduction(Value v) {
     stages_.push_back(std::move(stage));
     stage = std::move(rounded);
   }
-  memo_.clear();
-  funcs_[v] = stage.func;
-  stages_.push_back(std::move(stage));
+  AddStage(v, std::move(stage));
 }
 
 // The number of the first greatest or least element; the first NaN wins.
@@ -279,19 +268,7 @@ void Lowering::AddArgReduction(Value v) {
   const Value x = graph_.operands(v)[0];
   const DType dtype = graph_.type(x).dtype;
   const std::vector<Var> vars = VarsOf(v);
-  const auto axes = graph_.attributes(v).GetInts("axes");
-  std::vector<Expr> extents;
-  for (size_t i = axes.size(); i-- > 0;) {
-    extents.push_back(Extent(space_.shape[axes[i]]));
-  }
-  if (extents.empty()) extents.push_back(1);
-  const RDom domain = Domain(extents, "r");
-  Coordinates at;
-  int next = axes.empty() ? 0 : domain.dimensions();
-  size_t var = 0;
-  for (const bool reduced : space_.reduced) {
-    at.push_back(reduced ? Expr(domain[--next]) : Expr(vars[var++]));
-  }
+  const auto [domain, extents, at] = ReducedBy(v, vars);
   Expr number = cast(Int(64), 0);
   for (int i = domain.dimensions(); i-- > 0;) {
     number = number * cast(Int(64), extents[i]) + cast(Int(64), domain[i]);
@@ -318,9 +295,7 @@ void Lowering::AddArgReduction(Value v) {
                                                  : Stage::Role::kRow;
   result.func(Reversed(vars)) = Call(best.func, here)[0];
   stages_.push_back(std::move(best));
-  memo_.clear();
-  funcs_[v] = result.func;
-  stages_.push_back(std::move(result));
+  AddStage(v, std::move(result));
 }
 
 // Significand and exponent apart, so that nothing overflows on the way. The
@@ -334,19 +309,7 @@ void Lowering::AddProduct(Value v) {
   const Value x = graph_.operands(v)[0];
   const DType dtype = graph_.type(v).dtype;
   const std::vector<Var> vars = VarsOf(v);
-  const auto axes = graph_.attributes(v).GetInts("axes");
-  std::vector<Expr> extents;
-  for (size_t i = axes.size(); i-- > 0;) {
-    extents.push_back(Extent(space_.shape[axes[i]]));
-  }
-  if (extents.empty()) extents.push_back(1);
-  const RDom domain = Domain(extents, "r");
-  Coordinates at;
-  int next = axes.empty() ? 0 : domain.dimensions();
-  size_t var = 0;
-  for (const bool reduced : space_.reduced) {
-    at.push_back(reduced ? Expr(domain[--next]) : Expr(vars[var++]));
-  }
+  const auto [domain, extents, at] = ReducedBy(v, vars);
   const auto u64 = [](uint64_t value) {
     return Halide::Internal::make_const(UInt(64), value);
   };
@@ -401,9 +364,7 @@ void Lowering::AddProduct(Value v) {
                                    {reinterpret(Float(64), done[0]), exponent},
                                    Halide::Internal::Call::PureExtern));
   stages_.push_back(std::move(stage));
-  memo_.clear();
-  funcs_[v] = result.func;
-  stages_.push_back(std::move(result));
+  AddStage(v, std::move(result));
 }
 
 }  // namespace cleave

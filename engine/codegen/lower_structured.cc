@@ -24,20 +24,6 @@ DType SumType(DType dtype) {
   return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 
-RDom Domain(const std::vector<Expr>& extents) {
-  Halide::Region region;
-  for (const Expr& extent : extents) region.push_back({0, extent});
-  return RDom(region, "r");
-}
-
-std::vector<RVar> Variables(const RDom& domain) {
-  std::vector<RVar> variables;
-  for (int i = 0; i < domain.dimensions(); ++i) {
-    variables.push_back(domain[i]);
-  }
-  return variables;
-}
-
 }  // namespace
 
 void Lowering::AddStructured(Value v) {
@@ -80,9 +66,7 @@ void Lowering::FinishStage(Value v, Stage stage) {
     stages_.push_back(std::move(stage));
     stage = std::move(rounded);
   }
-  memo_.clear();
-  funcs_[v] = stage.func;
-  stages_.push_back(std::move(stage));
+  AddStage(v, std::move(stage));
 }
 
 // One sum over one axis with rows of the left side and columns of the right: in
@@ -170,9 +154,7 @@ bool Lowering::AddTiledDot(Value v) {
       IsFloat(dtype) ? RoundElement(dtype, value) : value;
   stages_.push_back(std::move(panel));
   stages_.push_back(std::move(tile));
-  memo_.clear();
-  funcs_[v] = result.func;
-  stages_.push_back(std::move(result));
+  AddStage(v, std::move(result));
   return true;
 }
 
@@ -192,7 +174,7 @@ void Lowering::AddDot(Value v) {
     extents.push_back(Extent(graph_.type(a).shape[contract_a[i]]));
   }
   const bool sums = !extents.empty();
-  const RDom domain = sums ? Domain(extents) : RDom(0, 1, "r");
+  const RDom domain = sums ? Domain(extents, "r") : RDom(0, 1, "r");
   size_t next = batch_a.size();
   const auto element = [&](Value x, const std::vector<int64_t>& batch,
                            const std::vector<int64_t>& contract) {
@@ -238,7 +220,7 @@ void Lowering::AddConvolution(Value v) {
   std::vector<Expr> extents;
   for (size_t s = spatial; s-- > 0;) extents.push_back(Extent(w_shape[2 + s]));
   extents.push_back(Extent(w_shape[1]));
-  const RDom domain = Domain(extents);
+  const RDom domain = Domain(extents, "r");
   const Expr channel = domain[static_cast<int>(spatial)];
   const Expr per_group = Halide::max(
       Extent(w_shape[0]) / static_cast<int>(groups * batch_groups), 1);
@@ -296,7 +278,7 @@ void Lowering::AddWindowsAdd(Value v) {
   for (size_t s = spatial; s-- > 0;) {
     extents.push_back(Extent(from[batch + spatial + s]));
   }
-  const RDom domain = extents.empty() ? RDom(0, 1, "r") : Domain(extents);
+  const RDom domain = extents.empty() ? RDom(0, 1, "r") : Domain(extents, "r");
   Coordinates at(vars.begin(), vars.begin() + batch);
   Coordinates taps;
   Expr inside = Halide::Internal::const_true();
@@ -363,9 +345,7 @@ void Lowering::AddLinearScan(Value v) {
   rounded.func(Reversed(vars)) =
       IsFloat(dtype) ? RoundElement(dtype, value) : value;
   stages_.push_back(std::move(stage));
-  memo_.clear();
-  funcs_[v] = rounded.func;
-  stages_.push_back(std::move(rounded));
+  AddStage(v, std::move(rounded));
 }
 
 void Lowering::AddCumulative(Value v) {
@@ -392,9 +372,7 @@ void Lowering::AddCumulative(Value v) {
                                     : MinElement(dtype, last, element));
   stage.reduced = {domain.x};
   stage.scan_axis = static_cast<int>(axis);
-  memo_.clear();
-  funcs_[v] = stage.func;
-  stages_.push_back(std::move(stage));
+  AddStage(v, std::move(stage));
 }
 
 // Updates in row-major order, on one thread: the same result every time.
@@ -412,7 +390,7 @@ void Lowering::AddScatter(Value v) {
   const size_t leading = graph_.type(index).rank() - 1;
   std::vector<Expr> extents;
   for (size_t d = from.size(); d-- > 0;) extents.push_back(Extent(from[d]));
-  const RDom domain = extents.empty() ? RDom(0, 1, "r") : Domain(extents);
+  const RDom domain = extents.empty() ? RDom(0, 1, "r") : Domain(extents, "r");
   Coordinates source;
   for (size_t d = 0; d < from.size(); ++d) {
     source.push_back(domain[static_cast<int>(from.size() - 1 - d)]);
@@ -452,9 +430,7 @@ void Lowering::AddScatter(Value v) {
   Call(stage.func, place) = Choose(ForEach(domain, inside), changed, old);
   stage.reduced = Variables(domain);
   if (!wide) {
-    memo_.clear();
-    funcs_[v] = stage.func;
-    stages_.push_back(std::move(stage));
+    AddStage(v, std::move(stage));
     return;
   }
   Stage rounded;
@@ -462,9 +438,7 @@ void Lowering::AddScatter(Value v) {
   rounded.role = Stage::Role::kInline;
   rounded.func(Reversed(vars)) = RoundElement(dtype, Call(stage.func, here));
   stages_.push_back(std::move(stage));
-  memo_.clear();
-  funcs_[v] = rounded.func;
-  stages_.push_back(std::move(rounded));
+  AddStage(v, std::move(rounded));
 }
 
 }  // namespace cleave

@@ -63,6 +63,9 @@ struct Space {
     }
     return true;
   }
+  bool operator==(const Space& other) const {
+    return shape == other.shape && reduced == other.reduced;
+  }
 };
 
 class Lowering {
@@ -100,6 +103,21 @@ class Lowering {
   void StoreValue(Value v, Stage::Role role);
   static Halide::Expr ForEach(const Halide::RDom& domain,
                               const Halide::Expr& value);
+  // Elements of v are read from the stage's Func from here on.
+  void AddStage(Value v, Stage stage);
+  // Of these extents, and its variables, innermost first.
+  static Halide::RDom Domain(const std::vector<Halide::Expr>& extents,
+                             const std::string& name);
+  static std::vector<Halide::RVar> Variables(const Halide::RDom& domain);
+  // What the element of a reduction at `vars` goes over: the domain of its
+  // axes, the last innermost (one point where there are none), and where the
+  // operand is read.
+  struct Reduced {
+    Halide::RDom domain;
+    std::vector<Halide::Expr> extents;
+    Coordinates at;
+  };
+  Reduced ReducedBy(Value v, const std::vector<Halide::Var>& vars);
   void AddReduction(Value v);  // lower_reduction.cc
   void AddLaneReduction(Value v);
   void AddSerialReduction(Value v);
