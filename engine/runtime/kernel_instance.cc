@@ -15,6 +15,7 @@
 namespace cleave {
 
 using internal_kernel::BufferInstance;
+using internal_kernel::HalideTypeOf;
 using internal_kernel::IndexRange;
 using internal_kernel::Instance;
 using internal_kernel::Operand;
@@ -26,17 +27,6 @@ namespace {
 
 // Instances that a kernel keeps: beyond them each call makes its own.
 constexpr size_t kMaxInstances = 256;
-
-halide_type_t TypeOf(DType dtype) {
-  const auto bits = static_cast<uint8_t>(8 * ByteSize(dtype));
-  if (dtype == DType::kF32 || dtype == DType::kF64) {
-    return halide_type_t(halide_type_float, bits);
-  }
-  if (IsInt(dtype) && IsSigned(dtype)) {
-    return halide_type_t(halide_type_int, bits);
-  }
-  return halide_type_t(halide_type_uint, bits);  // f16 and bf16 by their bits
-}
 
 // The number of elements; ResourceExhausted beyond what buffers hold.
 absl::StatusOr<int64_t> CountElements(const std::vector<int64_t>& shape) {
@@ -54,7 +44,7 @@ absl::StatusOr<BufferInstance> MakeBuffer(int slot, const Operand& operand,
                                           const DimValues& dims, bool input) {
   BufferInstance buffer;
   buffer.slot = slot;
-  buffer.type = TypeOf(operand.dtype);
+  buffer.type = HalideTypeOf(operand.dtype);
   CLEAVE_ASSIGN_OR_RETURN(buffer.shape, EvaluateShape(operand.shape, dims));
   CLEAVE_ASSIGN_OR_RETURN(const int64_t count, CountElements(buffer.shape));
   buffer.bytes = count * ByteSize(operand.dtype);

@@ -3,9 +3,6 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <link.h>
-#include <signal.h>
-#include <spawn.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,9 +13,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/runtime/memory_file.h"
+#include "engine/runtime/program.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -40,20 +37,6 @@ struct Linker {
   // but it also writes to a pipe.
   bool to_pipe = false;
 };
-
-// The file that execvp would run; empty if there is none.
-std::string FindProgram(const std::string& name) {
-  if (absl::StrContains(name, '/')) {
-    return access(name.c_str(), X_OK) == 0 ? name : "";
-  }
-  const char* path = std::getenv("PATH");
-  for (const absl::string_view folder :
-       absl::StrSplit(path != nullptr ? path : "/usr/bin:/bin", ':')) {
-    std::string file = absl::StrCat(folder.empty() ? "." : folder, "/", name);
-    if (access(file.c_str(), X_OK) == 0) return file;
-  }
-  return "";
-}
 
 Linker LinkerAt(std::string path) {
   const absl::string_view name =
@@ -106,12 +89,7 @@ absl::StatusOr<std::string> LibraryFile(const char* name) {
 // Linkers go on and on.
 constexpr size_t kMaxWords = 2000;
 
-// What the child's descriptors are, from kFirst on.
-constexpr int kFirst = 10;
-std::string ChildFile(int index) {
-  return absl::StrCat("/proc/self/fd/", kFirst + index);
-}
-enum ChildDescriptor { kObject, kRuntime, kScript, kOutput, kDescriptors };
+enum ChildDescriptor { kObject, kRuntime, kScript, kOutput };
 
 absl::StatusOr<std::vector<std::string>> Arguments(const Linker& linker) {
   CLEAVE_ASSIGN_OR_RETURN(const std::string libc, LibraryFile("libc.so.6"));
@@ -134,71 +112,6 @@ absl::StatusOr<std::vector<std::string>> Arguments(const Linker& linker) {
   return result;
 }
 
-// Out of the way of the descriptors that the child gets.
-class Raised {
- public:
-  explicit Raised(int descriptor)
-      : number_(fcntl(descriptor, F_DUPFD_CLOEXEC, kFirst + kDescriptors)) {}
-  Raised(const Raised&) = delete;
-  Raised& operator=(const Raised&) = delete;
-  ~Raised() {
-    if (number_ >= 0) close(number_);
-  }
-  int number() const { return number_; }
-
- private:
-  const int number_;
-};
-
-absl::Status SystemError(absl::string_view action, int error) {
-  return absl::Status(
-      absl::ErrnoToStatusCode(error),
-      absl::StrCat("cannot ", action, ": ", std::strerror(error)));
-}
-
-// Starts `arguments` with `inputs` and `output` as its descriptors from kFirst
-// on, and `messages` as its output and errors.
-absl::StatusOr<pid_t> Start(const std::vector<std::string>& arguments,
-                            const std::vector<int>& files, int messages) {
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  std::vector<std::unique_ptr<Raised>> raised;
-  const auto pass = [&](int from, int to) {
-    raised.push_back(std::make_unique<Raised>(from));
-    posix_spawn_file_actions_adddup2(&actions, raised.back()->number(), to);
-  };
-  posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null",
-                                   O_RDONLY, 0);
-  pass(messages, STDOUT_FILENO);
-  pass(messages, STDERR_FILENO);
-  for (size_t i = 0; i < files.size(); ++i) {
-    pass(files[i], kFirst + static_cast<int>(i));
-  }
-  // The thread that asks may block signals, and a host may ignore some.
-  posix_spawnattr_t attributes;
-  posix_spawnattr_init(&attributes);
-  sigset_t none;
-  sigemptyset(&none);
-  sigset_t all;
-  sigfillset(&all);
-  posix_spawnattr_setsigmask(&attributes, &none);
-  posix_spawnattr_setsigdefault(&attributes, &all);
-  posix_spawnattr_setflags(&attributes,
-                           POSIX_SPAWN_SETSIGMASK | POSIX_SPAWN_SETSIGDEF);
-  std::vector<char*> argv;
-  for (const std::string& argument : arguments) {
-    argv.push_back(const_cast<char*>(argument.c_str()));
-  }
-  argv.push_back(nullptr);
-  pid_t child = -1;
-  const int error =
-      posix_spawn(&child, argv[0], &actions, &attributes, argv.data(), environ);
-  posix_spawnattr_destroy(&attributes);
-  posix_spawn_file_actions_destroy(&actions);
-  if (error != 0) return SystemError(absl::StrCat("run ", argv[0]), error);
-  return child;
-}
-
 std::string ReadPipe(int descriptor) {
   std::string bytes;
   char buffer[1 << 16];
@@ -208,20 +121,6 @@ std::string ReadPipe(int descriptor) {
     if (count <= 0) return bytes;
     bytes.append(buffer, static_cast<size_t>(count));
   }
-}
-
-// Empty for success, else how the child ended.
-std::string Wait(pid_t child) {
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0) {
-    if (errno == EINTR) continue;
-    // A host that ignores SIGCHLD has no exit status: the output must do.
-    return errno == ECHILD ? "" : std::strerror(errno);
-  }
-  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return "";
-  return WIFEXITED(status)
-             ? absl::StrCat("exited with ", WEXITSTATUS(status))
-             : absl::StrCat("was ended by signal ", WTERMSIG(status));
 }
 
 }  // namespace
@@ -241,14 +140,16 @@ absl::StatusOr<std::string> LinkKernelLibrary(
   CLEAVE_ASSIGN_OR_RETURN(const MemoryFile messages, MemoryFile::Create(""));
   int pipe_ends[2] = {-1, -1};
   if (linker.to_pipe && pipe2(pipe_ends, O_CLOEXEC) != 0) {
-    return SystemError("make a pipe", errno);
+    return absl::Status(
+        absl::ErrnoToStatusCode(errno),
+        absl::StrCat("cannot make a pipe: ", std::strerror(errno)));
   }
   const int sink = linker.to_pipe ? pipe_ends[1] : output.descriptor();
   const absl::StatusOr<pid_t> child =
-      Start(arguments,
-            {object_file.descriptor(), runtime_file.descriptor(),
-             script.descriptor(), sink},
-            messages.descriptor());
+      StartProgram(arguments,
+                   {object_file.descriptor(), runtime_file.descriptor(),
+                    script.descriptor(), sink},
+                   messages.descriptor());
   std::string image;
   if (linker.to_pipe) {
     close(pipe_ends[1]);
@@ -256,7 +157,7 @@ absl::StatusOr<std::string> LinkKernelLibrary(
     close(pipe_ends[0]);
   }
   if (!child.ok()) return child.status();
-  const std::string failure = Wait(*child);
+  const std::string failure = WaitForProgram(*child);
   if (failure.empty() && !linker.to_pipe) {
     CLEAVE_ASSIGN_OR_RETURN(image, output.Read());
   }

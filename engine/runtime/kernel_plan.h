@@ -1,5 +1,6 @@
 // What a Kernel is made of: the steps of a run, and what they need for the
-// extents of one call. Internal to engine/runtime.
+// extents of one call. Internal to engine/runtime and engine/aot, which makes
+// the same steps into a library.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_PLAN_H_
 #define CLEAVE_ENGINE_RUNTIME_KERNEL_PLAN_H_
@@ -9,12 +10,14 @@
 #include <string>
 #include <vector>
 
+#include "HalideRuntime.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
+#include "engine/rewrite/rule_set.h"
 #include "engine/runtime/kernel_library.h"
 
 namespace cleave::internal_kernel {
@@ -55,6 +58,26 @@ struct Plan {
   // Whether the extents of all values follow from those of the inputs.
   bool static_shapes = true;
 };
+
+// What buffers of a dtype hold, as kernels see it.
+halide_type_t HalideTypeOf(DType dtype);
+
+// A step without its code, and what that is made of.
+struct PlannedStep {
+  Step step;
+  Graph kernel;  // empty for reference kernels; else as CompileGroup takes it
+};
+
+struct PlannedGraph {
+  Graph graph;  // the values of the steps are its
+  bool static_shapes = true;
+  std::vector<PlannedStep> steps;  // in an order that they can run in
+};
+
+// The steps that a graph of primitives runs in. InvalidArgument for a composite
+// node (expand first).
+absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
+                                       const ExtractOptions& extract);
 
 }  // namespace cleave::internal_kernel
 

@@ -1,0 +1,133 @@
+#include "engine/runtime/kernel_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/codegen/collapse_axes.h"
+#include "engine/codegen/compile_group.h"
+#include "engine/codegen/numerics.h"
+#include "engine/codegen/replace_at_zero.h"
+#include "engine/codegen/sink_gathers.h"
+#include "engine/ir/graph_text.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+
+namespace cleave::internal_kernel {
+namespace {
+
+// A group's dims in the terms of the whole graph.
+absl::StatusOr<Shape> Outer(const Shape& shape, const ExtractedGroup& group) {
+  std::map<std::string, Dim> values;
+  for (size_t i = 0; i < group.dims.size(); ++i) {
+    values.emplace(absl::StrCat("d", i), group.dims[i]);
+  }
+  Shape outer;
+  for (const Dim& dim : shape) {
+    CLEAVE_ASSIGN_OR_RETURN(outer.emplace_back(),
+                            dim.CheckedSubstitute(values));
+  }
+  return outer;
+}
+
+// What the gathers of a group need checked; each gather is checked once, by the
+// first group that evaluates it.
+absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
+                       std::set<Value>& checked, Step& step) {
+  for (const Value gather : CheckedGathers(graph, group.nodes)) {
+    if (!CanLower(graph, gather).ok()) continue;  // its kernel checks
+    if (!checked.insert(gather).second) continue;
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<IndexCheck> checks,
+                            IndexChecks(graph, gather));
+    for (const IndexCheck& check : checks) {
+      CLEAVE_CHECK(std::find(group.nodes.begin(), group.nodes.end(),
+                             check.base) == group.nodes.end())
+          << "indices are stored before they are checked";
+      step.checks.push_back(
+          {check, graph.type(gather).shape, IndexError(graph, gather)});
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<PlannedStep> PlanStep(
+    const Graph& graph, const FusionGroup& group, const RuleSet& rules,
+    const ExtractOptions& extract, std::shared_ptr<Context> reference_context) {
+  PlannedStep result;
+  Step& step = result.step;
+  step.kind = group.kind;
+  step.why = group.why;
+  for (const Value v : group.nodes) {
+    step.ops.emplace_back(graph.context()->op_name(graph.node(v).op));
+  }
+  const ExtractedGroup extracted = ExtractGroup(graph, group, extract);
+  if (group.kind == GroupKind::kReference) {
+    // In a context of its own: runs add to it.
+    CLEAVE_ASSIGN_OR_RETURN(
+        step.graph, ParseGraph(PrintGraph(extracted.graph), reference_context));
+    for (size_t i = 0; i < extracted.inputs.size(); ++i) {
+      step.inputs.push_back({extracted.inputs[i],
+                             graph.type(extracted.inputs[i]).dtype,
+                             extracted.input_shapes[i]});
+    }
+    for (const Value v : group.outputs) {
+      step.outputs.push_back({v, graph.type(v).dtype, graph.type(v).shape});
+    }
+    return result;
+  }
+  const Graph collapsed = ReplaceAtZero(CollapseAxes(extracted.graph));
+  CLEAVE_ASSIGN_OR_RETURN(result.kernel, ApplyNumerics(collapsed, rules));
+  CLEAVE_ASSIGN_OR_RETURN(step.dims,
+                          Outer(KernelDims(result.kernel), extracted));
+  for (size_t i = 0; i < extracted.inputs.size(); ++i) {
+    const TensorType& type =
+        result.kernel.type(result.kernel.inputs()[i].value);
+    CLEAVE_ASSIGN_OR_RETURN(Shape shape, Outer(type.shape, extracted));
+    step.inputs.push_back({extracted.inputs[i], type.dtype, std::move(shape)});
+  }
+  for (const int i : OutputOrder(result.kernel)) {
+    const TensorType& type =
+        result.kernel.type(result.kernel.outputs()[i].value);
+    CLEAVE_ASSIGN_OR_RETURN(Shape shape, Outer(type.shape, extracted));
+    step.outputs.push_back({group.outputs[i], type.dtype, std::move(shape)});
+  }
+  return result;
+}
+
+}  // namespace
+
+halide_type_t HalideTypeOf(DType dtype) {
+  const auto bits = static_cast<uint8_t>(8 * ByteSize(dtype));
+  if (dtype == DType::kF32 || dtype == DType::kF64) {
+    return halide_type_t(halide_type_float, bits);
+  }
+  if (IsInt(dtype) && IsSigned(dtype)) {
+    return halide_type_t(halide_type_int, bits);
+  }
+  return halide_type_t(halide_type_uint, bits);  // f16 and bf16 by their bits
+}
+
+absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
+                                       const ExtractOptions& extract) {
+  PlannedGraph result;
+  result.graph = SinkGathers(graph);
+  for (uint32_t id = 0; id < result.graph.size(); ++id) {
+    result.static_shapes &=
+        result.graph.node(Value{id}).op != ToOpId(Primitive::kNonzero);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const FusionPlan fusion, PlanFusion(result.graph));
+  const auto reference_context = std::make_shared<Context>();
+  std::set<Value> checked;
+  for (const FusionGroup& group : fusion.groups) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        result.steps.emplace_back(),
+        PlanStep(result.graph, group, rules, extract, reference_context));
+    CLEAVE_RETURN_IF_ERROR(
+        AddChecks(result.graph, group, checked, result.steps.back().step));
+  }
+  return result;
+}
+
+}  // namespace cleave::internal_kernel
