@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   cleave::AddVmap(app, action);
   cleave::AddJvp(app, action);
   cleave::AddRun(app, action);
+  cleave::AddCompile(app, action);
   cleave::AddCoverage(app, action);
   cleave::AddConformance(app, action);
   cleave::AddDoc(app, action);

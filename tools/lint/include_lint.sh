@@ -1,7 +1,7 @@
 #!/bin/bash
 # include_lint.sh FILE...: fails if a file includes a header of a layer above
-# its own, or Halide.h outside engine/codegen; engine/runtime also has Halide's
-# runtime headers.
+# its own, or Halide.h outside engine/codegen; engine/runtime and engine/aot also
+# have Halide's runtime headers.
 #
 # Visibility refuses the same dependencies between targets; this also catches
 # an include whose target is not in `deps`.
@@ -19,7 +19,7 @@ allowed() {
     engine/runtime)
       echo "ops engine/lang engine/ir engine/rewrite transforms engine/codegen"
       ;;
-    testing | engine/embed | engine)
+    testing | engine/aot | engine/embed | engine)
       echo "ops engine/lang engine/ir engine/rewrite transforms" \
         "engine/codegen engine/runtime" ;;
     *) echo "any" ;;
@@ -47,6 +47,7 @@ for file in "$@"; do
       engine/codegen,*) ;;
       # What kernels are called with; nothing of the compiler.
       engine/runtime,HalideRuntime*.h | engine/runtime,HalideBuffer.h) ;;
+      engine/aot,HalideRuntime*.h) ;;
       *,Halide*.h)
         echo "$file:$line: $header may be included in engine/codegen only" >&2
         failed=1

@@ -1,0 +1,99 @@
+// compile: a declared function as a static library with a C header.
+
+#include <iostream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/aot/ahead_of_time.h"
+#include "engine/rewrite/expand.h"
+#include "ops/status_macros.h"
+#include "tools/command/axes.h"
+#include "tools/command/command.h"
+#include "tools/command/load.h"
+#include "transforms/jvp.h"
+
+namespace cleave {
+namespace {
+
+struct CompileFlags {
+  std::vector<std::string> paths;
+  std::string function;
+  std::string name;
+  std::string folder;
+  std::string vmap;
+  bool jvp = false;
+  std::vector<std::string> with_respect_to;
+  std::vector<std::string> levels;
+};
+
+absl::Status CompileFunction(const CompileFlags& flags, const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(Graph graph, DeclaredFunction(rules, flags.function));
+  if (!flags.jvp && !flags.with_respect_to.empty()) {
+    return absl::InvalidArgumentError("--wrt: it says what --jvp is taken of");
+  }
+  const int primals = static_cast<int>(graph.inputs().size());
+  if (flags.jvp) {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> active,
+                            ActiveInputs(graph, flags.with_respect_to));
+    CLEAVE_ASSIGN_OR_RETURN(JvpResult result, Jvp(graph, active, rules));
+    graph = std::move(result.graph);
+  }
+  if (!flags.vmap.empty()) {
+    CLEAVE_ASSIGN_OR_RETURN(graph,
+                            BatchPrimals(graph, flags.vmap, primals, rules));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, rules));
+  AheadOfTimeOptions options;
+  options.name = flags.name.empty() ? flags.function : flags.name;
+  for (const std::string& level : flags.levels) {
+    CLEAVE_ASSIGN_OR_RETURN(options.levels.emplace_back(),
+                            ParseTargetLevel(level));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<NamedFile> files,
+                          CompileAheadOfTime(graph, rules, options));
+  CLEAVE_RETURN_IF_ERROR(WriteFiles(files, flags.folder));
+  for (const NamedFile& file : files) {
+    std::cout << flags.folder << "/" << file.name << "\n";
+  }
+  return absl::OkStatus();
+}
+
+int RunCompile(const CompileFlags& flags) {
+  const auto loaded = LoadRulePaths(flags.paths);
+  if (!loaded) return kExitUsage;
+  const absl::Status status = CompileFunction(flags, *loaded->rules);
+  return status.ok() ? kExitOk : Complain(status);
+}
+
+}  // namespace
+
+void AddCompile(CLI::App& app, Action& action) {
+  CLI::App* verb = app.add_subcommand(
+      "compile", "Make a function a static library with a C header.");
+  auto flags = std::make_shared<CompileFlags>();
+  verb->add_option("FILE", flags->paths, "Rule files beside the shipped ones");
+  verb->add_option("--fn", flags->function, "The declared function")
+      ->required();
+  verb->add_option("-o", flags->folder,
+                   "The folder to write to; made if it is not there")
+      ->required();
+  verb->add_option("--name", flags->name,
+                   "The function's name in C; its own unless given");
+  verb->add_option("--vmap", flags->vmap,
+                   "Over a batch, at these axes: `0,none,1`");
+  verb->add_flag("--jvp", flags->jvp, "With tangents");
+  verb->add_option("--wrt", flags->with_respect_to,
+                   "The inputs that have tangents (all inexact ones)")
+      ->delimiter(',');
+  verb->add_option("--level", flags->levels,
+                   "Vector instructions to make code for, of which the library "
+                   "takes what its CPU has; all unless given")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"sse4.1", "avx2", "avx512"}));
+  verb->callback(
+      [flags, &action] { action = [flags] { return RunCompile(*flags); }; });
+}
+
+}  // namespace cleave
