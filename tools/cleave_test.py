@@ -331,12 +331,13 @@ class CleaveTest(unittest.TestCase):
         self.fail_with("subcommand")
         self.fail_with("", "fly")
         verbs = ["check", "fmt", "convert", "expand", "explain", "vmap", "jvp",
-                 "run", "coverage", "conformance", "doc"]
+                 "run", "compile", "coverage", "conformance", "doc"]
         for verb in verbs:
             self.assertIn("Usage", self.succeed(verb, "--help"))
             self.fail_with("--help", verb, "--unknown")
         self.fail_with("--unknown", "coverage", "--unknown")
-        for verb in ("check", "fmt", "convert", "expand", "run", "conformance"):
+        for verb in ("check", "fmt", "convert", "expand", "run", "compile",
+                     "conformance"):
             self.fail_with("required", verb)
         self.assertIn("cleave", self.succeed("--version"))
 
@@ -351,6 +352,8 @@ class CleaveTest(unittest.TestCase):
         self.fail_with("none", "doc", "none")
         self.fail_with("none", "run", "new.rules", "--fn", "pick", "--input",
                        "none", "--output", "out")
+        self.fail_with("none.rules", "compile", "none.rules", "--fn", "f", "-o",
+                       "out")
 
     def test_shipped_rules_that_are_not_there(self):
         verbs = {
@@ -364,6 +367,7 @@ class CleaveTest(unittest.TestCase):
             "jvp": ["new.rules", "--fn", "pick"],
             "run": ["new.rules", "--fn", "pick", "--input", "i",
                     "--output", "o"],
+            "compile": ["new.rules", "--fn", "pick", "-o", "o"],
         }
         for verb, arguments in verbs.items():
             self.fail_with("CLEAVE_RULES", verb, *arguments, rules=None)

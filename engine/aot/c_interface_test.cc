@@ -30,9 +30,10 @@ TEST(CInterface, HasASizePerVariableAndAnArrayPerTensor) {
       "  return y = %4\n"
       "}\n");
   ASSERT_OK_AND_ASSIGN(const CInterface interface, MakeCInterface(graph, "f"));
-  EXPECT_EQ(interface.Prototype(),
-            "int f(int64_t k, int64_t n, const float *w, const double *x,\n"
-            "      const int64_t *i, uint16_t *y)");
+  EXPECT_EQ(
+      interface.Prototype(),
+      "int f(int64_t k, int64_t n, const float *w, const double *x, const "
+      "int64_t *i,\n      uint16_t *y)");
 }
 
 TEST(CInterface, ChangesNamesThatCDoesNotTake) {
