@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/codegen/device_code.h"
 #include "engine/codegen/lower_group.h"
 #include "engine/codegen/lowering_digest.h"
 #include "engine/codegen/target.h"
@@ -79,21 +80,36 @@ absl::StatusOr<std::string> CompileGroup(const Graph& graph, GroupKind kind,
   });
 }
 
-absl::StatusOr<std::string> CompileRuntime(TargetLevel level) {
+absl::StatusOr<std::string> CompileGroups(
+    const std::vector<DeviceGroup>& groups, TargetLevel level, Device device) {
+  return ToObject([&](const std::string& path) {
+    const Halide::Target target = KernelTarget(level, device);
+    Halide::Module module("kernels", target);
+    module.set_any_strict_float(true);
+    for (const DeviceGroup& group : groups) {
+      const Halide::Module one =
+          LowerGroup(*group.graph, group.kind, group.name, target);
+      AppendStrict(one, absl::StrCat(group.name, "_"), module);
+    }
+    module.compile({{Halide::OutputFileType::object, path}});
+  });
+}
+
+absl::StatusOr<std::string> CompileRuntime(TargetLevel level, Device device) {
   return ToObject([&](const std::string& path) {
     // It computes nothing: Halide has no strict runtime.
     Halide::compile_standalone_runtime(
-        path, KernelTarget(level)
+        path, KernelTarget(level, device)
                   .without_feature(Halide::Target::NoRuntime)
                   .without_feature(Halide::Target::StrictFloat));
   });
 }
 
-std::string CodeVersion(TargetLevel level) {
+std::string CodeVersion(TargetLevel level, Device device) {
   return absl::StrCat("lowering " CLEAVE_LOWERING_DIGEST ", Halide ",
                       HALIDE_VERSION_MAJOR, ".", HALIDE_VERSION_MINOR, ".",
                       HALIDE_VERSION_PATCH, ", ",
-                      KernelTarget(level).to_string());
+                      KernelTarget(level, device).to_string());
 }
 
 }  // namespace cleave

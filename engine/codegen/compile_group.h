@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "engine/codegen/device.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/target_level.h"
 #include "engine/ir/graph.h"
@@ -43,11 +44,25 @@ absl::StatusOr<std::string> CompileGroup(const Graph& graph, GroupKind kind,
                                          TargetLevel level,
                                          const ScheduleOptions& options = {});
 
-// The object of Halide's runtime for kernels of that level.
-absl::StatusOr<std::string> CompileRuntime(TargetLevel level);
+// A group of CompileGroups.
+struct DeviceGroup {
+  const Graph* graph = nullptr;
+  GroupKind kind = GroupKind::kPointwise;
+  std::string name;  // of its kernel
+};
+
+// One ELF object with kernels for a device, which share what they leave there:
+// as CompileGroup, but that the buffers' elements are read and written on the
+// device. CanRunOn has allowed each group.
+absl::StatusOr<std::string> CompileGroups(
+    const std::vector<DeviceGroup>& groups, TargetLevel level, Device device);
+
+// The object of Halide's runtime for kernels of that level and device.
+absl::StatusOr<std::string> CompileRuntime(TargetLevel level,
+                                           Device device = Device::kCpu);
 
 // All that the code depends on but the graph: the target and the versions.
-std::string CodeVersion(TargetLevel level);
+std::string CodeVersion(TargetLevel level, Device device = Device::kCpu);
 
 }  // namespace cleave
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/codegen/library_function.h"
 #include "engine/codegen/narrow_float.h"
 #include "ops/check.h"
 #include "ops/reference.h"
@@ -96,61 +97,6 @@ Expr Divide(const Expr& a, const Expr& b) {
                   Number(b.type(), std::copysign(HUGE_VAL, zero)));
   }
   return Strict(Call::strict_div, a, b);
-}
-
-// The C library's names of functions with no better code here; null where the
-// library has none.
-const char* LibraryName(Primitive primitive) {
-  switch (primitive) {
-    case Primitive::kExp:
-      return "exp";
-    case Primitive::kExpm1:
-      return "expm1";
-    case Primitive::kLog:
-      return "log";
-    case Primitive::kLog1p:
-      return "log1p";
-    case Primitive::kCbrt:
-      return "cbrt";
-    case Primitive::kSin:
-      return "sin";
-    case Primitive::kCos:
-      return "cos";
-    case Primitive::kTan:
-      return "tan";
-    case Primitive::kAsin:
-      return "asin";
-    case Primitive::kAcos:
-      return "acos";
-    case Primitive::kAtan:
-      return "atan";
-    case Primitive::kSinh:
-      return "sinh";
-    case Primitive::kCosh:
-      return "cosh";
-    case Primitive::kTanh:
-      return "tanh";
-    case Primitive::kAsinh:
-      return "asinh";
-    case Primitive::kAcosh:
-      return "acosh";
-    case Primitive::kAtanh:
-      return "atanh";
-    case Primitive::kErf:
-      return "erf";
-    case Primitive::kErfc:
-      return "erfc";
-    case Primitive::kLgamma:
-      return "lgamma";
-    case Primitive::kPow:
-      return "pow";
-    case Primitive::kAtan2:
-      return "atan2";
-    case Primitive::kRem:
-      return "fmod";
-    default:
-      return nullptr;
-  }
 }
 
 // 1 / (1 + exp(-x)) from exp of what is not positive: nothing overflows, and
@@ -333,7 +279,7 @@ Expr Unary(Primitive primitive, DType dtype, const Expr& x) {
     case Primitive::kNograd:
       return x;
     default:
-      return Library(LibraryName(primitive), x);
+      return Library(LibraryFunction(primitive), x);
   }
 }
 
@@ -375,7 +321,7 @@ Expr Binary(Primitive primitive, DType dtype, const Expr& a, const Expr& b) {
     case Primitive::kShiftRight:
       return Shift(primitive == Primitive::kShiftLeft, a, b);
     default:
-      return Library(LibraryName(primitive), a, b);
+      return Library(LibraryFunction(primitive), a, b);
   }
 }
 

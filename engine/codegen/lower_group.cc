@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/align_allocations.h"
+#include "engine/codegen/device_code.h"
 #include "engine/codegen/element.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/lowering.h"
@@ -76,7 +77,11 @@ std::vector<Dim> KernelDims(const Graph& graph) {
 
 Lowering::Lowering(const Graph& graph, GroupKind kind,
                    const Halide::Target& target, const ScheduleOptions& options)
-    : graph_(graph), kind_(kind), target_(target), options_(options) {
+    : graph_(graph),
+      kind_(kind),
+      target_(target),
+      on_device_(target.has_gpu_feature()),
+      options_(options) {
   for (const Dim& dim : KernelDims(graph)) {
     extents_.emplace(dim.ToString(),
                      Halide::Param<int>(absl::StrCat("n", extents_.size())));
@@ -270,7 +275,9 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
     for (const Value user : users[id]) {
       parts |= IsReduction(graph_, user) || sinks[user.id] != sinks[id];
     }
-    if (sinks[id].size() > 1 && cost[id] >= kStoreCost && parts) {
+    // A device's blocks have little memory: they compute it again.
+    if (sinks[id].size() > 1 && cost[id] >= kStoreCost && parts &&
+        !on_device_) {
       StoreValue(v, Stage::Role::kStored);
       cost[id] = 0;
     }
@@ -300,7 +307,11 @@ void Lowering::AddOutputs(const std::vector<Value>& outputs) {
   for (size_t d = 0; d < shape.size(); ++d) {
     out.bound(vars[d], 0, Extent(shape[d]));
   }
-  Schedule(out, vars);
+  if (on_device_) {
+    ScheduleOnDevice(out, vars);
+  } else {
+    Schedule(out, vars);
+  }
   outputs_.push_back(out);
 }
 
@@ -312,6 +323,7 @@ Halide::Module Lowering::Finish(const std::string& name) {
   for (Halide::ImageParam& image : images_) arguments.push_back(image);
   Halide::Pipeline pipeline(outputs_);
   AlignAllocations(pipeline);
+  if (on_device_) MakeDeviceCallsStrict(pipeline, target_);
   return pipeline.compile_to_module(arguments, name, target_);
 }
 

@@ -205,7 +205,10 @@ void Lowering::AddLaneReduction(Value v) {
   result.func = MakeFunc("total");
   const auto first = indices(0);
   if (blocked) {
-    const RDom blocks(0, (length + kReductionBlock - 1) / kReductionBlock, "b");
+    // One at least: devices have no memory of 0 bytes.
+    const RDom blocks(
+        0, Halide::max((length + kReductionBlock - 1) / kReductionBlock, 1),
+        "b");
     std::vector<Expr> of = first;
     of.back() = blocks.x;
     result.role = Stage::Role::kWhole;

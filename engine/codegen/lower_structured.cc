@@ -47,7 +47,8 @@ void Lowering::AddStructured(Value v) {
 // A product added to a sum: with one rounding where the target has that.
 Expr Lowering::AddProductTo(DType dtype, const Expr& sum, const Expr& a,
                             const Expr& b) const {
-  if (IsFloat(dtype) && target_.has_feature(Halide::Target::FMA)) {
+  if (IsFloat(dtype) &&
+      (on_device_ || target_.has_feature(Halide::Target::FMA))) {
     return FusedMultiplyAdd(a, b, sum);
   }
   return AddElement(dtype, sum, MulElement(dtype, a, b));
@@ -85,7 +86,7 @@ bool Lowering::AddTiledDot(Value v) {
     return static_cast<size_t>(graph_.type(x).rank());
   };
   if (contract_a.size() != 1 || rank(a) != batch + 2 || rank(b) != batch + 2 ||
-      options_.plain) {
+      options_.plain || on_device_) {
     return false;
   }
   const DType dtype = graph_.type(v).dtype;

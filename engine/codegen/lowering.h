@@ -156,6 +156,18 @@ class Lowering {
   void ScheduleTiles(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleWhole(Stage& stage);
   void ScheduleLanes(Stage& stage, const Halide::LoopLevel& level);
+  // Blocks of threads (schedule_device.cc).
+  void ScheduleOnDevice(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleDeviceElements(Halide::Func out,
+                              const std::vector<Halide::Var>& axes);
+  void ScheduleDeviceRows(Halide::Func out,
+                          const std::vector<Halide::Var>& axes);
+  void ScheduleDeviceColumns(Halide::Func out,
+                             const std::vector<Halide::Var>& axes);
+  void ScheduleDeviceContraction(Halide::Func out,
+                                 const std::vector<Halide::Var>& axes);
+  void ScheduleDeviceWhole(Stage& stage);
+  static void ScheduleDeviceLanes(Stage& stage, const Halide::LoopLevel& level);
   // Lanes of a vector of elements of that many bytes.
   int VectorWidth(int bytes) const;
   // Rows and columns of a contraction's tile.
@@ -165,6 +177,7 @@ class Lowering {
   const Graph& graph_;
   const GroupKind kind_;
   const Halide::Target target_;
+  const bool on_device_;
   const ScheduleOptions options_;
   Space space_;
 

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/codegen/library_function.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
@@ -138,31 +139,8 @@ absl::StatusOr<const NumericBody*> FindNumeric(const RuleSet& rules,
 }
 
 FloatSource FloatSourceOf(Primitive primitive) {
+  if (LibraryFunction(primitive) != nullptr) return FloatSource::kLibrary;
   switch (primitive) {
-    case Primitive::kExp:
-    case Primitive::kExpm1:
-    case Primitive::kLog:
-    case Primitive::kLog1p:
-    case Primitive::kCbrt:
-    case Primitive::kSin:
-    case Primitive::kCos:
-    case Primitive::kTan:
-    case Primitive::kAsin:
-    case Primitive::kAcos:
-    case Primitive::kAtan:
-    case Primitive::kSinh:
-    case Primitive::kCosh:
-    case Primitive::kTanh:
-    case Primitive::kAsinh:
-    case Primitive::kAcosh:
-    case Primitive::kAtanh:
-    case Primitive::kErf:
-    case Primitive::kErfc:
-    case Primitive::kLgamma:
-    case Primitive::kRem:
-    case Primitive::kPow:
-    case Primitive::kAtan2:
-      return FloatSource::kLibrary;
     case Primitive::kRsqrt:
     case Primitive::kSigmoid:
     case Primitive::kErfinv:

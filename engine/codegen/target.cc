@@ -53,7 +53,7 @@ Target HostTarget() {
   return target;
 }
 
-Target KernelTarget(TargetLevel level) {
+Target KernelTarget(TargetLevel level, Device device) {
   std::vector<Target::Feature> features = {
       Target::SSE41, Target::NoRuntime, Target::UserContext,
       Target::NoBoundsQuery, Target::StrictFloat};
@@ -63,6 +63,11 @@ Target KernelTarget(TargetLevel level) {
   }
   if (level >= TargetLevel::kAvx512) {
     features.insert(features.end(), {Target::AVX512, Target::AVX512_Skylake});
+  }
+  if (device == Device::kOpenCl) {
+    features.insert(features.end(), {Target::OpenCL, Target::CLDoubles});
+  } else if (device == Device::kCuda) {
+    features.insert(features.end(), {Target::CUDA, Target::CUDACapability70});
   }
   return Target(Target::Linux, Target::X86, 64, features);
 }

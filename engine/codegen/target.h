@@ -9,6 +9,7 @@
 #define CLEAVE_ENGINE_CODEGEN_TARGET_H_
 
 #include "Halide.h"
+#include "engine/codegen/device.h"
 #include "engine/codegen/target_level.h"
 
 namespace cleave {
@@ -21,8 +22,9 @@ namespace cleave {
 Halide::Target HostTarget();
 
 // The target of kernels: the instructions of one level, strict floats, no
-// runtime in each object, and the host's handlers by the user context.
-Halide::Target KernelTarget(TargetLevel level);
+// runtime in each object, and the host's handlers by the user context; with a
+// device, its code beside that of the host.
+Halide::Target KernelTarget(TargetLevel level, Device device = Device::kCpu);
 
 }  // namespace cleave
 

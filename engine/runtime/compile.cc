@@ -1,8 +1,11 @@
 #include <memory>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/compile_group.h"
+#include "engine/codegen/device.h"
 #include "engine/ir/graph_text.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_impl.h"
@@ -15,10 +18,36 @@ using internal_kernel::Plan;
 using internal_kernel::PlannedGraph;
 using internal_kernel::PlannedStep;
 using internal_kernel::PlanSteps;
+using internal_kernel::Step;
 
 namespace {
 
 constexpr char kEntryName[] = "kernel";
+
+// One library for the steps on the device: what they share stays there.
+absl::Status AddDeviceCode(const std::vector<DeviceGroup>& groups,
+                           Device device, TargetLevel level, KernelCache& cache,
+                           Plan& plan) {
+  const std::string version = CodeVersion(level, device);
+  std::string key = version;
+  for (const DeviceGroup& group : groups) {
+    absl::StrAppend(&key, "\n", GroupKindName(group.kind), "\n",
+                    PrintGraph(*group.graph));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::shared_ptr<const KernelLibrary> library,
+      cache.Get(
+          key, version, [&] { return CompileGroups(groups, level, device); },
+          [&] { return CompileRuntime(level, device); }));
+  CLEAVE_ASSIGN_OR_RETURN(plan.device, DeviceInterface::Open(library, device));
+  size_t next = 0;
+  for (Step& step : plan.steps) {
+    if (step.device == Device::kCpu) continue;
+    step.library = library;
+    CLEAVE_ASSIGN_OR_RETURN(step.entry, library->Find(groups[next++].name));
+  }
+  return absl::OkStatus();
+}
 
 }  // namespace
 
@@ -42,9 +71,16 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   auto plan = std::make_unique<Plan>();
   plan->graph = std::move(planned.graph);
   plan->static_shapes = planned.static_shapes;
+  std::vector<DeviceGroup> on_device;
   for (PlannedStep& one : planned.steps) {
     const GroupKind kind = one.step.kind;
-    if (kind != GroupKind::kReference) {
+    const absl::Status allowed = CanRunOn(options.device, kind);
+    if (options.device != Device::kCpu && allowed.ok()) {
+      one.step.device = options.device;
+      on_device.push_back(
+          {&one.kernel, kind, absl::StrCat(kEntryName, on_device.size())});
+    } else if (kind != GroupKind::kReference) {
+      one.step.why = std::string(allowed.message());
       const std::string key = absl::StrCat(version, "\n", GroupKindName(kind),
                                            schedule.plain ? ", plain\n" : "\n",
                                            PrintGraph(one.kernel));
@@ -61,6 +97,10 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
                               one.step.library->Find(kEntryName));
     }
     plan->steps.push_back(std::move(one.step));
+  }
+  if (!on_device.empty()) {
+    CLEAVE_RETURN_IF_ERROR(
+        AddDeviceCode(on_device, options.device, level, cache, *plan));
   }
   return Kernel(std::make_unique<Kernel::Impl>(std::move(plan)));
 }

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -14,11 +15,13 @@
 
 namespace cleave {
 
+using internal_kernel::BufferInstance;
 using internal_kernel::Instance;
 using internal_kernel::Now;
 using internal_kernel::Operand;
 using internal_kernel::Plan;
 using internal_kernel::Step;
+using internal_kernel::StepInstance;
 
 TensorView ViewOf(const Tensor& tensor) {
   return {tensor.data(), tensor.dtype(), tensor.shape(),
@@ -131,6 +134,24 @@ absl::Status Kernel::Impl::CheckOutputs(const Instance& instance,
   return absl::OkStatus();
 }
 
+// Outputs come to the host as they are made, and what no later step reads gives
+// its memory back.
+absl::Status Kernel::Impl::EndDeviceStep(const Instance& instance, int step,
+                                         bool timed, DeviceMemory& memory) {
+  const StepInstance& done = instance.steps[step];
+  for (const BufferInstance& buffer : done.outputs) {
+    if (absl::c_linear_search(output_slots_, buffer.slot)) {
+      CLEAVE_RETURN_IF_ERROR(memory.BringToHost(buffer.slot));
+    }
+  }
+  for (const auto* operands : {&done.inputs, &done.outputs}) {
+    for (const BufferInstance& buffer : *operands) {
+      if (instance.last_steps[buffer.slot] == step) memory.Free(buffer.slot);
+    }
+  }
+  return timed ? memory.Sync() : absl::OkStatus();
+}
+
 absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
                                    Arrays outputs, const RunOptions& options) {
   KernelCall call(options.call);
@@ -180,11 +201,20 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (output_made_[o]) addresses[output_slots_[o]] = outputs[o].data;
   }
+  std::optional<DeviceMemory> memory;
+  if (plan_->device != nullptr) {
+    memory.emplace(*plan_->device, call, slots_.size());
+  }
   RunReport* const report = options.report;
   for (size_t s = 0; s < plan_->steps.size(); ++s) {
     const int64_t start = report != nullptr ? Now() : 0;
-    CLEAVE_RETURN_IF_ERROR(
-        RunStep(plan_->steps[s], instance.steps[s], addresses, call));
+    CLEAVE_RETURN_IF_ERROR(RunStep(plan_->steps[s], instance.steps[s],
+                                   addresses, call,
+                                   memory.has_value() ? &*memory : nullptr));
+    if (memory.has_value()) {
+      CLEAVE_RETURN_IF_ERROR(EndDeviceStep(instance, static_cast<int>(s),
+                                           report != nullptr, *memory));
+    }
     if (report != nullptr) {
       Report(plan_->steps[s], instance.steps[s], Now() - start, report);
     }
@@ -197,6 +227,7 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
     }
   }
   if (report != nullptr) {
+    if (memory.has_value()) ReportMemory(*memory, report);
     report->packed_bytes = packed;
     report->temporary_bytes = instance.temporary_bytes;
     report->peak_bytes = call.report().peak_bytes;
@@ -266,7 +297,9 @@ std::string RunReport::ToString() const {
                         step.nanoseconds / 1e3, step.kind, step.bytes_read,
                         step.bytes_written, absl::StrJoin(step.ops, " ")));
     if (!step.why.empty()) {
-      absl::StrAppend(&text, "              no kernel: ", step.why, "\n");
+      const bool kernel = step.kind != GroupKindName(GroupKind::kReference);
+      absl::StrAppend(&text, "              ",
+                      kernel ? "on the CPU: " : "no kernel: ", step.why, "\n");
     }
   }
   absl::StrAppend(
@@ -274,6 +307,13 @@ std::string RunReport::ToString() const {
                              "them, %d at most, %d packed\n",
                              nanoseconds / 1e3, steps.size(), temporary_bytes,
                              peak_bytes, packed_bytes));
+  if (device_peak_bytes > 0) {
+    absl::StrAppend(
+        &text,
+        absl::StrFormat("%10s     %d bytes to the device, %d back, %d "
+                        "there at most\n",
+                        "", bytes_to_device, bytes_to_host, device_peak_bytes));
+  }
   return text;
 }
 

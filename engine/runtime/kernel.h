@@ -19,7 +19,8 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/codegen/target.h"
+#include "engine/codegen/device.h"
+#include "engine/codegen/target_level.h"
 #include "engine/ir/graph.h"
 #include "engine/rewrite/rule_set.h"
 #include "engine/runtime/kernel_cache.h"
@@ -38,6 +39,9 @@ struct CompileOptions {
   bool generalize_extents = false;
   // Plain loops instead of the schedules by pattern: slow, to check those.
   bool plain_schedule = false;
+  // Where groups run that have code for it; the others run on the CPU, and the
+  // report says why.
+  Device device = Device::kCpu;
 };
 
 // An array in the caller's memory. Strides count elements and may be negative
@@ -62,8 +66,11 @@ std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape);
 // What ran, kernel by kernel.
 struct StepReport {
   std::string kind;              // GroupKindName
+  std::string device;            // DeviceName
   std::vector<std::string> ops;  // primitives, in order
-  std::string why;               // of reference kernels: why no vector code
+  // Of reference kernels: why there is no vector code; of others on the CPU:
+  // why they are not on the device.
+  std::string why;
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
   int64_t nanoseconds = 0;
@@ -73,6 +80,10 @@ struct RunReport {
   int64_t packed_bytes = 0;     // of inputs that were made dense first
   int64_t temporary_bytes = 0;  // between kernels, at most at a time
   int64_t peak_bytes = 0;       // with what kernels allocated
+  // Copies between the host and the device, and what is held there at most.
+  int64_t bytes_to_device = 0;
+  int64_t bytes_to_host = 0;
+  int64_t device_peak_bytes = 0;
   int64_t nanoseconds = 0;
   std::string ToString() const;
 };
@@ -114,8 +125,9 @@ class Kernel {
   std::unique_ptr<Impl> impl_;
 };
 
-// InvalidArgument for a composite node (expand first); Internal where code
-// cannot be made; errors of the cache.
+// InvalidArgument for a composite node (expand first); FailedPrecondition where
+// this machine has no such device; Internal where code cannot be made; errors
+// of the cache.
 absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
                                const CompileOptions& options = {});
 

@@ -66,7 +66,10 @@ absl::Status KernelCall::Run(KernelEntry entry, absl::Span<void*> arguments) {
   kernels_.store(kernels_.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
   arguments[0] = &context_;
-  const int result = entry(arguments.data());
+  return ToStatus(entry(arguments.data()));
+}
+
+absl::Status KernelCall::ToStatus(int result) {
   if (ABSL_PREDICT_TRUE(result == 0)) return absl::OkStatus();
   const std::lock_guard<std::mutex> lock(error_mutex_);
   std::string message = std::exchange(error_, std::string());

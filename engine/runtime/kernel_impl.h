@@ -61,6 +61,8 @@ struct Instance {
   // Where each slot lies in the run's temporary memory; -1 for inputs and
   // outputs.
   std::vector<int64_t> offsets;
+  // The last step that reads or writes each slot; -1 where none does.
+  std::vector<int> last_steps;
   int64_t temporary_bytes = 0;
 };
 
@@ -105,19 +107,27 @@ class Kernel::Impl {
   // kernel_step.cc: one kernel.
   static absl::Status CheckIndices(const StepInstance& instance,
                                    Addresses addresses);
+  // `memory` is null where no step is on a device.
   absl::Status RunStep(const internal_kernel::Step& step,
                        const StepInstance& instance, Addresses addresses,
-                       KernelCall& call);
+                       KernelCall& call, DeviceMemory* memory);
+  // Brings to the host what a step reads there.
+  static absl::Status BringOperands(const internal_kernel::Step& step,
+                                    const StepInstance& instance,
+                                    DeviceMemory& memory);
   absl::Status RunReference(const internal_kernel::Step& step,
                             const StepInstance& instance, Addresses addresses);
   absl::StatusOr<std::vector<Tensor>> RunDynamic(
       absl::Span<const Tensor> inputs, const RunOptions& options);
   void Report(const internal_kernel::Step& step, const StepInstance& instance,
               int64_t nanoseconds, RunReport* report) const;
+  static void ReportMemory(const DeviceMemory& memory, RunReport* report);
 
   // kernel.cc: a run.
   absl::Status CheckInputs(Arrays inputs) const;
   absl::Status CheckOutputs(const Instance& instance, Arrays outputs) const;
+  absl::Status EndDeviceStep(const Instance& instance, int step, bool timed,
+                             DeviceMemory& memory);
   // `outputs` may overlap `inputs`; both are checked.
   absl::Status Execute(const Instance& instance, Arrays inputs, Arrays outputs,
                        const RunOptions& options);

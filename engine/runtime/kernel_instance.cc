@@ -203,6 +203,15 @@ void Kernel::Impl::PlanMemory(Instance* instance) const {
       if (it != lives.end()) it->second.last = s;
     }
   }
+  instance->last_steps.assign(slots_.size(), -1);
+  for (int s = 0; s < steps; ++s) {
+    for (const auto* operands :
+         {&instance->steps[s].inputs, &instance->steps[s].outputs}) {
+      for (const BufferInstance& buffer : *operands) {
+        instance->last_steps[buffer.slot] = s;
+      }
+    }
+  }
   for (const int slot : output_slots_) lives.erase(slot);
   std::vector<Life> order;
   for (const auto& [slot, life] : lives) order.push_back(life);

@@ -13,11 +13,13 @@
 #include "HalideRuntime.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/codegen/device.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
 #include "engine/rewrite/rule_set.h"
+#include "engine/runtime/device_memory.h"
 #include "engine/runtime/kernel_library.h"
 
 namespace cleave::internal_kernel {
@@ -39,8 +41,9 @@ struct StepCheck {
 // One kernel, or one reference kernel, in the terms of the whole graph.
 struct Step {
   GroupKind kind = GroupKind::kPointwise;
+  Device device = Device::kCpu;
   std::vector<std::string> ops;
-  std::string why;
+  std::string why;  // of reference kernels, and of those that leave a device
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::vector<StepCheck> checks;
@@ -57,6 +60,8 @@ struct Plan {
   std::vector<Step> steps;
   // Whether the extents of all values follow from those of the inputs.
   bool static_shapes = true;
+  // Of the steps that are not on the CPU; null where there are none.
+  std::shared_ptr<const DeviceInterface> device;
 };
 
 // What buffers of a dtype hold, as kernels see it.

@@ -93,9 +93,29 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
   return absl::OkStatus();
 }
 
+absl::Status Kernel::Impl::BringOperands(const Step& step,
+                                         const StepInstance& instance,
+                                         DeviceMemory& memory) {
+  for (const IndexRange& range : instance.checks) {
+    CLEAVE_RETURN_IF_ERROR(memory.BringToHost(range.slot));
+  }
+  if (step.device != Device::kCpu) return absl::OkStatus();
+  for (const BufferInstance& buffer : instance.inputs) {
+    CLEAVE_RETURN_IF_ERROR(memory.BringToHost(buffer.slot));
+  }
+  for (const BufferInstance& buffer : instance.outputs) {
+    memory.WrittenByHost(buffer.slot);
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Kernel::Impl::RunStep(const Step& step,
                                    const StepInstance& instance,
-                                   Addresses addresses, KernelCall& call) {
+                                   Addresses addresses, KernelCall& call,
+                                   DeviceMemory* memory) {
+  if (memory != nullptr) {
+    CLEAVE_RETURN_IF_ERROR(BringOperands(step, instance, *memory));
+  }
   CLEAVE_RETURN_IF_ERROR(CheckIndices(instance, addresses));
   if (instance.skipped) return absl::OkStatus();
   if (step.kind == GroupKind::kReference) {
@@ -124,6 +144,12 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
       }
       next->host = static_cast<uint8_t*>(address);
       next->dim = const_cast<halide_dimension_t*>(buffer.dims.data());
+      if (step.device != Device::kCpu) {
+        CLEAVE_RETURN_IF_ERROR(
+            operands == &instance.inputs
+                ? memory->Read(buffer.slot, buffer.bytes, *next)
+                : memory->Write(buffer.slot, buffer.bytes, *next));
+      }
       arguments.push_back(next++);
     }
   }
@@ -134,6 +160,7 @@ void Kernel::Impl::Report(const Step& step, const StepInstance& instance,
                           int64_t nanoseconds, RunReport* report) const {
   StepReport entry;
   entry.kind = std::string(GroupKindName(step.kind));
+  entry.device = std::string(DeviceName(step.device));
   entry.ops = step.ops;
   entry.why = step.why;
   for (const BufferInstance& b : instance.inputs) entry.bytes_read += b.bytes;
@@ -142,6 +169,12 @@ void Kernel::Impl::Report(const Step& step, const StepInstance& instance,
   }
   entry.nanoseconds = nanoseconds;
   report->steps.push_back(std::move(entry));
+}
+
+void Kernel::Impl::ReportMemory(const DeviceMemory& memory, RunReport* report) {
+  report->bytes_to_device = memory.bytes_to_device();
+  report->bytes_to_host = memory.bytes_to_host();
+  report->device_peak_bytes = memory.peak_bytes();
 }
 
 // Step by step, each value a tensor of its own: some extents are known only
@@ -154,6 +187,10 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
   DimValues dims;
   CLEAVE_ASSIGN_OR_RETURN(dims, BindDims(graph, inputs));
   KernelCall call(options.call);
+  std::optional<DeviceMemory> memory;
+  if (plan_->device != nullptr) {
+    memory.emplace(*plan_->device, call, slots_.size());
+  }
   std::vector<void*> addresses(slots_.size());
   std::vector<Tensor> tensors(slots_.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
@@ -180,6 +217,11 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
     StepInstance instance;
     if (step.kind == GroupKind::kReference) {
       std::vector<Tensor> operands;
+      if (memory.has_value()) {
+        for (const Operand& operand : step.inputs) {
+          CLEAVE_RETURN_IF_ERROR(memory->BringToHost(slots_.at(operand.value)));
+        }
+      }
       for (const Operand& operand : step.inputs) {
         // A reshape of what was read: the same elements.
         CLEAVE_ASSIGN_OR_RETURN(auto shape, EvaluateShape(operand.shape, dims));
@@ -228,15 +270,25 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
         tensors[slot] = std::move(tensor);
         addresses[slot] = tensors[slot].mutable_data();
       }
-      CLEAVE_RETURN_IF_ERROR(RunStep(step, instance, addresses, call));
+      CLEAVE_RETURN_IF_ERROR(RunStep(step, instance, addresses, call,
+                                     memory.has_value() ? &*memory : nullptr));
+    }
+    if (memory.has_value() && options.report != nullptr) {
+      CLEAVE_RETURN_IF_ERROR(memory->Sync());
     }
     if (options.report != nullptr) {
       Report(step, instance, Now() - begin, options.report);
     }
   }
   std::vector<Tensor> outputs;
-  for (const int slot : output_slots_) outputs.push_back(tensors[slot]);
+  for (const int slot : output_slots_) {
+    if (memory.has_value()) {
+      CLEAVE_RETURN_IF_ERROR(memory->BringToHost(slot));
+    }
+    outputs.push_back(tensors[slot]);
+  }
   if (options.report != nullptr) {
+    if (memory.has_value()) ReportMemory(*memory, options.report);
     options.report->peak_bytes = call.report().peak_bytes;
     options.report->nanoseconds = Now() - start;
   }

@@ -1,5 +1,7 @@
 #include "tools/command/backend.h"
 
+#include "engine/codegen/device.h"
+#include "engine/codegen/target_level.h"
 #include "engine/ir/interpreter.h"
 #include "ops/status_macros.h"
 
@@ -7,7 +9,7 @@ namespace cleave {
 
 void AddBackendFlags(CLI::App& verb, BackendFlags& flags) {
   verb.add_option("--backend", flags.backend, "What evaluates")
-      ->check(CLI::IsMember({"interpreter", "cpu"}))
+      ->check(CLI::IsMember({"interpreter", "cpu", "opencl", "cuda"}))
       ->capture_default_str();
   verb.add_option("--level", flags.level,
                   "Vector instructions of kernels; the most that the host has "
@@ -26,6 +28,11 @@ absl::StatusOr<CompileOptions> CompileOptionsOf(const BackendFlags& flags) {
     CLEAVE_ASSIGN_OR_RETURN(options.level, ParseTargetLevel(flags.level));
   }
   options.plain_schedule = flags.schedule == "plain";
+  CLEAVE_ASSIGN_OR_RETURN(options.device, ParseDevice(flags.backend));
+  if (options.plain_schedule && options.device != Device::kCpu) {
+    return absl::InvalidArgumentError(
+        "--schedule plain is for the CPU: devices have one schedule");
+  }
   return options;
 }
 

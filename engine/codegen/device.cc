@@ -1,0 +1,44 @@
+#include "engine/codegen/device.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+namespace {
+
+constexpr Device kDevices[] = {Device::kCpu, Device::kOpenCl, Device::kCuda};
+
+}  // namespace
+
+absl::string_view DeviceName(Device device) {
+  switch (device) {
+    case Device::kCpu:
+      return "cpu";
+    case Device::kOpenCl:
+      return "opencl";
+    case Device::kCuda:
+      return "cuda";
+  }
+  return "";
+}
+
+absl::StatusOr<Device> ParseDevice(absl::string_view name) {
+  for (const Device device : kDevices) {
+    if (DeviceName(device) == name) return device;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no device `", name, "`: cpu, opencl or cuda"));
+}
+
+absl::Status CanRunOn(Device device, GroupKind kind) {
+  if (kind == GroupKind::kReference) {
+    return absl::UnimplementedError("there is only a reference kernel");
+  }
+  if (device == Device::kCpu) return absl::OkStatus();
+  if (kind == GroupKind::kStructured) {
+    return absl::UnimplementedError(absl::StrCat(
+        "a structured kernel has no schedule for ", DeviceName(device)));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cleave

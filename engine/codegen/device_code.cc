@@ -1,0 +1,285 @@
+#include "engine/codegen/device_code.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "engine/codegen/library_function.h"
+
+namespace cleave {
+namespace {
+
+using Halide::Expr;
+using Halide::Int;
+using Halide::Type;
+using Halide::UInt;
+using Halide::Internal::Call;
+using Halide::Internal::For;
+using Halide::Internal::ForType;
+using Halide::Internal::IRMutator;
+using Halide::Internal::make_const;
+using Halide::Internal::Stmt;
+using Halide::Internal::Store;
+using Halide::Internal::Variable;
+
+Expr Extern(const Type& type, const std::string& name,
+            std::vector<Expr> arguments) {
+  return Call::make(type, name, std::move(arguments), Call::PureExtern);
+}
+
+// Calls in the loops of a device.
+class DeviceCalls : public IRMutator {
+ public:
+  DeviceCalls(bool cuda, std::set<std::string> outputs)
+      : cuda_(cuda), outputs_(std::move(outputs)) {}
+
+  Stmt mutate(const Stmt& body) override {
+    ++depth_;
+    Stmt result = IRMutator::mutate(body);
+    if (--depth_ == 0 && !outputs_.empty()) {
+      throw Halide::InternalError(
+          absl::StrCat("nothing computes ", *outputs_.begin()));
+    }
+    return result;
+  }
+
+ protected:
+  using IRMutator::mutate;
+  using IRMutator::visit;
+
+  Stmt visit(const For* op) override {
+    const bool device =
+        op->for_type == ForType::GPUBlock || op->for_type == ForType::GPUThread;
+    inside_ += device;
+    Stmt result = IRMutator::visit(op);
+    inside_ -= device;
+    return result;
+  }
+
+  Stmt visit(const Store* op) override {
+    // Halide counts the bytes of a block's memory on the host.
+    if (inside_ == 0 && !absl::EndsWith(op->name, ".shared_size")) {
+      throw Halide::InternalError(
+          absl::StrCat("a loop over ", op->name, " is left on the host"));
+    }
+    outputs_.erase(op->name);
+    return IRMutator::visit(op);
+  }
+
+  Expr visit(const Call* op) override {
+    if (inside_ == 0 || !op->type.is_scalar()) return IRMutator::visit(op);
+    std::vector<Expr> arguments;
+    for (const Expr& argument : op->args) arguments.push_back(mutate(argument));
+    const Type type = arguments.empty() ? op->type : arguments[0].type();
+    if (absl::StartsWith(op->name, "llvm.fma.f")) {
+      return Fma(type, arguments[0], arguments[1], arguments[2]);
+    }
+    if (op->call_type == Call::PureExtern && IsLibraryFunction(op->name)) {
+      return Library(op->type, op->name, std::move(arguments));
+    }
+    if (cuda_ && type.is_float()) {
+      const Expr strict = CudaCall(op, type, arguments);
+      if (strict.defined()) return strict;
+    }
+    return Call::make(op->type, op->name, arguments, op->call_type, op->func,
+                      op->value_index, op->image, op->param);
+  }
+
+ private:
+  Expr Fma(const Type& type, const Expr& a, const Expr& b,
+           const Expr& c) const {
+    if (!cuda_) return Extern(type, "fma", {a, b, c});
+    return Nvvm(type, "fma.rn", {a, b, c});
+  }
+
+  // OpenCL overloads the names; CUDA's have prefixes.
+  Expr Library(const Type& type, const std::string& name,
+               std::vector<Expr> arguments) const {
+    if (cuda_) return Extern(type, "__nv_" + name, std::move(arguments));
+    const bool single = type.bits() == 32;
+    return Extern(type,
+                  single ? std::string(absl::StripSuffix(name, "f")) : name,
+                  std::move(arguments));
+  }
+
+  static Expr Nvvm(const Type& type, const std::string& operation,
+                   std::vector<Expr> arguments) {
+    return Extern(
+        type,
+        absl::StrCat("llvm.nvvm.", operation, type.bits() == 32 ? ".f" : ".d"),
+        std::move(arguments));
+  }
+
+  // Undefined where the call may stay as it is. Comparisons go by the bits:
+  // those of floats are compiled for numbers that are not NaN.
+  Expr CudaCall(const Call* op, const Type& type,
+                const std::vector<Expr>& arguments) const {
+    if (op->is_intrinsic(Call::strict_add)) {
+      return Nvvm(type, "add.rn", arguments);
+    }
+    if (op->is_intrinsic(Call::strict_sub)) {
+      return Nvvm(type, "add.rn", {arguments[0], Negated(arguments[1])});
+    }
+    if (op->is_intrinsic(Call::strict_mul)) {
+      return Nvvm(type, "mul.rn", arguments);
+    }
+    if (op->is_intrinsic(Call::strict_div)) {
+      return Nvvm(type, "div.rn", arguments);
+    }
+    if (op->name == "sqrt_f32" || op->name == "sqrt_f64") {
+      return Nvvm(type, "sqrt.rn", arguments);
+    }
+    if (op->name == "is_nan_f32" || op->name == "is_nan_f64") {
+      return IsNan(arguments[0]);
+    }
+    if (op->is_intrinsic(Call::strict_lt)) {
+      return !IsNan(arguments[0]) && !IsNan(arguments[1]) &&
+             Order(arguments[0]) < Order(arguments[1]);
+    }
+    if (op->is_intrinsic(Call::strict_eq)) {
+      return !IsNan(arguments[0]) && !IsNan(arguments[1]) &&
+             Order(arguments[0]) == Order(arguments[1]);
+    }
+    return Expr();
+  }
+
+  static Expr Magnitude(const Expr& a) {
+    const int bits = a.type().bits();
+    return Halide::reinterpret(UInt(bits), a) &
+           make_const(UInt(bits), (uint64_t{1} << (bits - 1)) - 1);
+  }
+
+  static Expr Negated(const Expr& a) {
+    const int bits = a.type().bits();
+    return Halide::reinterpret(
+        a.type(), Halide::reinterpret(UInt(bits), a) ^
+                      make_const(UInt(bits), uint64_t{1} << (bits - 1)));
+  }
+
+  static Expr IsNan(const Expr& a) {
+    const int bits = a.type().bits();
+    const uint64_t infinity =
+        bits == 32 ? 0x7f800000 : uint64_t{0x7ff0000000000000};
+    return Magnitude(a) > make_const(UInt(bits), infinity);
+  }
+
+  // Integers in the order of the numbers, -0 and 0 the same.
+  static Expr Order(const Expr& a) {
+    const Type type = Int(a.type().bits());
+    const Expr magnitude = Halide::reinterpret(type, Magnitude(a));
+    return Halide::select(Halide::reinterpret(type, a) < make_const(type, 0),
+                          make_const(type, 0) - magnitude, magnitude);
+  }
+
+  const bool cuda_;
+  std::set<std::string> outputs_;  // that no store was seen of yet
+  int depth_ = 0;
+  int inside_ = 0;
+};
+
+// The device's sources and its state, in buffers beside the code.
+class Sources : public IRMutator {
+ public:
+  explicit Sources(const std::string& prefix) : prefix_(prefix) {}
+
+  int count() const { return count_; }
+
+  Halide::Buffer<> Rename(const Halide::Buffer<>& buffer) {
+    const auto [it, first] = renamed_.try_emplace(buffer.name());
+    if (!first) return it->second;
+    if (absl::StrContains(buffer.name(), "_gpu_source_kernels")) {
+      auto* const begin = static_cast<char*>(buffer.data());
+      const std::string source(begin, buffer.size_in_bytes());
+      const std::string strict = Strict(source);
+      if (strict.size() != source.size()) {
+        throw Halide::InternalError("a device's source changed its length");
+      }
+      std::copy(strict.begin(), strict.end(), begin);
+      ++count_;
+    }
+    Halide::Runtime::Buffer<> same = *buffer.get();
+    it->second = Halide::Buffer<>(std::move(same), prefix_ + buffer.name());
+    return it->second;
+  }
+
+ protected:
+  using IRMutator::visit;
+  Expr visit(const Variable* op) override {
+    if (!op->image.defined()) return op;
+    return Variable::make(op->type, prefix_ + op->name, Rename(op->image));
+  }
+
+ private:
+  static std::string Strict(const std::string& source) {
+    if (absl::StartsWith(source, "/*OpenCL")) return StrictOpenCl(source);
+    // PTX: `add.ftz.f32 %f1` is `add.f32     %f1` without the flushing.
+    std::string strict;
+    size_t at = 0;
+    while (true) {
+      const size_t flush = source.find(".ftz", at);
+      if (flush == std::string::npos) break;
+      const size_t end = source.find_first_of(" \t", flush);
+      if (end == std::string::npos) break;
+      strict.append(source, at, flush - at);
+      strict.append(source, flush + 4, end - flush - 4);
+      strict.append(4, ' ');
+      at = end;
+    }
+    strict.append(source, at, std::string::npos);
+    return strict;
+  }
+
+  static std::string StrictOpenCl(const std::string& source) {
+    const std::string allowed = "#pragma OPENCL FP_CONTRACT ON\n";
+    const std::string forbidden = "#pragma STDC FP_CONTRACT OFF \n";
+    if (!absl::StrContains(source, allowed)) {
+      throw Halide::InternalError("OpenCL code without FP_CONTRACT");
+    }
+    return absl::StrReplaceAll(source, {{allowed, forbidden}});
+  }
+
+  const std::string prefix_;
+  std::map<std::string, Halide::Buffer<>> renamed_;
+  int count_ = 0;
+};
+
+}  // namespace
+
+void MakeDeviceCallsStrict(Halide::Pipeline& pipeline,
+                           const Halide::Target& target) {
+  std::set<std::string> outputs;
+  for (const Halide::Func& output : pipeline.outputs()) {
+    const size_t count = output.types().size();
+    for (size_t i = 0; i < count; ++i) {
+      outputs.insert(count == 1 ? output.name()
+                                : absl::StrCat(output.name(), ".", i));
+    }
+  }
+  pipeline.add_custom_lowering_pass(new DeviceCalls(
+      target.has_feature(Halide::Target::CUDA), std::move(outputs)));
+}
+
+void AppendStrict(const Halide::Module& module, const std::string& prefix,
+                  Halide::Module& all) {
+  Sources sources(prefix);
+  for (Halide::Internal::LoweredFunc function : module.functions()) {
+    function.body = sources.mutate(function.body);
+    all.append(function);
+  }
+  for (const Halide::Buffer<>& buffer : module.buffers()) {
+    all.append(sources.Rename(buffer));
+  }
+  if (sources.count() == 0) {
+    throw Halide::InternalError("a module without a device's source");
+  }
+}
+
+}  // namespace cleave
