@@ -402,7 +402,7 @@ std::string CDriver(const CInterface& interface, const PlannedGraph& plan,
       " * kernels. lib",
       interface.function,
       ".a has it already, with the kernels; this file is for reading.\n"
-      " */\n\n#define _POSIX_C_SOURCE 200112L\n\n#include \"",
+      " */\n\n#include \"",
       interface.function,
       ".h\"\n\n#include <stddef.h>\n#include <stdint.h>\n#include <stdlib.h>\n"
       "#include <string.h>\n",

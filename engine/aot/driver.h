@@ -21,7 +21,7 @@ struct DriverKernel {
 
 // <function>_driver.c, which defines the functions of the header, and of
 // Halide's runtime those that allocate and that report errors. It includes
-// <function>.h and the headers of C and POSIX alone. No step is a reference
+// <function>.h and the headers of C alone. No step is a reference
 // kernel, and the plan has static shapes (CHECK).
 std::string CDriver(const CInterface& interface,
                     const internal_kernel::PlannedGraph& plan,
