@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <mutex>
 #include <system_error>
 #include <utility>
 
@@ -46,6 +47,18 @@ absl::Status CheckSupported(const PlannedGraph& plan, const std::string& name) {
   return absl::OkStatus();
 }
 
+// It takes a second to make, and is the same for all functions: a process keeps
+// one per level.
+absl::StatusOr<std::string> RuntimeObject(TargetLevel level) {
+  static std::mutex mutex;
+  static auto* const made = new std::map<TargetLevel, std::string>;
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto it = made->find(level);
+  if (it != made->end()) return it->second;
+  CLEAVE_ASSIGN_OR_RETURN(std::string object, CompileRuntime(level));
+  return made->emplace(level, std::move(object)).first->second;
+}
+
 struct Code {
   std::vector<DriverKernel> kernels;  // per step
   std::vector<std::string> objects;
@@ -76,7 +89,7 @@ absl::StatusOr<Code> CompileSteps(const PlannedGraph& plan,
   }
   // The runtime computes nothing: one serves kernels of all levels.
   CLEAVE_ASSIGN_OR_RETURN(code.objects.emplace_back(),
-                          CompileRuntime(levels[0]));
+                          RuntimeObject(levels[0]));
   return code;
 }
 
