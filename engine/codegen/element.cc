@@ -419,7 +419,11 @@ Expr PointwiseElement(Primitive primitive, DType result,
       dtype != DType::kF64) {
     return NextafterOfNarrow(dtype, a, arguments[1]);
   }
-  return Narrow(result, Binary(primitive, dtype, a, arguments[1]));
+  const Expr value = Binary(primitive, dtype, a, arguments[1]);
+  // One of two narrow numbers is narrow.
+  const bool picks =
+      primitive == Primitive::kMax || primitive == Primitive::kMin;
+  return picks ? value : Narrow(result, value);
 }
 
 Expr Choose(const Expr& condition, const Expr& a, const Expr& b) {

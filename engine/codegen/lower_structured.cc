@@ -17,15 +17,6 @@ using Halide::RDom;
 using Halide::RVar;
 using Halide::Var;
 
-namespace {
-
-// Sums of narrow floats are kept in f32.
-DType SumType(DType dtype) {
-  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
-}
-
-}  // namespace
-
 void Lowering::AddStructured(Value v) {
   switch (ToPrimitive(graph_.node(v).op)) {
     case Primitive::kDotGeneral:
@@ -68,95 +59,6 @@ void Lowering::FinishStage(Value v, Stage stage) {
     stage = std::move(rounded);
   }
   AddStage(v, std::move(stage));
-}
-
-// One sum over one axis with rows of the left side and columns of the right: in
-// tiles that stay in registers, from panels of columns that are made
-// contiguous. False where the contraction is of another kind.
-bool Lowering::AddTiledDot(Value v) {
-  const Value a = graph_.operands(v)[0];
-  const Value b = graph_.operands(v)[1];
-  const Attributes& attributes = graph_.attributes(v);
-  const auto batch_a = attributes.GetInts("batch_a");
-  const auto batch_b = attributes.GetInts("batch_b");
-  const auto contract_a = attributes.GetInts("contract_a");
-  const auto contract_b = attributes.GetInts("contract_b");
-  const size_t batch = batch_a.size();
-  const auto rank = [&](Value x) {
-    return static_cast<size_t>(graph_.type(x).rank());
-  };
-  if (contract_a.size() != 1 || rank(a) != batch + 2 || rank(b) != batch + 2 ||
-      options_.plain || on_device_) {
-    return false;
-  }
-  const DType dtype = graph_.type(v).dtype;
-  const DType sum = SumType(dtype);
-  const int rows = TileRows();
-  const int columns = TileColumns(sum);
-  const Dim& height = graph_.type(v).shape[batch];
-  const Dim& width = graph_.type(v).shape[batch + 1];
-  std::vector<Var> batches;
-  for (size_t i = 0; i < batch; ++i) {
-    batches.emplace_back(absl::StrCat("a", i));
-  }
-  const auto element = [&](Value x, const std::vector<int64_t>& batch_axes,
-                           int64_t contracted, const Expr& k,
-                           const Expr& free) {
-    Coordinates at(rank(x));
-    for (size_t i = 0; i < batch; ++i) at[batch_axes[i]] = batches[i];
-    at[contracted] = k;
-    for (Expr& e : at) {
-      if (!e.defined()) e = free;
-    }
-    return At(x, at);
-  };
-  const auto with_batches = [&](std::vector<Expr> indices) {
-    for (const Var& var : Reversed(batches)) indices.push_back(var);
-    return indices;
-  };
-  const auto vars_with_batches = [&](std::vector<Var> vars) {
-    for (const Var& var : Reversed(batches)) vars.push_back(var);
-    return vars;
-  };
-  const Var c("c"), k("k"), p("p"), i("i"), j("j"), q("q");
-  Stage panel;
-  panel.func = MakeFunc("panel");
-  panel.role = Stage::Role::kPanel;
-  panel.lanes = columns;
-  const Expr column =
-      Halide::min(Halide::likely(p * columns + c), Extent(width) - 1);
-  panel.func(vars_with_batches({c, k, p})) =
-      element(b, batch_b, contract_b[0], k, column);
-
-  Stage tile;
-  tile.func = MakeFunc("tile");
-  tile.role = Stage::Role::kTile;
-  tile.lanes = columns;
-  const RDom domain(0, Extent(graph_.type(a).shape[contract_a[0]]), "r");
-  const Expr row =
-      Halide::min(Halide::likely(q * rows + j), Extent(height) - 1);
-  const auto tile_vars = vars_with_batches({i, j, q, p});
-  tile.func(tile_vars) = NumberElement(sum, 0);
-  tile.func(tile_vars) =
-      AddProductTo(dtype, tile.func(tile_vars),
-                   element(a, batch_a, contract_a[0], domain.x, row),
-                   panel.func(with_batches({i, domain.x, p})));
-  tile.reduced = {domain.x};
-
-  Stage result;
-  result.func = MakeFunc("dot");
-  result.role = Stage::Role::kInline;
-  const std::vector<Var> vars = VarsOf(v);
-  const Expr m = vars[batch];
-  const Expr n = vars[batch + 1];
-  const Expr value =
-      tile.func(with_batches({n % columns, m % rows, m / rows, n / columns}));
-  result.func(Reversed(vars)) =
-      IsFloat(dtype) ? RoundElement(dtype, value) : value;
-  stages_.push_back(std::move(panel));
-  stages_.push_back(std::move(tile));
-  AddStage(v, std::move(result));
-  return true;
 }
 
 void Lowering::AddDot(Value v) {

@@ -1,7 +1,7 @@
 // Lowering: the state of one group on its way to Halide. Internal to
 // engine/codegen: lower_group.cc makes it, lower_movement.cc,
-// lower_reduction.cc and lower_structured.cc are its parts, schedule.cc orders
-// its loops.
+// lower_reduction.cc, lower_structured.cc and tiled_dot.cc are its parts,
+// schedule.cc orders its loops.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_LOWERING_H_
 #define CLEAVE_ENGINE_CODEGEN_LOWERING_H_
@@ -26,6 +26,11 @@ inline constexpr int kReductionLanes = 64;
 // Elements that one block of a reduction over everything takes.
 inline constexpr int kReductionBlock = 16384;
 
+// Sums of narrow floats are kept in f32.
+inline DType SumType(DType dtype) {
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
+}
+
 // A node with a Func of its own.
 struct Stage {
   enum class Role {
@@ -41,15 +46,20 @@ struct Stage {
     kInline,       // no loops of its own
     kPanel,        // of a contraction: columns of its right side, side by side
     kTile,         // of a contraction: rows by columns, in registers
+    kBlock,        // of a contraction: the tiles of a panel and a task's rows
   };
   Halide::Func func;
   Role role = Role::kRow;
-  int lanes = 0;                      // of kPartial and kHalving
+  int lanes = 0;       // of kPartial and kHalving; columns of kPanel and kTile
+  int rows = 0;        // of kTile
+  int block_rows = 0;  // of kTile: rows of a task, a multiple of its own
   std::vector<Halide::RVar> reduced;  // of the updates, innermost first
   Halide::RVar tail;                  // of kPartial: what is left of the lanes
   bool has_tail = false;
   int scan_axis = -1;    // of kScan
   bool blocked = false;  // a block of everything: computed in parallel
+  // Of kPanel: what lies side by side in memory goes below each other.
+  bool transposed = false;
 };
 
 // Where the loops of a reduction group run.
@@ -130,7 +140,7 @@ class Lowering {
   void AddLinearScan(Value v);
   void AddCumulative(Value v);
   void AddScatter(Value v);
-  bool AddTiledDot(Value v);
+  bool AddTiledDot(Value v);  // tiled_dot.cc
   Halide::Expr AddProductTo(DType dtype, const Halide::Expr& sum,
                             const Halide::Expr& a, const Halide::Expr& b) const;
   void FinishStage(Value v, Stage stage);
@@ -153,7 +163,8 @@ class Lowering {
                        bool full);
   void ScheduleStructured(Halide::Func out,
                           const std::vector<Halide::Var>& axes);
-  void ScheduleTiles(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleTiles(  // tiled_dot.cc
+      Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleWhole(Stage& stage);
   void ScheduleLanes(Stage& stage, const Halide::LoopLevel& level);
   // Blocks of threads (schedule_device.cc).
@@ -168,11 +179,16 @@ class Lowering {
                                  const std::vector<Halide::Var>& axes);
   void ScheduleDeviceWhole(Stage& stage);
   static void ScheduleDeviceLanes(Stage& stage, const Halide::LoopLevel& level);
+  // Bytes of the widest of a tuple's elements.
+  static int WidestElement(const Halide::Func& f);
   // Lanes of a vector of elements of that many bytes.
   int VectorWidth(int bytes) const;
-  // Rows and columns of a contraction's tile.
-  int TileRows() const;
-  int TileColumns(DType dtype) const;
+  // The tile of a product with results of these extents.
+  struct TileShape {
+    int rows;
+    int columns;
+  };
+  TileShape ChooseTile(const Dim& height, const Dim& width, DType sum) const;
 
   const Graph& graph_;
   const GroupKind kind_;

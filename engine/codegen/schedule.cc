@@ -17,12 +17,12 @@ namespace {
 constexpr int kTaskBytes = 32768;
 // Rows of one task.
 constexpr int kTaskRows = 16;
-// Rows that a panel of a contraction meets on one thread.
-constexpr int kPanelRows = 256;
 // Vectors in a block of columns that are reduced side by side.
 constexpr int kColumnVectors = 16;
 
-int WidestElement(Func f) {
+}  // namespace
+
+int Lowering::WidestElement(const Func& f) {
   int bytes = 1;
   for (const Halide::Type& type : f.types()) {
     bytes = std::max(bytes, type.bytes());
@@ -30,20 +30,9 @@ int WidestElement(Func f) {
   return bytes;
 }
 
-}  // namespace
-
 int Lowering::VectorWidth(int bytes) const {
   const int natural = target_.natural_vector_size(Halide::UInt(8));
   return std::max(1, natural / std::max(bytes, 4));
-}
-
-// With the tile in registers there is room for a row of columns and a factor.
-int Lowering::TileRows() const {
-  return target_.has_feature(Halide::Target::AVX512_Skylake) ? 8 : 4;
-}
-
-int Lowering::TileColumns(DType dtype) const {
-  return 3 * VectorWidth(ByteSize(dtype));
 }
 
 void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
@@ -112,49 +101,6 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
     }
   }
   SchedulePointwise(out, axes);
-}
-
-// For each panel of columns, in parallel: the panel is packed, and blocks of
-// rows are multiplied by it, tile by tile; what is done to the result is done
-// as a tile leaves the registers.
-void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
-  const Var m = axes[axes.size() - 2];
-  const Var n = axes.back();
-  const Var panels("panels"), blocks("blocks"), tiles("tiles");
-  const Stage* tile = nullptr;
-  for (const Stage& stage : stages_) {
-    if (stage.role == Stage::Role::kTile) tile = &stage;
-  }
-  const int columns = tile->lanes;
-  const int rows = TileRows();
-  std::vector<Halide::VarOrRVar> order = {n, m, tiles, blocks, panels};
-  for (size_t d = axes.size() - 2; d-- > 0;) order.push_back(axes[d]);
-  out.split(n, panels, n, columns, TailStrategy::GuardWithIf)
-      .split(m, tiles, m, rows, TailStrategy::GuardWithIf)
-      .split(tiles, blocks, tiles, kPanelRows / rows, TailStrategy::GuardWithIf)
-      .reorder(order)
-      .vectorize(n, VectorWidth(WidestElement(out)), TailStrategy::GuardWithIf)
-      .parallel(panels)
-      .parallel(blocks);
-  if (axes.size() > 2) out.parallel(axes.front());
-  for (Stage& stage : stages_) {
-    Func f = stage.func;
-    const int width = VectorWidth(WidestElement(f));
-    const Var c("c"), k("k"), i("i"), j("j");
-    if (stage.role == Stage::Role::kPanel) {
-      f.compute_at(out, panels).bound(c, 0, columns);
-      f.vectorize(c, width).unroll(c);
-    } else if (stage.role == Stage::Role::kTile) {
-      f.compute_at(out, tiles).store_in(MemoryType::Stack);
-      f.bound(i, 0, columns).bound(j, 0, rows);
-      f.vectorize(i, width).unroll(i).unroll(j);
-      f.update(0)
-          .reorder({i, j, stage.reduced[0]})
-          .vectorize(i, width)
-          .unroll(i)
-          .unroll(j);
-    }
-  }
 }
 
 // The innermost loop in vectors; one axis in chunks, or the outermost of
