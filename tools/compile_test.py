@@ -25,6 +25,13 @@ fn rows(x: f32[b, n]) -> f32[b, n] = softmax(x)
 
 fn head(x: f32[b, k], w: f32[n, k], c: f32[n]) -> f32[b, n] = softmax(linear(x, w, c))
 
+fn norm(x: f32[b, n], w: f32[n], c: f32[n]) -> (y: f32[b, n], mean: f32[b], rstd: f32[b]) =
+  layer_norm(x, w, c, N: [n])
+
+fn act(x: f32[m, n]) -> f32[m, n] = gelu(x)
+
+fn layer(x: f32[b, k], w: f32[n, k], c: f32[n]) -> f32[b, n] = gelu(linear(x, w, c))
+
 fn product(a: f64[m, k], b: f64[k, n]) -> f64[m, n] = matmul(a, b)
 
 fn rows_of(table: f32[v, d], i: i64[n]) -> f32[n, d] = embedding(table, i)
@@ -273,6 +280,21 @@ int main(void) {
             self.compare("product", (m, k, n), {
                 "a": ("F64", [m, k], numbers(m * k)),
                 "b": ("F64", [k, n], numbers(k * n, 2))}, ["y"])
+
+    def test_layers(self):
+        b, k, n = 5, 19, 37
+        x, w = ("F32", [b, k], numbers(b * k)), ("F32", [n, k], numbers(n * k))
+        self.compile("norm")
+        self.compare("norm", (b, k), {
+            "x": x, "w": ("F32", [k], numbers(k, 2)),
+            "c": ("F32", [k], numbers(k, 3))}, ["y", "mean", "rstd"],
+            tolerance=1e-5)
+        self.compile("act")
+        self.compare("act", (b, k), {"x": x}, ["y"])
+        self.compile("layer")
+        self.compare("layer", (b, k, n), {
+            "x": x, "w": w, "c": ("F32", [n], numbers(n, 3))}, ["y"],
+            tolerance=1e-5)
 
     def test_indices_are_checked(self):
         self.compile("rows_of")
