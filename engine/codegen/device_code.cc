@@ -190,8 +190,6 @@ class Sources : public IRMutator {
  public:
   explicit Sources(const std::string& prefix) : prefix_(prefix) {}
 
-  int count() const { return count_; }
-
   Halide::Buffer<> Rename(const Halide::Buffer<>& buffer) {
     const auto [it, first] = renamed_.try_emplace(buffer.name());
     if (!first) return it->second;
@@ -203,7 +201,6 @@ class Sources : public IRMutator {
         throw Halide::InternalError("a device's source changed its length");
       }
       std::copy(strict.begin(), strict.end(), begin);
-      ++count_;
     }
     Halide::Runtime::Buffer<> same = *buffer.get();
     it->second = Halide::Buffer<>(std::move(same), prefix_ + buffer.name());
@@ -248,23 +245,23 @@ class Sources : public IRMutator {
 
   const std::string prefix_;
   std::map<std::string, Halide::Buffer<>> renamed_;
-  int count_ = 0;
 };
 
 }  // namespace
 
 void MakeDeviceCallsStrict(Halide::Pipeline& pipeline,
+                           const std::vector<Halide::Func>& outputs,
                            const Halide::Target& target) {
-  std::set<std::string> outputs;
-  for (const Halide::Func& output : pipeline.outputs()) {
+  std::set<std::string> stored;
+  for (const Halide::Func& output : outputs) {
     const size_t count = output.types().size();
     for (size_t i = 0; i < count; ++i) {
-      outputs.insert(count == 1 ? output.name()
-                                : absl::StrCat(output.name(), ".", i));
+      stored.insert(count == 1 ? output.name()
+                               : absl::StrCat(output.name(), ".", i));
     }
   }
   pipeline.add_custom_lowering_pass(new DeviceCalls(
-      target.has_feature(Halide::Target::CUDA), std::move(outputs)));
+      target.has_feature(Halide::Target::CUDA), std::move(stored)));
 }
 
 void AppendStrict(const Halide::Module& module, const std::string& prefix,
@@ -276,9 +273,6 @@ void AppendStrict(const Halide::Module& module, const std::string& prefix,
   }
   for (const Halide::Buffer<>& buffer : module.buffers()) {
     all.append(sources.Rename(buffer));
-  }
-  if (sources.count() == 0) {
-    throw Halide::InternalError("a module without a device's source");
   }
 }
 

@@ -10,21 +10,23 @@
 #define CLEAVE_ENGINE_CODEGEN_DEVICE_CODE_H_
 
 #include <string>
+#include <vector>
 
 #include "Halide.h"
 
 namespace cleave {
 
 // A pass over what the pipeline's Funcs become, for a target with a device.
-// Throws Halide::InternalError where a loop is left on the host, or an output
-// of the pipeline is stored nowhere.
+// Throws Halide::InternalError where a loop is left on the host, or one of
+// `outputs` is stored nowhere.
 void MakeDeviceCallsStrict(Halide::Pipeline& pipeline,
+                           const std::vector<Halide::Func>& outputs,
                            const Halide::Target& target);
 
 // Adds the functions of a module that was compiled so to `all`, with their
 // sources made strict, too. Halide gives the sources and the state of every
 // module the same names: here they get `prefix`. Throws Halide::InternalError
-// if the sources are not as expected.
+// if a source is not as expected.
 void AppendStrict(const Halide::Module& module, const std::string& prefix,
                   Halide::Module& all);
 

@@ -313,6 +313,9 @@ void Lowering::AddOutputs(const std::vector<Value>& outputs) {
     Schedule(out, vars);
   }
   outputs_.push_back(out);
+  if (std::find(shape.begin(), shape.end(), Dim(0)) == shape.end()) {
+    stored_.push_back(out);
+  }
 }
 
 Halide::Module Lowering::Finish(const std::string& name) {
@@ -323,7 +326,7 @@ Halide::Module Lowering::Finish(const std::string& name) {
   for (Halide::ImageParam& image : images_) arguments.push_back(image);
   Halide::Pipeline pipeline(outputs_);
   AlignAllocations(pipeline);
-  if (on_device_) MakeDeviceCallsStrict(pipeline, target_);
+  if (on_device_) MakeDeviceCallsStrict(pipeline, stored_, target_);
   return pipeline.compile_to_module(arguments, name, target_);
 }
 

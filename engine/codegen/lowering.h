@@ -207,6 +207,7 @@ class Lowering {
   std::map<Value, Halide::Func> funcs_;
   std::vector<Stage> stages_;
   std::vector<Halide::Func> outputs_;
+  std::vector<Halide::Func> stored_;  // those that have elements
   int names_ = 0;
 };
 

@@ -31,7 +31,8 @@ struct ConformanceOptions {
   GraphEvaluator evaluate;
   // Casts the float inputs of f64 cases; the truth is then the f64 interpreter
   // on the rounded inputs, and the tolerance 16 eps of the dtype (64 eps in
-  // derivatives) of |want| + max |want|.
+  // derivatives) of |want| + max |want|, and as many times what the truth moves
+  // when each input does by eps of its size.
   std::optional<DType> dtype;
   // Runs in f64 on inputs rounded to this dtype.
   std::optional<DType> round_inputs;
@@ -78,6 +79,10 @@ struct ConformanceReport {
   // inputs changes an index or a mask, so the f64 truth is that of another
   // case.
   std::vector<std::string> left_out;
+  // Sections of a dtype, computed by other than the interpreter, that passed
+  // because the interpreter in that dtype is as far off the truth: what the
+  // rule's formula loses there, no kernel gains.
+  std::vector<std::string> as_interpreter;
 };
 
 // Runs every case file of `folders` that `options.ops` matches. Errors are
@@ -90,7 +95,8 @@ absl::StatusOr<ConformanceReport> RunConformance(
 const std::vector<HostDefect>& KnownHostDefects();
 
 // {"ops": {OP: {SECTION: {"passed", "failed", "unsupported"}}}, "totals":
-// {...}, "failures": [{"op", "case", "section", "message"}]}.
+// {...}, "failures": [{"op", "case", "section", "message"}], "as_interpreter":
+// [TEXT]}.
 std::string ConformanceJson(const ConformanceReport& report);
 
 // `conformance: P passed, F failed, U unsupported of N`.
