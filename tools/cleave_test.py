@@ -277,6 +277,20 @@ class CleaveTest(unittest.TestCase):
         self.assertRegex(self.succeed("coverage", "--numerics"),
                          r"(?m)^exp +numeric, within 1 ulp$")
 
+    # Each primitive runs somewhere, and what is not a kernel says why.
+    def test_kernels_of_primitives(self):
+        primitives = json.loads(
+            self.succeed("coverage", "--kernels", "--json"))["primitives"]
+        for devices in primitives.values():
+            self.assertEqual(list(devices), ["cpu", "opencl", "cuda"])
+            for how in devices.values():
+                self.assertRegex(how, "^kernel|^(reference kernel|cpu): .")
+        self.assertEqual(primitives["exp"]["opencl"], "kernel")
+        self.assertRegex(primitives["sort"]["cpu"], "^reference kernel: ")
+        self.assertRegex(primitives["scatter"]["cuda"], "^cpu: a structured")
+        self.assertRegex(self.succeed("coverage", "--kernels"),
+                         r"(?m)^scatter +kernel; opencl: cpu: ")
+
     # Every shipped op has an answer. Those that have not both vmap and jvp are
     # listed; a new line there is to be read, not copied.
     def test_shipped_ops_are_covered(self):

@@ -11,7 +11,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "engine/codegen/device.h"
 #include "engine/codegen/numerics.h"
+#include "engine/codegen/primitive_support.h"
 #include "nlohmann/json.hpp"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
@@ -26,6 +28,7 @@ struct CoverageFlags {
   std::vector<std::string> paths;
   std::vector<std::string> ops;
   bool numerics = false;
+  bool kernels = false;
   bool json = false;
 };
 
@@ -103,6 +106,36 @@ int ShowNumerics(const CoverageFlags& flags) {
   return kExitOk;
 }
 
+// What the primitives become, on each device.
+int ShowKernels(const CoverageFlags& flags) {
+  nlohmann::ordered_json primitives = nlohmann::ordered_json::object();
+  for (int i = 0; i < kNumPrimitives; ++i) {
+    const Primitive primitive = static_cast<Primitive>(i);
+    const std::string name(PrimitiveName(primitive));
+    for (const Device device : {Device::kCpu, Device::kOpenCl, Device::kCuda}) {
+      const std::string how = DescribeSupport(primitive, device);
+      if (how.empty()) continue;
+      primitives[name][std::string(DeviceName(device))] = how;
+    }
+  }
+  if (flags.json) {
+    const nlohmann::ordered_json json = {{"primitives", primitives}};
+    std::cout << json.dump(2) << "\n";
+    return kExitOk;
+  }
+  for (const auto& [name, devices] : primitives.items()) {
+    std::cout << absl::StreamFormat("%-20s", name);
+    const std::string cpu = devices["cpu"].get<std::string>();
+    std::cout << cpu;
+    for (const char* device : {"opencl", "cuda"}) {
+      const std::string how = devices[device].get<std::string>();
+      if (how != cpu) std::cout << "; " << device << ": " << how;
+    }
+    std::cout << "\n";
+  }
+  return kExitOk;
+}
+
 int ShowCoverage(const CoverageFlags& flags) {
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
@@ -150,9 +183,14 @@ void AddCoverage(CLI::App& app, Action& action) {
   verb->add_flag("--numerics", flags->numerics,
                  "Print instead what each function of f32 becomes in a kernel: "
                  "a numeric of the rules or a call of the C library");
+  verb->add_flag("--kernels", flags->kernels,
+                 "Print instead which primitives have code in kernels on each "
+                 "device, and why others run by reference kernels or the CPU")
+      ->excludes("--numerics");
   verb->add_flag("--json", flags->json, "As JSON");
   verb->callback([flags, &action] {
     action = [flags] {
+      if (flags->kernels) return ShowKernels(*flags);
       return flags->numerics ? ShowNumerics(*flags) : ShowCoverage(*flags);
     };
   });
