@@ -1,5 +1,6 @@
 #include "engine/runtime/kernel_cache.h"
 
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <iterator>
@@ -177,14 +178,22 @@ class KernelCache::Impl {
       // the system has changed.
       Count(&KernelCacheStats::corrupt_files);
     }
+    const auto now = [] { return std::chrono::steady_clock::now(); };
+    const auto start = now();
     CLEAVE_ASSIGN_OR_RETURN(const std::string object, make_object());
+    const auto made = now();
     CLEAVE_ASSIGN_OR_RETURN(const std::string* const runtime,
                             GetRuntime(runtime_key, make_runtime));
+    const auto linking = now();
     CLEAVE_ASSIGN_OR_RETURN(const std::string image,
                             LinkKernelLibrary(object, *runtime));
     CLEAVE_ASSIGN_OR_RETURN(LibraryPointer library, KernelLibrary::Load(image));
+    const std::chrono::duration<double, std::milli> taken =
+        (made - start) + (now() - linking);
     Store(full_key, kLibrary, image);
-    Count(&KernelCacheStats::compiled);
+    const std::lock_guard<std::mutex> lock(mutex_);
+    ++stats_.compiled;
+    stats_.compile_milliseconds.push_back(taken.count());
     return library;
   }
 

@@ -18,6 +18,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
@@ -47,6 +48,8 @@ struct KernelCacheStats {
   int64_t evicted_files = 0;
   int64_t stored_files = 0;
   int64_t not_stored_files = 0;
+  // For each that was compiled: until it was loaded, without the runtime.
+  std::vector<double> compile_milliseconds;
   // Why the last file was not stored; OK if none was refused.
   absl::Status store_error;
 };

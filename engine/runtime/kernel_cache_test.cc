@@ -89,6 +89,7 @@ TEST(KernelCache, KeepsInMemory) {
   }
   const KernelCacheStats stats = cache.stats();
   EXPECT_EQ(stats.compiled, 3);
+  EXPECT_EQ(stats.compile_milliseconds.size(), 3);
   EXPECT_EQ(stats.memory_hits, 6);
   EXPECT_EQ(stats.disk_hits + stats.failed + stats.stored_files, 0);
 }

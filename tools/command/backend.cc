@@ -1,8 +1,12 @@
 #include "tools/command/backend.h"
 
+#include <algorithm>
+
+#include "absl/strings/str_format.h"
 #include "engine/codegen/device.h"
 #include "engine/codegen/target_level.h"
 #include "engine/ir/interpreter.h"
+#include "engine/runtime/kernel_cache.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -34,6 +38,15 @@ absl::StatusOr<CompileOptions> CompileOptionsOf(const BackendFlags& flags) {
         "--schedule plain is for the CPU: devices have one schedule");
   }
   return options;
+}
+
+std::string CompileSummary() {
+  std::vector<double> times = DefaultKernelCache().stats().compile_milliseconds;
+  if (times.empty()) return "";
+  std::sort(times.begin(), times.end());
+  return absl::StrFormat(
+      "%d kernels compiled, %.0f ms at the median, %.0f ms at most",
+      times.size(), times[times.size() / 2], times.back());
 }
 
 absl::StatusOr<std::vector<Tensor>> RunOnBackend(

@@ -33,6 +33,10 @@ absl::StatusOr<std::vector<Tensor>> RunOnBackend(
     const BackendFlags& flags, bool generalize_extents,
     RunReport* report = nullptr);
 
+// How long the kernels of this process took to compile: "12 kernels compiled,
+// 170 ms at the median, 800 ms at most". Empty if none was.
+std::string CompileSummary();
+
 }  // namespace cleave
 
 #endif  // CLEAVE_TOOLS_COMMAND_BACKEND_H_

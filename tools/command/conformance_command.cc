@@ -85,6 +85,9 @@ int Conformance(const ConformanceFlags& flags) {
     std::cerr << report->host_defects
               << " passed as known defects of their host\n";
   }
+  if (const std::string summary = CompileSummary(); !summary.empty()) {
+    std::cerr << summary << "\n";
+  }
   if (!flags.json.empty()) {
     const absl::Status written =
         WriteFileAtomically(flags.json, ConformanceJson(*report));
