@@ -9,8 +9,8 @@
 #include "engine/codegen/collapse_axes.h"
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/numerics.h"
+#include "engine/codegen/prepare_fusion.h"
 #include "engine/codegen/replace_at_zero.h"
-#include "engine/codegen/sink_gathers.h"
 #include "engine/ir/graph_text.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -112,7 +112,7 @@ halide_type_t HalideTypeOf(DType dtype) {
 absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
                                        const ExtractOptions& extract) {
   PlannedGraph result;
-  result.graph = SinkGathers(graph);
+  result.graph = PrepareFusion(graph);
   for (uint32_t id = 0; id < result.graph.size(); ++id) {
     result.static_shapes &=
         result.graph.node(Value{id}).op != ToOpId(Primitive::kNonzero);

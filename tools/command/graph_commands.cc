@@ -10,7 +10,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/fusion.h"
-#include "engine/codegen/sink_gathers.h"
+#include "engine/codegen/prepare_fusion.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
@@ -59,10 +59,10 @@ int PrintTransformed(const GraphOptions& options, Transform transform,
     std::cout << PrintGraph(*graph, print);
     return kExitOk;
   }
-  const Graph sunk = SinkGathers(*graph);  // as Compile does
-  const absl::StatusOr<FusionPlan> plan = PlanFusion(sunk);
+  const Graph prepared = PrepareFusion(*graph);
+  const absl::StatusOr<FusionPlan> plan = PlanFusion(prepared);
   if (!plan.ok()) return Complain(plan.status());
-  std::cout << PrintFusionPlan(sunk, *plan);
+  std::cout << PrintFusionPlan(prepared, *plan);
   return kExitOk;
 }
 

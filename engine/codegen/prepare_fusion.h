@@ -1,0 +1,18 @@
+// The graph that fusion is planned on.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
+#define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
+
+#include "engine/codegen/sink_gathers.h"
+#include "engine/codegen/sums_of_products.h"
+
+namespace cleave {
+
+// The same values by nodes that share more kernels.
+inline Graph PrepareFusion(const Graph& graph) {
+  return SinkGathers(SumsOfProducts(graph));
+}
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_

@@ -1,0 +1,21 @@
+// Contractions that multiply element by element are sums: they share kernels
+// with what they read, which a contraction reads from memory.
+//
+//   dot_general(%a, %b, batch_a: [0], batch_b: [0], contract_a: [1], ...)
+//   -> reduce_sum(mul(%a, %b), axes: [1])
+
+#ifndef CLEAVE_ENGINE_CODEGEN_SUMS_OF_PRODUCTS_H_
+#define CLEAVE_ENGINE_CODEGEN_SUMS_OF_PRODUCTS_H_
+
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// The graph with every dot_general whose operands have no axes of their own as
+// a sum of products; those of f16 and bf16 are kept in f32 and rounded once, as
+// a contraction's are. A graph with composite nodes comes back as it is.
+Graph SumsOfProducts(const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_SUMS_OF_PRODUCTS_H_

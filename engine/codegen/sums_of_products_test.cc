@@ -1,0 +1,55 @@
+#include "engine/codegen/sums_of_products.h"
+
+#include <memory>
+
+#include "engine/ir/context.h"
+#include "engine/ir/graph_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Rewritten(const std::string& text) {
+  auto graph = ParseGraph(text, std::make_shared<Context>());
+  return graph.ok() ? PrintGraph(SumsOfProducts(*graph))
+                    : std::string(graph.status().message());
+}
+
+TEST(SumsOfProducts, MultipliesElementByElement) {
+  const std::string text = Rewritten(
+      R"(graph (%a: f32[b, n, m], %b: f32[m, b, n]) -> (y: f32[b]) {
+  %1: f32[b] = dot_general(%a, %b, batch_a: [0], batch_b: [1], contract_a: [2, 1], contract_b: [0, 2])
+  return y = %1
+})");
+  EXPECT_THAT(text, HasSubstr("transpose(%a, axes: [0, 2, 1])"));
+  EXPECT_THAT(text, HasSubstr("transpose(%b, axes: [1, 0, 2])"));
+  EXPECT_THAT(text, HasSubstr("reduce_sum(%3, axes: [1, 2])"));
+  EXPECT_THAT(text, Not(HasSubstr("dot_general")));
+}
+
+TEST(SumsOfProducts, KeepsNarrowSumsWide) {
+  const std::string text =
+      Rewritten(R"(graph (%a: bf16[n], %b: bf16[n]) -> (y: bf16[]) {
+  %1: bf16[] = dot_general(%a, %b, batch_a: [], batch_b: [], contract_a: [0], contract_b: [0])
+  return y = %1
+})");
+  EXPECT_THAT(text, HasSubstr("f32[n] = mul("));
+  EXPECT_THAT(text, HasSubstr("f32[] = reduce_sum("));
+  EXPECT_THAT(text, HasSubstr("bf16[] = convert("));
+}
+
+TEST(SumsOfProducts, LeavesRowsAndColumns) {
+  EXPECT_THAT(Rewritten(R"(graph (%a: f32[m, n], %b: f32[n]) -> (y: f32[m]) {
+  %1: f32[m] = dot_general(%a, %b, batch_a: [], batch_b: [], contract_a: [1], contract_b: [0])
+  return y = %1
+})"),
+              HasSubstr("dot_general"));
+}
+
+}  // namespace
+}  // namespace cleave
