@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<NamedFile>> CompileAheadOfTime(
   CLEAVE_ASSIGN_OR_RETURN(const CInterface interface,
                           MakeCInterface(graph, name));
   CLEAVE_ASSIGN_OR_RETURN(const PlannedGraph plan,
-                          internal_kernel::PlanSteps(graph, rules, {}));
+                          internal_kernel::PlanSteps(graph, rules, {}, {}));
   CLEAVE_RETURN_IF_ERROR(CheckSupported(plan, name));
   CLEAVE_RETURN_IF_ERROR(CheckLibraryTools());
   CLEAVE_ASSIGN_OR_RETURN(Code code, CompileSteps(plan, name, levels));

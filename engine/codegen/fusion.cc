@@ -10,14 +10,12 @@
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/base_reads.h"
 #include "engine/codegen/element_cost.h"
+#include "engine/codegen/fuse_totals.h"
 #include "ops/check.h"
 
 namespace cleave {
 namespace {
 
-// A group whose nodes cost more than this together spills its registers and
-// compiles slowly.
-constexpr int kMaxCost = 384;
 // Cheap operations per element that computing again may take where a value is
 // read more than once, rather than storing it.
 constexpr int kCheapOperations = 3;
@@ -304,7 +302,7 @@ class Planner {
                        absl::StrCat("a ", GroupKindName(group.kind),
                                     " kernel stands alone"));
     }
-    if (group.cost + CostOf(PrimitiveOf(v)) > kMaxCost) {
+    if (group.cost + CostOf(PrimitiveOf(v)) > kMaxGroupCost) {
       return RefuseAll(id, v, reads, kLarge);
     }
     for (const int other : Candidates(reads)) {
@@ -368,7 +366,7 @@ class Planner {
     if (a.reduced && b.reduced && *a.reduced != *b.reduced) {
       return refuse(kOtherReduction);
     }
-    if (a.cost + b.cost > kMaxCost) return refuse(kLarge);
+    if (a.cost + b.cost > kMaxGroupCost) return refuse(kLarge);
     for (const BaseRead& read : reads) {
       if (group_of_[read.base.id] != other) continue;
       if (read.moved || read.scattered) return refuse(kElsewhere);
@@ -451,7 +449,7 @@ class Planner {
   // Null where nothing is against it.
   const char* WhyNotAbsorb(int home, int other) const {
     const Group& b = groups_[other];
-    if (groups_[home].cost + b.cost > kMaxCost) return kLarge;
+    if (groups_[home].cost + b.cost > kMaxGroupCost) return kLarge;
     int cost = 0;
     for (const Value node : b.nodes) {
       if (returned_[node.id]) return kReturned;
@@ -591,8 +589,11 @@ absl::string_view GroupKindName(GroupKind kind) {
   return "";
 }
 
-absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph) {
-  return Planner(graph).Plan();
+absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
+                                      const FusionOptions& options) {
+  absl::StatusOr<FusionPlan> plan = Planner(graph).Plan();
+  if (!plan.ok() || !options.totals_with_rows) return plan;
+  return FuseTotals(graph, *std::move(plan));
 }
 
 }  // namespace cleave

@@ -2,10 +2,11 @@
 //
 // A group computes its nodes in one pass over one space of indices: a chain of
 // pointwise nodes; reductions of one shape over the same axes, with the
-// pointwise nodes before, between and behind them; a contraction with the
-// pointwise nodes behind it. Movement (broadcasting, transposes, slices, ...)
-// is no work of its own: it is an index map in whatever group reads it. What
-// has no vector code is a group of its own, run by its reference kernel.
+// pointwise nodes before, between and behind them, and with what reduces their
+// results to scalars; a contraction with the pointwise nodes behind it.
+// Movement (broadcasting, transposes, slices, ...) is no work of its own: it is
+// an index map in whatever group reads it. What has no vector code is a group
+// of its own, run by its reference kernel.
 //
 //   FusionPlan plan = PlanFusion(graph);
 //   for (const FusionGroup& group : plan.groups) {
@@ -31,7 +32,7 @@ namespace cleave {
 
 enum class GroupKind : uint8_t {
   kPointwise,    // and movement alone
-  kReduction,    // over the same axes of one space
+  kReduction,    // over the same axes of one space, and of its rows to scalars
   kContraction,  // dot_general, conv
   kStructured,   // scans, scatter, windows_add: one node
   kReference,    // no vector code: the reference kernel of one node
@@ -64,9 +65,16 @@ struct FusionPlan {
   std::vector<FusionBoundary> boundaries;
 };
 
+struct FusionOptions {
+  // Whether what reduces values of rows shares their kernel, which then stores
+  // the rows for itself. Not for devices: they have no arrays without elements.
+  bool totals_with_rows = true;
+};
+
 // Plans every node that the outputs need. InvalidArgument for a composite node
 // (expand first). O(nodes * groups) at worst, O(nodes) as graphs are.
-absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph);
+absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
+                                      const FusionOptions& options = {});
 
 // Unimplemented with the reason where a node has no vector code.
 absl::Status CanLower(const Graph& graph, Value node);

@@ -38,10 +38,6 @@ void VisitDims(const StaticValue& value, Visit&& visit) {
 // Operations that make storing a value worth while where it is read twice.
 constexpr int kStoreCost = 12;
 
-bool IsReduction(const Graph& graph, Value v) {
-  return ClassOf(ToPrimitive(graph.node(v).op)) == PrimitiveClass::kReduction;
-}
-
 // Nodes that are no expressions in the coordinates of one element.
 bool IsStructured(const Graph& graph, Value v) {
   const Primitive primitive = ToPrimitive(graph.node(v).op);
@@ -91,21 +87,7 @@ Lowering::Lowering(const Graph& graph, GroupKind kind,
     image_of_[input.value] = static_cast<int>(images_.size());
     images_.emplace_back(StorageType(type.dtype), type.rank(), input.name);
   }
-  bool reduces = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value v{id};
-    if (!IsReduction(graph, v)) continue;
-    Space space;
-    space.shape = graph.type(graph.operands(v)[0]).shape;
-    space.reduced.assign(space.shape.size(), false);
-    for (const int64_t a : graph.attributes(v).GetInts("axes")) {
-      space.reduced[a] = true;
-    }
-    CLEAVE_CHECK(!reduces || space == space_)
-        << "reductions of one group over several spaces";
-    space_ = std::move(space);
-    reduces = true;
-  }
+  FindSpaces();
 }
 
 Expr Lowering::Extent(const Dim& dim) {
@@ -221,6 +203,7 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
   for (uint32_t id = static_cast<uint32_t>(size); id-- > 0;) {
     if (sinks[id].empty()) continue;
     const Value v{id};
+    if (funcs_.count(v) > 0) continue;  // rows that are stored
     const bool own = IsReduction(graph_, v) || IsStructured(graph_, v);
     for (const Value operand : graph_.operands(v)) {
       users[operand.id].push_back(v);
@@ -234,7 +217,7 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
   std::vector<int> cost(size, 0);
   for (uint32_t id = 0; id < size; ++id) {
     const Value v{id};
-    if (sinks[id].empty()) continue;
+    if (sinks[id].empty() || funcs_.count(v) > 0) continue;
     if (IsReduction(graph_, v)) {
       AddReduction(v);
       continue;
@@ -289,6 +272,7 @@ void Lowering::AddOutputs(const std::vector<Value>& outputs) {
   kept_.clear();
   funcs_.clear();
   stages_.clear();
+  AddRows(outputs);
   AddStages(outputs);
   Func out = MakeFunc("out");
   const std::vector<Var> vars = VarsOf(outputs.front());
@@ -307,11 +291,7 @@ void Lowering::AddOutputs(const std::vector<Value>& outputs) {
   for (size_t d = 0; d < shape.size(); ++d) {
     out.bound(vars[d], 0, Extent(shape[d]));
   }
-  if (on_device_) {
-    ScheduleOnDevice(out, vars);
-  } else {
-    Schedule(out, vars);
-  }
+  Schedule(out, vars);
   outputs_.push_back(out);
   if (std::find(shape.begin(), shape.end(), Dim(0)) == shape.end()) {
     stored_.push_back(out);

@@ -1,7 +1,7 @@
 // Lowering: the state of one group on its way to Halide. Internal to
 // engine/codegen: lower_group.cc makes it, lower_movement.cc,
-// lower_reduction.cc, lower_structured.cc and tiled_dot.cc are its parts,
-// schedule.cc orders its loops.
+// lower_reduction.cc, lower_structured.cc, lower_totals.cc and tiled_dot.cc are
+// its parts, schedule.cc orders its loops.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_LOWERING_H_
 #define CLEAVE_ENGINE_CODEGEN_LOWERING_H_
@@ -29,6 +29,10 @@ inline constexpr int kReductionBlock = 16384;
 // Sums of narrow floats are kept in f32.
 inline DType SumType(DType dtype) {
   return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
+}
+
+inline bool IsReduction(const Graph& graph, Value v) {
+  return ClassOf(ToPrimitive(graph.node(v).op)) == PrimitiveClass::kReduction;
 }
 
 // A node with a Func of its own.
@@ -105,6 +109,13 @@ class Lowering {
                        const Dim& extent, Halide::Expr* inside);
   // A coordinate inside of [0, extent), whatever `at` is.
   Halide::Expr Clamp(const Halide::Expr& at, const Dim& extent);
+
+  // ---- Values of rows and the totals of them (lower_totals.cc).
+  void FindSpaces();
+  // What the totals among what `outputs` rest on read of the rows, computed
+  // before all else. From here on the group is a reduction of everything.
+  void AddRows(const std::vector<Value>& outputs);
+  std::vector<Value> RowsRead(const std::vector<Value>& outputs) const;
 
   // ---- Stages.
   void AddStages(const std::vector<Value>& needed);
@@ -196,6 +207,10 @@ class Lowering {
   const bool on_device_;
   const ScheduleOptions options_;
   Space space_;
+  // Of a group that reduces its rows' values to scalars: their spaces.
+  bool has_totals_ = false;
+  Space row_space_;
+  Space total_space_;
 
   std::map<std::string, Halide::Param<int>> extents_;
   std::vector<Halide::ImageParam> images_;

@@ -36,6 +36,7 @@ int Lowering::VectorWidth(int bytes) const {
 }
 
 void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
+  if (on_device_) return ScheduleOnDevice(out, axes);
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kWhole) ScheduleWhole(stage);
   }

@@ -66,8 +66,10 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   schedule.plain = options.plain_schedule;
   ExtractOptions extract;
   extract.generalize_extents = options.generalize_extents;
+  FusionOptions fusion;
+  fusion.totals_with_rows = options.device == Device::kCpu;
   CLEAVE_ASSIGN_OR_RETURN(PlannedGraph planned,
-                          PlanSteps(graph, rules, extract));
+                          PlanSteps(graph, rules, fusion, extract));
   auto plan = std::make_unique<Plan>();
   plan->graph = std::move(planned.graph);
   plan->static_shapes = planned.static_shapes;

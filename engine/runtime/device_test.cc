@@ -143,7 +143,7 @@ TEST(Device, SaysThatItIsNotThere) {
 std::vector<std::string> PtxOf(const std::string& text) {
   std::vector<std::string> sources;
   const Graph graph = ParseCase(text);
-  const auto plan = PlanFusion(graph);
+  const auto plan = PlanFusion(graph, {/*totals_with_rows=*/false});
   EXPECT_OK(plan.status());
   for (const FusionGroup& group : plan->groups) {
     if (!CanRunOn(Device::kCuda, group.kind).ok()) continue;

@@ -110,6 +110,7 @@ halide_type_t HalideTypeOf(DType dtype) {
 }
 
 absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
+                                       const FusionOptions& options,
                                        const ExtractOptions& extract) {
   PlannedGraph result;
   result.graph = PrepareFusion(graph);
@@ -117,7 +118,8 @@ absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
     result.static_shapes &=
         result.graph.node(Value{id}).op != ToOpId(Primitive::kNonzero);
   }
-  CLEAVE_ASSIGN_OR_RETURN(const FusionPlan fusion, PlanFusion(result.graph));
+  CLEAVE_ASSIGN_OR_RETURN(const FusionPlan fusion,
+                          PlanFusion(result.graph, options));
   const auto reference_context = std::make_shared<Context>();
   std::set<Value> checked;
   for (const FusionGroup& group : fusion.groups) {

@@ -82,6 +82,7 @@ struct PlannedGraph {
 // The steps that a graph of primitives runs in. InvalidArgument for a composite
 // node (expand first).
 absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
+                                       const FusionOptions& fusion,
                                        const ExtractOptions& extract);
 
 }  // namespace cleave::internal_kernel

@@ -1,0 +1,22 @@
+// Reductions of reductions: a mean over the losses of rows, say.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_FUSE_TOTALS_H_
+#define CLEAVE_ENGINE_CODEGEN_FUSE_TOTALS_H_
+
+#include "engine/codegen/fusion.h"
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// Groups whose nodes cost more than this together spill their registers and
+// compile slowly.
+inline constexpr int kMaxGroupCost = 384;
+
+// Makes one group of a group that makes values per row (or column) and those
+// that reduce all of them, to scalars alone, where nobody else reads the rows.
+// The rows are stored between the two, for the kernel itself.
+FusionPlan FuseTotals(const Graph& graph, FusionPlan plan);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_FUSE_TOTALS_H_
