@@ -24,6 +24,7 @@ using Halide::UInt;
 using Halide::Internal::Call;
 using Halide::Internal::For;
 using Halide::Internal::ForType;
+using Halide::Internal::IfThenElse;
 using Halide::Internal::IRMutator;
 using Halide::Internal::make_const;
 using Halide::Internal::Stmt;
@@ -58,10 +59,12 @@ class DeviceCalls : public IRMutator {
   Stmt visit(const For* op) override {
     const bool device =
         op->for_type == ForType::GPUBlock || op->for_type == ForType::GPUThread;
+    const bool launch = device && inside_ == 0;
     inside_ += device;
     Stmt result = IRMutator::visit(op);
     inside_ -= device;
-    return result;
+    // Drivers refuse a launch of no blocks.
+    return launch ? IfThenElse::make(op->extent > 0, result) : result;
   }
 
   Stmt visit(const Store* op) override {

@@ -187,15 +187,16 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
   DimValues dims;
   CLEAVE_ASSIGN_OR_RETURN(dims, BindDims(graph, inputs));
   KernelCall call(options.call);
-  std::optional<DeviceMemory> memory;
-  if (plan_->device != nullptr) {
-    memory.emplace(*plan_->device, call, slots_.size());
-  }
   std::vector<void*> addresses(slots_.size());
   std::vector<Tensor> tensors(slots_.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     tensors[i] = inputs[i];
     addresses[i] = const_cast<std::byte*>(inputs[i].data());
+  }
+  // After the tensors: it waits for the device before they go.
+  std::optional<DeviceMemory> memory;
+  if (plan_->device != nullptr) {
+    memory.emplace(*plan_->device, call, slots_.size());
   }
   std::vector<const ShapeGuard*> open;
   for (const ShapeGuard& guard : graph.guards()) open.push_back(&guard);
