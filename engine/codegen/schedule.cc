@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "engine/codegen/element_cost.h"
 #include "engine/codegen/lowering.h"
 
 namespace cleave {
@@ -17,6 +18,10 @@ namespace {
 constexpr int kTaskBytes = 32768;
 // Rows of one task.
 constexpr int kTaskRows = 16;
+// Rows of which a block of columns is read side by side, where little is done
+// to them.
+constexpr int kRowsAtATime = 8;
+constexpr int kLittleCost = 16;
 // Vectors in a block of columns that are reduced side by side.
 constexpr int kColumnVectors = 16;
 
@@ -247,6 +252,13 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
     kept.assign(axes.begin(), axes.end() - 1);
   }
   const int block = width * kColumnVectors;
+  int cost = 0;
+  for (uint32_t id = 0; id < graph_.size(); ++id) {
+    const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
+    if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
+      cost += CostOf(primitive);
+    }
+  }
   out.split(x, columns, x, block, TailStrategy::GuardWithIf);
   order.push_back(columns);
   for (size_t d = kept.size(); d-- > 0;) order.push_back(kept[d]);
@@ -264,10 +276,21 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
     const Var last = args.front();
     stage.func.vectorize(last, of, TailStrategy::GuardWithIf);
     if (stage.reduced.empty()) continue;
+    // Sums stay in registers for some rows, each in its order.
+    Halide::Stage update = stage.func.update(0);
+    RVar rows = stage.reduced[0];
     std::vector<Halide::VarOrRVar> inner = {last};
-    for (const RVar& r : stage.reduced) inner.push_back(r);
-    stage.func.update(0).reorder(inner);
-    stage.func.update(0).vectorize(last, of, TailStrategy::GuardWithIf);
+    if (cost <= kLittleCost) {
+      const RVar next("next");
+      update.split(rows, rows, next, kRowsAtATime, TailStrategy::GuardWithIf)
+          .unroll(next);
+      inner = {next, last};
+    }
+    inner.push_back(rows);
+    for (size_t i = 1; i < stage.reduced.size(); ++i) {
+      inner.push_back(stage.reduced[i]);
+    }
+    update.reorder(inner).vectorize(last, of, TailStrategy::GuardWithIf);
   }
 }
 
