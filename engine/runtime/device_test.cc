@@ -14,7 +14,7 @@
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/numerics.h"
 #include "engine/runtime/kernel.h"
-#include "engine/runtime/kernel_cases.h"
+#include "engine/runtime/kernel_cases_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"

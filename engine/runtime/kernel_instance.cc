@@ -28,11 +28,12 @@ namespace {
 // Instances that a kernel keeps: beyond them each call makes its own.
 constexpr size_t kMaxInstances = 256;
 
-// The number of elements; ResourceExhausted beyond what buffers hold.
+// The number of elements; ResourceExhausted where their bytes are beyond 2^63.
 absl::StatusOr<int64_t> CountElements(const std::vector<int64_t>& shape) {
   int64_t count = 1;
   for (const int64_t extent : shape) {
-    if (extent != 0 && count > std::numeric_limits<int64_t>::max() / extent) {
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 16;
+    if (extent != 0 && count > kMost / extent) {
       return absl::ResourceExhaustedError("a tensor has too many elements");
     }
     count *= extent;

@@ -7,7 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/kernel_cases.h"
+#include "engine/runtime/kernel_cases_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
@@ -129,6 +129,13 @@ TEST(Kernel, RefusesWhatDoesNotFit) {
                            {{result, DType::kF32, {2, 3}, {3, 1}}})
                   .message(),
               HasSubstr("has the extent -1"));
+  // More bytes than an int64 counts.
+  const int64_t most = std::numeric_limits<int32_t>::max();
+  EXPECT_EQ(kernel
+                .RunInto({{data, DType::kF32, {most, most}, {0, 0}}},
+                         {{result, DType::kF32, {2, 3}, {3, 1}}})
+                .code(),
+            absl::StatusCode::kResourceExhausted);
   // 2^31 elements along one axis, all of them the same.
   EXPECT_EQ(kernel
                 .RunInto({{data, DType::kF32, {int64_t{1} << 31, 1}, {0, 0}}},

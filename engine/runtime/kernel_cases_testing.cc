@@ -1,4 +1,4 @@
-#include "engine/runtime/kernel_cases.h"
+#include "engine/runtime/kernel_cases_testing.h"
 
 #include <algorithm>
 #include <cmath>
