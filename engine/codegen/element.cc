@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/codegen/library_function.h"
+#include "engine/codegen/named.h"
 #include "engine/codegen/narrow_float.h"
 #include "ops/check.h"
 #include "ops/reference.h"
@@ -455,9 +456,13 @@ Expr Extreme(bool max, const Expr& a, const Expr& b) {
     return LimitTo(max, x, limit, *value);
   }
   // Of two zeros the one that is (is not) negative goes.
-  const Expr wins = max ? Less(b, a) : Less(a, b);
-  return Choose(wins || IsNan(a) || (Equal(a, b) && IsNegative(max ? b : a)), a,
-                b);
+  return Named(a, [&](const Expr& x) {
+    return Named(b, [&](const Expr& y) {
+      const Expr wins = max ? Less(y, x) : Less(x, y);
+      return Choose(
+          wins || IsNan(x) || (Equal(x, y) && IsNegative(max ? y : x)), x, y);
+    });
+  });
 }
 
 }  // namespace

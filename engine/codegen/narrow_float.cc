@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "engine/codegen/element.h"
+#include "engine/codegen/named.h"
 
 namespace cleave {
 namespace {
@@ -33,11 +34,9 @@ Expr NarrowValue(DType dtype, const Expr& bits) {
   return dtype == DType::kF16 ? F16ToF32(bits) : BF16ToF32(bits);
 }
 
-}  // namespace
-
 // The exponent is moved by a product with 2^112, which is exact and makes
 // normal numbers of the subnormal ones; infinities and NaN get theirs anew.
-Expr F16ToF32(const Expr& bits) {
+Expr FromF16(const Expr& bits) {
   const Expr wide = cast(UInt(32), bits);
   const Expr magnitude = (wide & U32(0x7fff)) << U32(13);
   const Expr scaled = reinterpret(
@@ -50,11 +49,7 @@ Expr F16ToF32(const Expr& bits) {
       Choose(magnitude >= U32(0x7c00 << 13), special, scaled) | sign);
 }
 
-Expr BF16ToF32(const Expr& bits) {
-  return reinterpret(Float(32), cast(UInt(32), bits) << U32(16));
-}
-
-Expr F32ToF16(const Expr& value) {
+Expr ToF16(const Expr& value) {
   const Expr bits = reinterpret(UInt(32), value);
   const Expr magnitude = bits & U32(0x7fffffff);
   const Expr sign = (bits >> U32(16)) & U32(0x8000);
@@ -76,7 +71,7 @@ Expr F32ToF16(const Expr& value) {
   return cast(UInt(16), result | sign);
 }
 
-Expr F32ToBF16(const Expr& value) {
+Expr ToBF16(const Expr& value) {
   const Expr bits = reinterpret(UInt(32), value);
   const Expr odd = (bits >> U32(16)) & U32(1);
   const Expr rounded = (bits + U32(0x7fff) + odd) >> U32(16);
@@ -84,6 +79,18 @@ Expr F32ToBF16(const Expr& value) {
   return cast(UInt(16),
               Choose((bits & U32(0x7fffffff)) > U32(0x7f800000), nan, rounded));
 }
+
+}  // namespace
+
+Expr F16ToF32(const Expr& bits) { return Named(bits, FromF16); }
+
+Expr BF16ToF32(const Expr& bits) {
+  return reinterpret(Float(32), cast(UInt(32), bits) << U32(16));
+}
+
+Expr F32ToF16(const Expr& value) { return Named(value, ToF16); }
+
+Expr F32ToBF16(const Expr& value) { return Named(value, ToBF16); }
 
 Expr ToF32ForNarrowing(const Expr& value) {
   if (value.type().bits() == 32) return value;
