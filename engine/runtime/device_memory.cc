@@ -70,7 +70,7 @@ absl::Status DeviceMemory::Place(int slot, int64_t bytes, void* host) {
   place.buffer.dimensions = 1;
   place.buffer.dim = &place.dimension;
   const absl::Status made = call_.ToStatus(
-      device_.malloc_(&call_, &place.buffer, device_.interface_));
+      device_.malloc_(&call_, &place.buffer, device_.interface_), "its driver");
   if (!made.ok()) return absl::ResourceExhaustedError(made.message());
   bytes_ += place.dimension.extent;
   peak_bytes_ = std::max(peak_bytes_, bytes_);
@@ -91,7 +91,8 @@ absl::Status DeviceMemory::Read(int slot, int64_t bytes,
   if (!place.on_device && bytes > 0) {
     place.buffer.flags = halide_buffer_flag_host_dirty;
     CLEAVE_RETURN_IF_ERROR(call_.ToStatus(
-        device_.copy_to_device_(&call_, &place.buffer, device_.interface_)));
+        device_.copy_to_device_(&call_, &place.buffer, device_.interface_),
+        "a copy to the device"));
     bytes_to_device_ += bytes;
   }
   place.on_device = true;
@@ -112,8 +113,8 @@ absl::Status DeviceMemory::BringToHost(int slot) {
   Slot& place = slots_[slot];
   if (place.on_host) return absl::OkStatus();
   place.buffer.flags = halide_buffer_flag_device_dirty;
-  CLEAVE_RETURN_IF_ERROR(
-      call_.ToStatus(device_.copy_to_host_(&call_, &place.buffer)));
+  CLEAVE_RETURN_IF_ERROR(call_.ToStatus(
+      device_.copy_to_host_(&call_, &place.buffer), "a copy from the device"));
   bytes_to_host_ += place.dimension.extent;
   place.on_host = true;
   return absl::OkStatus();
@@ -137,7 +138,7 @@ absl::Status DeviceMemory::Sync() {
   for (Slot& place : slots_) {
     if (place.buffer.device == 0) continue;
     busy_ = false;
-    return call_.ToStatus(device_.sync_(&call_, &place.buffer));
+    return call_.ToStatus(device_.sync_(&call_, &place.buffer), "the device");
   }
   return absl::OkStatus();
 }

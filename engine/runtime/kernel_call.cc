@@ -66,10 +66,10 @@ absl::Status KernelCall::Run(KernelEntry entry, absl::Span<void*> arguments) {
   kernels_.store(kernels_.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
   arguments[0] = &context_;
-  return ToStatus(entry(arguments.data()));
+  return ToStatus(entry(arguments.data()), "a kernel");
 }
 
-absl::Status KernelCall::ToStatus(int result) {
+absl::Status KernelCall::ToStatus(int result, absl::string_view what) {
   if (ABSL_PREDICT_TRUE(result == 0)) return absl::OkStatus();
   const std::lock_guard<std::mutex> lock(error_mutex_);
   std::string message = std::exchange(error_, std::string());
@@ -78,7 +78,7 @@ absl::Status KernelCall::ToStatus(int result) {
   }
   if (message.empty()) message = "no message";
   return absl::InternalError(
-      absl::StrCat("a kernel failed with ", result, ": ", message));
+      absl::StrCat(what, " failed with ", result, ": ", message));
 }
 
 void KernelCall::SetError(absl::string_view message) {

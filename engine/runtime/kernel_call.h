@@ -64,8 +64,9 @@ class KernelCall {
   // the caller has checked shapes and types, so that nothing else may fail.
   absl::Status Run(KernelEntry entry, absl::Span<void*> arguments);
 
-  // The status of what a part of a kernel's runtime returned, as for Run().
-  absl::Status ToStatus(int result);
+  // The status of what a part of a kernel's runtime returned, as for Run():
+  // "WHAT failed with -16: MESSAGE".
+  absl::Status ToStatus(int result, absl::string_view what);
 
   // Scratch memory, aligned to kKernelAlignment, that may be read up to 64
   // bytes before and after. Null if the allocator refuses. What is freed serves

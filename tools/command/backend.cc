@@ -1,6 +1,8 @@
 #include "tools/command/backend.h"
 
 #include <algorithm>
+#include <memory>
+#include <utility>
 
 #include "absl/strings/str_format.h"
 #include "engine/codegen/device.h"
@@ -49,16 +51,34 @@ std::string CompileSummary() {
       times.size(), times[times.size() / 2], times.back());
 }
 
-absl::StatusOr<std::vector<Tensor>> RunOnBackend(
-    const Graph& graph, absl::Span<const Tensor> inputs, const RuleSet& rules,
-    const BackendFlags& flags, bool generalize_extents, RunReport* report) {
-  if (flags.backend == "interpreter") return Interpret(graph, inputs);
+absl::StatusOr<GraphRunner> PrepareOnBackend(const Graph& graph,
+                                             const RuleSet& rules,
+                                             const BackendFlags& flags,
+                                             bool generalize_extents) {
+  if (flags.backend == "interpreter") {
+    return GraphRunner([&graph](absl::Span<const Tensor> inputs, RunReport*) {
+      return Interpret(graph, inputs);
+    });
+  }
   CLEAVE_ASSIGN_OR_RETURN(CompileOptions compile, CompileOptionsOf(flags));
   compile.generalize_extents = generalize_extents;
-  CLEAVE_ASSIGN_OR_RETURN(const Kernel kernel, Compile(graph, rules, compile));
-  RunOptions run;
-  run.report = report;
-  return kernel.Run(inputs, run);
+  CLEAVE_ASSIGN_OR_RETURN(Kernel made, Compile(graph, rules, compile));
+  const auto kernel = std::make_shared<const Kernel>(std::move(made));
+  return GraphRunner(
+      [kernel](absl::Span<const Tensor> inputs, RunReport* report) {
+        RunOptions run;
+        run.report = report;
+        return kernel->Run(inputs, run);
+      });
+}
+
+absl::StatusOr<std::vector<Tensor>> RunOnBackend(
+    const Graph& graph, absl::Span<const Tensor> inputs, const RuleSet& rules,
+    const BackendFlags& flags, bool generalize_extents) {
+  CLEAVE_ASSIGN_OR_RETURN(
+      const GraphRunner run,
+      PrepareOnBackend(graph, rules, flags, generalize_extents));
+  return run(inputs, nullptr);
 }
 
 }  // namespace cleave

@@ -3,6 +3,7 @@
 #ifndef CLEAVE_TOOLS_COMMAND_BACKEND_H_
 #define CLEAVE_TOOLS_COMMAND_BACKEND_H_
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -27,11 +28,21 @@ void AddBackendFlags(CLI::App& verb, BackendFlags& flags);
 
 absl::StatusOr<CompileOptions> CompileOptionsOf(const BackendFlags& flags);
 
-// Runs a graph of primitives on the backend; the report is filled by kernels.
+// What runs a graph on tensors; the report is filled by kernels, if given.
+using GraphRunner = std::function<absl::StatusOr<std::vector<Tensor>>(
+    absl::Span<const Tensor> inputs, RunReport* report)>;
+
+// Of a graph of primitives, which must outlive the runner. Errors of Compile:
+// nothing is wrong with tensors.
+absl::StatusOr<GraphRunner> PrepareOnBackend(const Graph& graph,
+                                             const RuleSet& rules,
+                                             const BackendFlags& flags,
+                                             bool generalize_extents);
+
+// Prepares a graph and runs it.
 absl::StatusOr<std::vector<Tensor>> RunOnBackend(
     const Graph& graph, absl::Span<const Tensor> inputs, const RuleSet& rules,
-    const BackendFlags& flags, bool generalize_extents,
-    RunReport* report = nullptr);
+    const BackendFlags& flags, bool generalize_extents);
 
 // How long the kernels of this process took to compile: "12 kernels compiled,
 // 170 ms at the median, 800 ms at most". Empty if none was.

@@ -94,10 +94,11 @@ absl::Status RunFunction(const RunFlags& options, const RuleSet& rules) {
     return absl::InvalidArgumentError(
         "--report: the interpreter runs no kernels; give --backend cpu");
   }
+  CLEAVE_ASSIGN_OR_RETURN(const GraphRunner run,
+                          PrepareOnBackend(graph, rules, options.backend,
+                                           /*generalize_extents=*/false));
   RunReport report;
-  const absl::StatusOr<std::vector<Tensor>> results =
-      RunOnBackend(graph, tensors, rules, options.backend,
-                   /*generalize_extents=*/false, &report);
+  const absl::StatusOr<std::vector<Tensor>> results = run(tensors, &report);
   if (!results.ok()) {
     // What is wrong may be the tensors or, at them, the rule, which is named.
     return absl::Status(
