@@ -41,7 +41,9 @@ for file in "$@"; do
   while IFS=: read -r line header; do
     target=$(layer_of "$header")
     case $file in
-      *_test.cc | *_benchmark.cc) [[ $target == testing ]] && continue ;;
+      *_test.cc | *_testing.cc | *_benchmark.cc)
+        [[ $target == testing ]] && continue
+        ;;
     esac
     case $layer,$header in
       engine/codegen,*) ;;
