@@ -1,6 +1,7 @@
 #include "engine/aot/driver.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <utility>
 
@@ -141,6 +142,12 @@ std::string Tables::OperandText(const Operand& operand) {
       static_cast<int>(type.bits), ", ", ShapeText(operand.shape), "},\n");
 }
 
+// C has no literal for the least number.
+std::string NumberText(int64_t number) {
+  if (number == std::numeric_limits<int64_t>::min()) return "INT64_MIN";
+  return absl::StrCat("INT64_C(", number, ")");
+}
+
 std::string Tables::CheckText(const StepCheck& one) {
   const IndexCheck& check = one.check;
   Shape reads = one.result;
@@ -150,9 +157,10 @@ std::string Tables::CheckText(const StepCheck& one) {
   const int first = stored ? 0 : SizeOf(check.first);
   const int count = stored ? 0 : SizeOf(check.count);
   return absl::StrCat("    {", array, ", ", check.component, ", ",
-                      check.components, ", ", first, ", ", count, ", ",
-                      SizeOf(check.extent), ", ", ShapeText(reads), "}, /* ",
-                      CommentText(one.error.message()), " */\n");
+                      check.components, ", ", NumberText(check.replaced), ", ",
+                      NumberText(check.replacement), ", ", first, ", ", count,
+                      ", ", SizeOf(check.extent), ", ", ShapeText(reads),
+                      "}, /* ", CommentText(one.error.message()), " */\n");
 }
 
 std::string Tables::StepText(int index) {

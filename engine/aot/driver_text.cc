@@ -63,11 +63,12 @@ struct cleave_operand {
 };
 
 /* Element `component` of each group of `components` elements of an array must
- * be in [0, extent), unless one of the sizes of `reads` is 0. Where `array` is
- * -1, `count` numbers from `first` on must be. */
+ * be in [0, extent), unless one of the sizes of `reads` is 0; `replaced` stands
+ * for `replacement`. Where `array` is -1, `count` numbers from `first` on must
+ * be. */
 struct cleave_check {
   int array;
-  int64_t component, components;
+  int64_t component, components, replaced, replacement;
   int first, count, extent;
   struct cleave_shape reads;
 };
@@ -205,7 +206,9 @@ static int cleave_check_indices(const struct cleave_check *check,
   indices = (const int64_t *)memory[check->array].address;
   count = memory[check->array].bytes / (int64_t)sizeof *indices;
   for (i = check->component; i < count; i += check->components) {
-    outside |= (uint64_t)indices[i] >= (uint64_t)extent;
+    const int64_t index = indices[i] == check->replaced ? check->replacement
+                                                        : indices[i];
+    outside |= (uint64_t)index >= (uint64_t)extent;
   }
   return outside ? CLEAVE_BAD_INDEX : CLEAVE_OK;
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/codegen/fusion.h"
+#include "engine/codegen/index_check.h"
 
 namespace cleave {
 namespace {
@@ -15,6 +16,20 @@ std::vector<int> NonUnitAxes(const Shape& shape) {
     if (shape[d] != Dim(1)) axes.push_back(static_cast<int>(d));
   }
   return axes;
+}
+
+// Whether all that is checked of a gather's indices lies in inputs.
+bool ChecksInputsAlone(const Graph& graph, Value gather) {
+  if (graph.attributes(gather).Get("mode").AsString() != "error") return false;
+  const auto checks = IndexChecks(graph, gather);
+  if (!checks.ok()) return false;
+  for (const IndexCheck& check : *checks) {
+    if (check.base.valid() &&
+        graph.node(check.base).op != ToOpId(Primitive::kInput)) {
+      return false;
+    }
+  }
+  return true;
 }
 
 class Reader {
@@ -53,12 +68,15 @@ class Reader {
       default:
         break;
     }
-    // Padding and its fill; windows; gathers.
+    // Padding and its fill; windows; gathers, whose indices are stored where
+    // they are checked, and else are computed where they are read.
     const bool pad = primitive == Primitive::kPad;
+    const bool inlined =
+        primitive == Primitive::kGather && ChecksInputsAlone(graph_, v);
     for (size_t i = 0; i < operands.size(); ++i) {
       BaseRead inner = read;
       inner.moved = true;
-      inner.scattered |= !pad;
+      inner.scattered |= !pad && !(inlined && i == 1);
       inner.repeated |= i > 0 || !pad;
       const int rank = graph_.type(operands[i]).rank();
       if (!pad || i > 0) inner.axes.assign(rank, -1);

@@ -48,7 +48,14 @@ class Fuser {
   FusionPlan Run() && {
     for (size_t rows = 0; rows < plan_.groups.size(); ++rows) {
       const std::set<size_t> totals = ReadersOf(rows);
-      if (AreTotalsOf(rows, totals)) Join(rows, totals);
+      if (!AreTotalsOf(rows, totals)) continue;
+      const Shape kept = SpaceOf(plan_.groups[rows])->kept;
+      const size_t home = *totals.rbegin();
+      Join(rows, totals);
+      for (size_t group = 0; group < home; ++group) {
+        if (IsTotalBeside(home, kept, group)) Move(group, home);
+      }
+      DropInnerOutputs(home);
     }
     FusionPlan result;
     for (FusionGroup& group : plan_.groups) {
@@ -157,26 +164,61 @@ class Fuser {
     return true;
   }
 
+  // Whether the group reduces values per row to totals, and makes others, for
+  // the rows and totals of `home` alone: weights and their sum, say.
+  bool IsTotalBeside(size_t home, const Shape& kept, size_t group) const {
+    const FusionGroup& beside = plan_.groups[group];
+    const std::optional<GroupSpace> space = SpaceOf(beside);
+    if (!space.has_value() || !space->keeps_none ||
+        NonUnit(space->shape) != kept ||
+        ReadersOf(group) != std::set<size_t>{home} ||
+        CostOfGroup(plan_.groups[home]) + CostOfGroup(beside) > kMaxGroupCost) {
+      return false;
+    }
+    for (const Value v : beside.outputs) {
+      if (returned_.count(v) > 0) return false;
+    }
+    for (const Value v : plan_.groups[home].nodes) {
+      for (const BaseRead& read : BaseReads(graph_, v)) {
+        const auto producer = group_of_.find(read.base);
+        if (producer == group_of_.end() || producer->second != group) continue;
+        if (graph_.type(read.base).rank() == 0 || ReadsRows(read, kept)) {
+          continue;
+        }
+        // As an index: it is computed where it is read.
+        const PrimitiveClass c =
+            ClassOf(ToPrimitive(graph_.node(read.base).op));
+        if (read.scattered || c != PrimitiveClass::kPointwise) return false;
+      }
+    }
+    return true;
+  }
+
   // Into the last of `totals`.
   void Join(size_t rows, std::set<size_t> totals) {
     const size_t home = *totals.rbegin();
     totals.erase(home);
     totals.insert(rows);
-    for (const size_t other : totals) {
-      FusionGroup& from = plan_.groups[other];
-      std::vector<Value>& nodes = plan_.groups[home].nodes;
-      for (const Value v : from.nodes) group_of_[v] = home;
-      nodes.insert(nodes.end(), from.nodes.begin(), from.nodes.end());
-      std::sort(nodes.begin(), nodes.end());
-      std::vector<Value>& outputs = plan_.groups[home].outputs;
-      outputs.insert(outputs.end(), from.outputs.begin(), from.outputs.end());
-      from.nodes.clear();
-      from.outputs.clear();
-      for (auto& [value, groups] : readers_) {
-        if (groups.erase(other) > 0) groups.insert(home);
-      }
+    for (const size_t other : totals) Move(other, home);
+  }
+
+  void Move(size_t other, size_t home) {
+    FusionGroup& from = plan_.groups[other];
+    std::vector<Value>& nodes = plan_.groups[home].nodes;
+    for (const Value v : from.nodes) group_of_[v] = home;
+    nodes.insert(nodes.end(), from.nodes.begin(), from.nodes.end());
+    std::sort(nodes.begin(), nodes.end());
+    std::vector<Value>& outputs = plan_.groups[home].outputs;
+    outputs.insert(outputs.end(), from.outputs.begin(), from.outputs.end());
+    from.nodes.clear();
+    from.outputs.clear();
+    for (auto& [value, groups] : readers_) {
+      if (groups.erase(other) > 0) groups.insert(home);
     }
-    // What only the kernel itself reads is no output.
+  }
+
+  // What only the kernel itself reads is no output.
+  void DropInnerOutputs(size_t home) {
     std::vector<Value> outputs;
     for (const Value v : plan_.groups[home].outputs) {
       const auto readers = readers_.find(v);

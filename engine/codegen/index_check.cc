@@ -66,13 +66,7 @@ class Resolver {
       case Primitive::kConcatenate:
         return ResolveParts(v, component);
       case Primitive::kConstant: {
-        const StaticValue& value = attributes.Get("value");
-        std::optional<int64_t> number;
-        if (value.kind() == StaticValue::Kind::kReal) {
-          number = value.AsReal().ToInt64();
-        } else if (const auto integer = value.ToInt(); integer.ok()) {
-          number = *integer;
-        }
+        const std::optional<int64_t> number = Number(v);
         if (!number.has_value()) return No("a constant");
         return AddRange(Dim(*number), Dim(1));
       }
@@ -80,6 +74,13 @@ class Resolver {
         return AddRange(attributes.Get("value").AsDim(), Dim(1));
       case Primitive::kIota:
         return AddRange(Dim(0), shape[0]);
+      case Primitive::kSelect:
+        if (const Value input = Replaces(v); input.valid()) {
+          const absl::Status status = AddBase(input, component);
+          replaced_ = replacement_ = 0;
+          return status;
+        }
+        break;
       default:
         break;
     }
@@ -116,6 +117,42 @@ class Resolver {
     return No("a concatenation");
   }
 
+  // The number that all elements of v are.
+  std::optional<int64_t> Number(Value v) const {
+    while (graph_.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
+      v = graph_.operands(v)[0];
+    }
+    if (graph_.node(v).op != ToOpId(Primitive::kConstant)) return std::nullopt;
+    const StaticValue& value = graph_.attributes(v).Get("value");
+    if (value.kind() == StaticValue::Kind::kReal) {
+      return value.AsReal().ToInt64();
+    }
+    const auto integer = value.ToInt();
+    return integer.ok() ? std::optional<int64_t>(*integer) : std::nullopt;
+  }
+
+  // The input x of select(x != c, x, k) or select(x == c, k, x), whose elements
+  // lie in memory; invalid for another v.
+  Value Replaces(Value v) {
+    const Value condition = graph_.operands(v)[0];
+    const bool equal = graph_.node(condition).op == ToOpId(Primitive::kEq);
+    if (!equal && graph_.node(condition).op != ToOpId(Primitive::kNe)) {
+      return Value();
+    }
+    const Value x = graph_.operands(v)[equal ? 2 : 1];
+    const auto replacement = Number(graph_.operands(v)[equal ? 1 : 2]);
+    const auto sides = graph_.operands(condition);
+    const auto number = Number(sides[sides[0] == x ? 1 : 0]);
+    if ((sides[0] != x && sides[1] != x) || !number.has_value() ||
+        !replacement.has_value() ||
+        graph_.node(x).op != ToOpId(Primitive::kInput)) {
+      return Value();
+    }
+    replaced_ = *number;
+    replacement_ = *replacement;
+    return x;
+  }
+
   absl::Status AddRange(Dim first, Dim count) {
     IndexCheck check;
     check.first = std::move(first);
@@ -138,6 +175,8 @@ class Resolver {
   absl::Status Add(IndexCheck check) {
     check.repeats = repeats_;
     check.extent = extent_;
+    check.replaced = replaced_;
+    check.replacement = replacement_;
     checks_.push_back(std::move(check));
     return absl::OkStatus();
   }
@@ -146,6 +185,8 @@ class Resolver {
   const Dim extent_;
   std::vector<IndexCheck>& checks_;
   Shape repeats_;  // of the broadcasts on the way
+  int64_t replaced_ = 0;
+  int64_t replacement_ = 0;
 };
 
 }  // namespace

@@ -30,6 +30,9 @@ struct IndexCheck {
   int64_t components = 1;
   Dim first;
   Dim count;
+  // An index of `base` that is the first stands for the second.
+  int64_t replaced = 0;
+  int64_t replacement = 0;
   // Nothing is read by them where one of these extents is 0.
   Shape repeats;
   // Each index must be in [0, extent).

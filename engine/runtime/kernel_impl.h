@@ -38,6 +38,9 @@ struct IndexRange {
   int64_t components = 1;
   int64_t count = 0;
   int64_t extent = 0;
+  // An index that is the first stands for the second.
+  int64_t replaced = 0;
+  int64_t replacement = 0;
   const absl::Status* error = nullptr;  // owned by the plan
 };
 

@@ -85,6 +85,8 @@ absl::Status Kernel::Impl::MakeChecks(const Step& step, const DimValues& dims,
     IndexRange range;
     range.component = check.component;
     range.components = check.components;
+    range.replaced = check.replaced;
+    range.replacement = check.replacement;
     range.error = &one.error;
     CLEAVE_ASSIGN_OR_RETURN(range.extent, check.extent.Evaluate(dims));
     if (!check.base.valid()) {

@@ -30,20 +30,25 @@ namespace {
 // What empty inputs point to: kernels may read the first row of what has none.
 alignas(kKernelAlignment) constexpr std::byte kNothing[4096] = {};
 
-// Whether an index is below 0 or from `extent` on. No early exit: the loop
+// Whether an index is below 0 or from the extent on. No early exit: the loop
 // becomes vector code.
-bool AnyOutside(const int64_t* indices, int64_t count, int64_t stride,
-                int64_t extent) {
-  const auto limit = static_cast<uint64_t>(extent);
+bool AnyOutside(const int64_t* indices, const IndexRange& range) {
+  const auto limit = static_cast<uint64_t>(range.extent);
+  const int64_t count = range.count;
+  const int64_t replaced = range.replaced;
+  const int64_t replacement = range.replacement;
   int64_t outside = 0;
-  if (stride == 1) {
+  const auto look = [&](int64_t stride) {
     for (int64_t i = 0; i < count; ++i) {
-      outside |= static_cast<uint64_t>(indices[i]) >= limit;
+      const int64_t index = indices[i * stride];
+      const int64_t meant = index == replaced ? replacement : index;
+      outside |= static_cast<uint64_t>(meant) >= limit;
     }
+  };
+  if (range.components == 1) {
+    look(1);
   } else {
-    for (int64_t i = 0; i < count; ++i) {
-      outside |= static_cast<uint64_t>(indices[i * stride]) >= limit;
-    }
+    look(range.components);
   }
   return outside != 0;
 }
@@ -60,8 +65,7 @@ absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
                                         Addresses addresses) {
   for (const IndexRange& range : instance.checks) {
     const auto* indices = static_cast<const int64_t*>(addresses[range.slot]);
-    if (range.count > 0 && AnyOutside(indices + range.component, range.count,
-                                      range.components, range.extent)) {
+    if (range.count > 0 && AnyOutside(indices + range.component, range)) {
       return *range.error;
     }
   }
