@@ -4,25 +4,10 @@
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
+#include "engine/codegen/integer_constant.h"
 
 namespace cleave {
 namespace {
-
-// Whether v is a positive integer constant, or one broadcast.
-bool IsPositiveConstant(const Graph& graph, Value v) {
-  while (ToPrimitive(graph.node(v).op) == Primitive::kBroadcastInDim) {
-    v = graph.operands(v)[0];
-  }
-  if (ToPrimitive(graph.node(v).op) != Primitive::kConstant) return false;
-  const StaticValue& value = graph.attributes(v).Get("value");
-  if (value.kind() == StaticValue::Kind::kReal) {
-    const auto number = value.AsReal().ToInt64();
-    return number.has_value() && *number > 0;
-  }
-  if (value.kind() != StaticValue::Kind::kInt) return false;
-  const auto number = value.ToInt();
-  return number.ok() && *number > 0;
-}
 
 absl::Status No(Primitive primitive, absl::string_view why) {
   return absl::UnimplementedError(
@@ -75,7 +60,7 @@ absl::Status CanLower(const Graph& graph, Value node) {
       return CanLowerElement(
           primitive, result, operands,
           operands.size() == 2 &&
-              IsPositiveConstant(graph, graph.operands(node)[1]));
+              IntegerConstant(graph, graph.operands(node)[1]).value_or(0) > 0);
     case PrimitiveClass::kLeaf:
     case PrimitiveClass::kMovement:
     case PrimitiveClass::kWindow:

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/fusion.h"
+#include "engine/codegen/integer_constant.h"
 #include "ops/primitive.h"
 
 namespace cleave {
@@ -66,7 +67,7 @@ class Resolver {
       case Primitive::kConcatenate:
         return ResolveParts(v, component);
       case Primitive::kConstant: {
-        const std::optional<int64_t> number = Number(v);
+        const std::optional<int64_t> number = IntegerConstant(graph_, v);
         if (!number.has_value()) return No("a constant");
         return AddRange(Dim(*number), Dim(1));
       }
@@ -117,20 +118,6 @@ class Resolver {
     return No("a concatenation");
   }
 
-  // The number that all elements of v are.
-  std::optional<int64_t> Number(Value v) const {
-    while (graph_.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
-      v = graph_.operands(v)[0];
-    }
-    if (graph_.node(v).op != ToOpId(Primitive::kConstant)) return std::nullopt;
-    const StaticValue& value = graph_.attributes(v).Get("value");
-    if (value.kind() == StaticValue::Kind::kReal) {
-      return value.AsReal().ToInt64();
-    }
-    const auto integer = value.ToInt();
-    return integer.ok() ? std::optional<int64_t>(*integer) : std::nullopt;
-  }
-
   // The input x of select(x != c, x, k) or select(x == c, k, x), whose elements
   // lie in memory; invalid for another v.
   Value Replaces(Value v) {
@@ -140,9 +127,10 @@ class Resolver {
       return Value();
     }
     const Value x = graph_.operands(v)[equal ? 2 : 1];
-    const auto replacement = Number(graph_.operands(v)[equal ? 1 : 2]);
+    const auto replacement =
+        IntegerConstant(graph_, graph_.operands(v)[equal ? 1 : 2]);
     const auto sides = graph_.operands(condition);
-    const auto number = Number(sides[sides[0] == x ? 1 : 0]);
+    const auto number = IntegerConstant(graph_, sides[sides[0] == x ? 1 : 0]);
     if ((sides[0] != x && sides[1] != x) || !number.has_value() ||
         !replacement.has_value() ||
         graph_.node(x).op != ToOpId(Primitive::kInput)) {

@@ -309,6 +309,22 @@ class FileRunner {
         evaluate);
   }
 
+  // Allows each element `factor` times what `computed` is off the truth there,
+  // if that is more.
+  static void Widen(const Computed& computed, const Computed& truth,
+                    double factor, std::vector<Allowance>& allowances) {
+    for (size_t o = 0; o < truth.size(); ++o) {
+      if (!truth[o] || !IsFloat(truth[o]->dtype())) continue;
+      for (int64_t i = 0; i < truth[o]->size(); ++i) {
+        const double off = factor * std::abs(computed[o]->GetDouble(i) -
+                                             truth[o]->GetDouble(i));
+        if (std::isfinite(off)) {
+          allowances[o][i] = std::max(allowances[o][i], off);
+        }
+      }
+    }
+  }
+
   // How far the truth moves when the rounded inputs do by as many units as a
   // result may be off: as far may be a result that is exact for inputs nearby.
   absl::StatusOr<std::vector<Allowance>> MeasureCondition(
@@ -330,15 +346,7 @@ class FileRunner {
                                         Epsilon(dtype), ++seed);
                                   },
                                   Interpret));
-      for (size_t o = 0; o < truth.size(); ++o) {
-        if (!truth[o] || !IsFloat(truth[o]->dtype())) continue;
-        for (int64_t i = 0; i < truth[o]->size(); ++i) {
-          const double off =
-              std::abs(moved[o]->GetDouble(i) - truth[o]->GetDouble(i));
-          if (!std::isfinite(off)) continue;
-          result[o][i] = std::max(result[o][i], UnitsFor(section.name) * off);
-        }
-      }
+      Widen(moved, truth, UnitsFor(section.name), result);
     }
     return result;
   }
@@ -446,16 +454,7 @@ class FileRunner {
       };
       CLEAVE_ASSIGN_OR_RETURN(const Computed truth, run(DType::kF64));
       CLEAVE_ASSIGN_OR_RETURN(const Computed interpreted, run(dtype));
-      for (size_t o = 0; o < truth.size(); ++o) {
-        if (!truth[o] || !IsFloat(truth[o]->dtype())) continue;
-        for (int64_t i = 0; i < truth[o]->size(); ++i) {
-          const double off = kFactor * std::abs(interpreted[o]->GetDouble(i) -
-                                                truth[o]->GetDouble(i));
-          if (std::isfinite(off)) {
-            allowances[o][i] = std::max(allowances[o][i], off);
-          }
-        }
-      }
+      Widen(interpreted, truth, kFactor, allowances);
     }
     return absl::OkStatus();
   }
