@@ -61,10 +61,17 @@ absl::StatusOr<InferredType> InferResult(InferContext& context) {
   return context.Finish({context.operand(static_cast<int>(index))});
 }
 
-// Each key of the operand gives a block of the attribute's shape.
+// Each key of the operand gives a block of the attribute's shape, or a key for
+// its number.
 absl::StatusOr<InferredType> InferRandom(InferContext& context) {
   CLEAVE_RETURN_IF_ERROR(context.RequireDType(0, DType::kKey));
   TensorType result{DType::kKey, context.operand(0).shape};
+  if (context.primitive() == Primitive::kRandomFoldIn) {
+    CLEAVE_RETURN_IF_ERROR(context.RequireDType(1, DType::kI64));
+    CLEAVE_RETURN_IF_ERROR(context.RequireSameShape(
+        result.shape, context.operand(1).shape, "the operands"));
+    return context.Finish({result});
+  }
   if (context.primitive() == Primitive::kRandomSplit) {
     CLEAVE_ASSIGN_OR_RETURN(const Dim count, context.DimOf("count"));
     CLEAVE_RETURN_IF_ERROR(context.CheckExtents({count}));

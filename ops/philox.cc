@@ -17,18 +17,31 @@ std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-uint32_t RandomWord(uint64_t key, RandomStream stream, uint64_t i) {
-  const uint64_t block = i / 4;
+namespace {
+
+// The four words of one counter.
+std::array<uint32_t, 4> Block(uint64_t key, RandomStream stream, uint64_t i) {
   return Philox4x32(
-      {static_cast<uint32_t>(block), static_cast<uint32_t>(block >> 32),
+      {static_cast<uint32_t>(i), static_cast<uint32_t>(i >> 32),
        static_cast<uint32_t>(stream), 0},
-      {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)})[i % 4];
+      {static_cast<uint32_t>(key), static_cast<uint32_t>(key >> 32)});
 }
 
-uint64_t RandomWord64(uint64_t key, RandomStream stream, uint64_t i) {
-  const uint64_t low = RandomWord(key, stream, 2 * i);
-  const uint64_t high = RandomWord(key, stream, 2 * i + 1);
-  return high << 32 | low;
+}  // namespace
+
+uint32_t RandomWords::Next() {
+  if (next_ % 4 == 0) block_ = Block(key_, stream_, next_ / 4);
+  return block_[next_++ % 4];
+}
+
+uint64_t RandomWords::Next64() {
+  const uint64_t low = Next();
+  return uint64_t{Next()} << 32 | low;
+}
+
+uint64_t FoldIn(uint64_t key, uint64_t i) {
+  const std::array<uint32_t, 4> words = Block(key, RandomStream::kFoldIn, i);
+  return uint64_t{words[1]} << 32 | words[0];
 }
 
 }  // namespace cleave

@@ -13,12 +13,28 @@ namespace cleave {
 std::array<uint32_t, 4> Philox4x32(std::array<uint32_t, 4> counter,
                                    std::array<uint32_t, 2> key);
 
-// Word i of a key's stream: word i % 4 at the counter (i / 4, stream), the low
-// halves first. Streams are independent.
-enum class RandomStream : uint32_t { kBits = 0, kSplit = 1 };
-uint32_t RandomWord(uint64_t key, RandomStream stream, uint64_t i);
-// Words 2i (the low half) and 2i + 1.
-uint64_t RandomWord64(uint64_t key, RandomStream stream, uint64_t i);
+// Streams are independent: each has counters of its own.
+enum class RandomStream : uint32_t { kBits = 0, kSplit = 1, kFoldIn = 2 };
+
+// The words of a key's stream in order: word i is word i % 4 at the counter
+// (i / 4, stream), the low halves first.
+class RandomWords {
+ public:
+  RandomWords(uint64_t key, RandomStream stream) : key_(key), stream_(stream) {}
+  uint32_t Next();
+  // Two words, the low half first.
+  uint64_t Next64();
+
+ private:
+  uint64_t key_;
+  RandomStream stream_;
+  uint64_t next_ = 0;  // the number of the next word
+  std::array<uint32_t, 4> block_{};
+};
+
+// The key that `i` picks: the first two words, the low half first, at the
+// counter (i, kFoldIn). All 2^64 numbers have counters of their own.
+uint64_t FoldIn(uint64_t key, uint64_t i);
 
 }  // namespace cleave
 

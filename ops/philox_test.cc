@@ -1,5 +1,7 @@
 #include "ops/philox.h"
 
+#include <set>
+
 #include "gtest/gtest.h"
 
 namespace cleave {
@@ -21,12 +23,47 @@ TEST(Philox, HasTheKnownAnswers) {
 
 TEST(Philox, CountsWordsThroughBlocks) {
   const uint64_t key = 0x0123456789abcdef;
-  const Words second = Philox4x32({1, 0, 0, 0}, {0x89abcdef, 0x01234567});
-  EXPECT_EQ(RandomWord(key, RandomStream::kBits, 4), second[0]);
-  EXPECT_EQ(RandomWord(key, RandomStream::kBits, 7), second[3]);
-  EXPECT_EQ(RandomWord64(key, RandomStream::kBits, 3),
-            uint64_t{second[3]} << 32 | second[2]);
-  EXPECT_NE(RandomWord(key, RandomStream::kSplit, 4), second[0]);
+  const std::array<uint32_t, 2> words = {0x89abcdef, 0x01234567};
+  for (const RandomStream stream :
+       {RandomStream::kBits, RandomStream::kSplit}) {
+    RandomWords narrow(key, stream), wide(key, stream);
+    for (uint32_t block = 0; block < 3; ++block) {
+      const Words want =
+          Philox4x32({block, 0, static_cast<uint32_t>(stream), 0}, words);
+      for (const uint32_t word : want) EXPECT_EQ(narrow.Next(), word);
+      EXPECT_EQ(wide.Next64(), uint64_t{want[1]} << 32 | want[0]);
+      EXPECT_EQ(wide.Next64(), uint64_t{want[3]} << 32 | want[2]);
+    }
+  }
+}
+
+TEST(Philox, FoldsInAtCountersOfItsOwn) {
+  const uint64_t key = 0x0123456789abcdef;
+  const std::array<uint32_t, 2> words = {0x89abcdef, 0x01234567};
+  const Words one = Philox4x32({1, 0, 2, 0}, words);
+  EXPECT_EQ(FoldIn(key, 1), uint64_t{one[1]} << 32 | one[0]);
+  const Words all_ones = Philox4x32({0xffffffff, 0xffffffff, 2, 0}, words);
+  EXPECT_EQ(FoldIn(key, ~uint64_t{0}),
+            uint64_t{all_ones[1]} << 32 | all_ones[0]);
+}
+
+// A key's bits, the keys split from it and those folded in never meet: a
+// thousand of each, of two keys, are all different.
+TEST(Philox, StreamsDoNotCollide) {
+  constexpr uint64_t kCount = 1000;
+  std::set<uint64_t> seen;
+  for (const uint64_t key : {uint64_t{0}, uint64_t{1}}) {
+    RandomWords bits(key, RandomStream::kBits);
+    RandomWords split(key, RandomStream::kSplit);
+    for (uint64_t i = 0; i < kCount; ++i) {
+      seen.insert(bits.Next64());
+      seen.insert(split.Next64());
+      seen.insert(FoldIn(key, i));
+      // Numbers that differ in the high half only.
+      seen.insert(FoldIn(key, (i + 1) << 32));
+    }
+  }
+  EXPECT_EQ(seen.size(), 2 * 4 * kCount);
 }
 
 }  // namespace

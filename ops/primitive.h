@@ -54,6 +54,8 @@
 //   random_bits(key; shape, dtype), random_uniform(key; shape, dtype) in [0,
 //   1), random_split(key; count) -> key[count]: Philox 4x32-10 on (key,
 //       counter); key[S..] gives S.. blocks, each as its key alone would
+//   random_fold_in(key[S..], i: i64[S..]) -> key[S..]: key number i of the
+//       2^64 that each key has beside those of random_split
 //   scan(consts.., carries.., xs..; body: Region, consts: int, carries: int,
 //       length: Dim, reverse: bool) -> (carries.., ys..): body takes (consts..,
 //       carries.., slices of xs along axis 0..), gives (carries.., ys..)

@@ -74,17 +74,16 @@ Tensor EvalRandom(Primitive primitive, const Tensor& keys,
   const RandomStream stream = primitive == Primitive::kRandomSplit
                                   ? RandomStream::kSplit
                                   : RandomStream::kBits;
-  const auto word = [&](int64_t key, int64_t i) {
-    const uint64_t k = static_cast<uint64_t>(key);
-    const uint64_t n = static_cast<uint64_t>(i);
-    return wide ? RandomWord64(k, stream, n) : RandomWord(k, stream, n);
+  const auto next = [wide](RandomWords& words) {
+    return wide ? words.Next64() : words.Next();
   };
   if (primitive != Primitive::kRandomUniform) {
     std::vector<int64_t> bits;
     bits.reserve(CountOf(type.shape));
     for (const int64_t key : key_values) {
+      RandomWords words(static_cast<uint64_t>(key), stream);
       for (int64_t i = 0; i < block; ++i) {
-        bits.push_back(static_cast<int64_t>(word(key, i)));
+        bits.push_back(static_cast<int64_t>(next(words)));
       }
     }
     return IntArithmetic{dtype}.Store(type.shape, bits);
@@ -93,13 +92,25 @@ Tensor EvalRandom(Primitive primitive, const Tensor& keys,
   Tensor result(dtype, type.shape);
   const int significand = SignificandBits(dtype);
   const int shift = (wide ? 64 : 32) - significand;
-  int64_t next = 0;
+  int64_t place = 0;
   for (const int64_t key : key_values) {
+    RandomWords words(static_cast<uint64_t>(key), stream);
     for (int64_t i = 0; i < block; ++i) {
       result.SetDouble(
-          next++,
-          std::ldexp(static_cast<double>(word(key, i) >> shift), -significand));
+          place++,
+          std::ldexp(static_cast<double>(next(words) >> shift), -significand));
     }
+  }
+  return result;
+}
+
+// Each key gives the key that its number picks.
+Tensor EvalFoldIn(const Tensor& keys, const Tensor& numbers) {
+  Tensor result(DType::kKey, keys.shape());
+  for (int64_t i = 0; i < keys.size(); ++i) {
+    result.SetInt(i, static_cast<int64_t>(
+                         FoldIn(static_cast<uint64_t>(keys.GetInt(i)),
+                                static_cast<uint64_t>(numbers.GetInt(i)))));
   }
   return result;
 }
@@ -136,6 +147,9 @@ absl::StatusOr<std::vector<Tensor>> EvalReference(
       return std::vector<Tensor>{std::move(result)};
     }
     case PrimitiveClass::kRandom:
+      if (primitive == Primitive::kRandomFoldIn) {
+        return std::vector<Tensor>{EvalFoldIn(operands[0], operands[1])};
+      }
       return std::vector<Tensor>{EvalRandom(primitive, operands[0], types[0])};
     default:
       return absl::InvalidArgumentError(

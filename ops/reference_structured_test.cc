@@ -399,6 +399,28 @@ TEST(ReferenceRandom, IsAFunctionOfTheKey) {
   }
 }
 
+TEST(ReferenceRandom, FoldsNumbersIn) {
+  const auto folded = [](std::vector<int64_t> keys, std::vector<int64_t> by) {
+    const std::vector<int64_t> shape = {static_cast<int64_t>(keys.size())};
+    const auto result =
+        EvalReference(Primitive::kRandomFoldIn, {},
+                      {Tensor::FromInts(DType::kKey, shape, keys),
+                       Tensor::FromInts(DType::kI64, shape, by)});
+    EXPECT_TRUE(result.ok()) << result.status();
+    return (*result)[0];
+  };
+  // Each by its own number, as alone; numbers of any sign and size differ.
+  const int64_t big = int64_t{1} << 62;
+  const Tensor several = folded({7, 7, 7, 7, 8}, {0, 1, -1, big, 0});
+  EXPECT_EQ(several.dtype(), DType::kKey);
+  EXPECT_EQ(several.GetInt(2), folded({7}, {-1}).GetInt(0));
+  EXPECT_EQ(several.GetInt(4), folded({8}, {0}).GetInt(0));
+  std::set<int64_t> distinct = {7, 8};
+  for (int i = 0; i < 5; ++i) distinct.insert(several.GetInt(i));
+  EXPECT_EQ(distinct.size(), 7);
+  EXPECT_EQ(folded({}, {}).size(), 0);
+}
+
 TEST(ReferenceRandom, UniformFillsTheHalfOpenInterval) {
   const Tensor key = Tensor::FromInts(DType::kKey, {}, {7});
   for (const DType dtype :

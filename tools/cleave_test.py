@@ -254,6 +254,15 @@ class CleaveTest(unittest.TestCase):
                            "--output", "out")
         self.assertEqual(out, "next: u64[2]\nu: f64[3]\n")
 
+    def test_keys_are_split(self):
+        self.write("drop.rules", "language 1\n\n"
+                   "fn f(x: f32[n], k: key) -> f32[n] = dropout(x, k)\n")
+        vmap = ("vmap", "drop.rules", "--fn", "f", "--in-axes")
+        self.assertIn("key[batch] = random_split(%k, count: batch)",
+                      self.succeed(*vmap, "0,split"))
+        self.assertNotIn("random_split", self.succeed(*vmap, "0,none"))
+        self.fail_with("`x` is f32[n]", *vmap, "split,none")
+
     def test_new_op_is_covered_and_documented(self):
         coverage = json.loads(self.succeed("coverage", "new.rules", "--json"))
         self.assertEqual(list(coverage["ops"]), ["soft_argmax"])

@@ -135,7 +135,7 @@ BatchedResults BatchSort(const BatchNode& node) {
                                    {node.builder.Result(sorted, 1), true}};
 }
 
-// Each key gives its own block.
+// Each key gives its own block, or with its number its own key.
 BatchedResults BatchRandom(const BatchNode& node) {
   return One(node.Same(node.attributes));
 }

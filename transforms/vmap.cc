@@ -29,6 +29,12 @@ absl::Status CheckAxes(const Graph& graph, const std::vector<int>& in_axes,
     const TensorType& type = graph.type(input.value);
     if (in_axes[i] == kNotMapped) continue;
     mapped = true;
+    if (in_axes[i] == kSplit) {
+      if (type.dtype == DType::kKey) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("vmap: in_axes[", i, "] splits a key, but `", input.name,
+                       "` is ", type.ToString()));
+    }
     if (in_axes[i] < 0 || in_axes[i] > type.rank()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "vmap: in_axes[", i, "] is ", in_axes[i], ", but `", input.name,
@@ -67,11 +73,15 @@ absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
     const NamedValue& input = graph.inputs()[i];
     TensorType type = graph.type(input.value);
     const bool batched = in_axes[i] != kNotMapped;
-    if (batched) {
-      type.shape.insert(type.shape.begin() + in_axes[i], batch);
-    }
+    int axis = in_axes[i];
+    if (axis >= 0) type.shape.insert(type.shape.begin() + axis, batch);
     Value value = builder.Input(input.name, type);
-    if (batched) value = emit::MoveAxis(builder, value, in_axes[i], 0);
+    if (axis == kSplit) {
+      axis = type.rank();  // where random_split adds the keys
+      CLEAVE_ASSIGN_OR_RETURN(value, builder.Add(Primitive::kRandomSplit,
+                                                 {{"count", batch}}, {value}));
+    }
+    if (batched) value = emit::MoveAxis(builder, value, axis, 0);
     arguments.push_back({value, batched});
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<BatchedValue> results,

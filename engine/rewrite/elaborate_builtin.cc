@@ -556,6 +556,21 @@ Elaborator::Result Elaborator::CallStructured(const std::string& name,
     return done(terms_.Structured(Primitive::kRandomSplit,
                                   {{"count", count.AsDim()}}, {key}));
   }
+  if (name == "random_fold_in") {
+    CLEAVE_RETURN_IF_ERROR(call.CheckNames(2, {}));
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr key, call.Tensor(0));
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr i, call.Tensor(1));
+    // Integers widen.
+    if (!DTypeVariable::Unify(i64, i->dtype)) {
+      if (!IsInt(*i->dtype->dtype())) return call.Wrong("takes integers");
+      CLEAVE_ASSIGN_OR_RETURN(i, terms_.Convert(i, i64));
+    }
+    absl::StatusOr<Shape> shape = terms_.Broadcast({key->shape, i->shape});
+    if (!shape.ok()) return At(shape.status(), call.range);
+    CLEAVE_ASSIGN_OR_RETURN(key, terms_.BroadcastTo(key, *shape));
+    CLEAVE_ASSIGN_OR_RETURN(i, terms_.BroadcastTo(i, *shape));
+    return done(terms_.Structured(Primitive::kRandomFoldIn, {}, {key, i}));
+  }
   return call.Wrong("is static and takes no tensors");
 }
 

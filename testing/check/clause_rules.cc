@@ -341,6 +341,8 @@ class ClauseWriter {
       input.name = result.name.empty() ? "y" : result.name;
       input.type = result.type;
       for (AxisExpr& axis : input.type.axes) axis.is_new = false;
+      // A size or pack that `let` gives: an input binds one of its own.
+      for (AxisExpr& axis : input.type.axes) axis.size = BoundHere(axis.size);
       op.inputs.push_back(std::move(input));
     }
     std::vector<Binder> free;
@@ -376,6 +378,19 @@ class ClauseWriter {
     }
     clauses.laws.push_back({op.name, std::move(text)});
     items.push_back(std::move(op));
+  }
+
+  // The name, or the spread of one, under a name that no `let` has.
+  ExprPtr BoundHere(const ExprPtr& size) const {
+    if (size->kind == ExprKind::kSpread) {
+      return Of(ExprKind::kSpread, "", {BoundHere(size->children[0])});
+    }
+    for (const NamedExpr& let : item_.lets) {
+      if (size->kind == ExprKind::kName && let.name == size->text) {
+        return Name(absl::StrCat("Expected", let.name));
+      }
+    }
+    return size;
   }
 
   // No tensor occurs in it.

@@ -15,9 +15,13 @@ absl::StatusOr<std::vector<int>> ParseAxes(const std::string& text, int count) {
   std::vector<int> axes;
   for (absl::string_view entry : absl::StrSplit(text, ',')) {
     int axis = kNotMapped;
-    if (entry != "none" && (!absl::SimpleAtoi(entry, &axis) || axis < 0)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "axes `", text, "`: `", entry, "` is neither an axis nor `none`"));
+    if (entry == "split") {
+      axis = kSplit;
+    } else if (entry != "none" &&
+               (!absl::SimpleAtoi(entry, &axis) || axis < 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("axes `", text, "`: `", entry,
+                       "` is neither an axis nor `none` nor `split`"));
     }
     axes.push_back(axis);
   }

@@ -12,7 +12,8 @@
 
 namespace cleave {
 
-// `0,none,1` with `count` entries, or one entry for all; kNotMapped for `none`.
+// `0,none,1,split` with `count` entries, or one entry for all; kNotMapped for
+// `none`, kSplit for `split`.
 absl::StatusOr<std::vector<int>> ParseAxes(const std::string& text, int count);
 
 // A dimension variable that `graph` does not use: "batch", "batch_1", ...

@@ -82,7 +82,7 @@ void AddCompile(CLI::App& app, Action& action) {
   verb->add_option("--name", flags->name,
                    "The function's name in C; its own unless given");
   verb->add_option("--vmap", flags->vmap,
-                   "Over a batch, at these axes: `0,none,1`");
+                   "Over a batch, at these axes: `0,none,1`; `split` keys");
   verb->add_flag("--jvp", flags->jvp, "With tangents");
   verb->add_option("--wrt", flags->with_respect_to,
                    "The inputs that have tangents (all inexact ones)")

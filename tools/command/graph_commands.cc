@@ -143,7 +143,7 @@ void AddExplain(CLI::App& app, Action& action) {
                  "Print instead which primitives share a kernel, and why "
                  "others do not");
   verb->add_option("--vmap", options->in_axes,
-                   "Over a batch, at these axes: `0,none,1`");
+                   "Over a batch, at these axes: `0,none,1`; `split` keys");
   verb->add_flag("--jvp", options->jvp, "With tangents");
   verb->callback([options, &action] {
     action = [options] {
@@ -159,7 +159,7 @@ void AddVmap(CLI::App& app, Action& action) {
   CLI::App* verb = AddGraphVerb(
       app, "vmap", "Print a function over a batch of examples.", options);
   verb->add_option("--in-axes", options->in_axes,
-                   "The batch's axis in each input: `0,none,1`")
+                   "The batch's axis in each input: `0,none,1`; `split` keys")
       ->required();
   verb->add_option("--out-axes", options->out_axes,
                    "The batch's axis in each output (0)");

@@ -145,7 +145,7 @@ void AddRun(CLI::App& app, Action& action) {
   verb->add_option("--output", options->output, "The safetensors file to write")
       ->required();
   verb->add_option("--vmap", options->vmap,
-                   "Over a batch, at these axes: `0,none,1`");
+                   "Over a batch, at these axes: `0,none,1`; `split` keys");
   verb->add_flag("--jvp", options->jvp,
                  "With tangents, for inputs with a tensor `<input>.tangent`");
   AddBackendFlags(*verb, options->backend);

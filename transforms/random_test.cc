@@ -1,0 +1,699 @@
+// rules/core/random.rules: what the draws are distributed as, at fixed keys,
+// and that a batch of them is the loop, however the examples get their keys.
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ops/reference.h"
+#include "testing/status_matchers.h"
+#include "transforms/jvp.h"
+#include "transforms/test_rules.h"
+#include "transforms/vmap.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::Each;
+using ::testing::HasSubstr;
+
+constexpr int kDraws = 20000;
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
+constexpr char kFunctions[] = R"(
+fn uniform32(low: f32[], high: f32[], key: key) -> f32[20000]
+  = uniform(low, high, key, shape: [20000])
+
+fn uniform64(low: f64[], high: f64[], key: key) -> f64[20000]
+  = uniform(low, high, key, shape: [20000])
+
+fn uniform16(low: bf16[], high: bf16[], key: key) -> bf16[20000]
+  = uniform(low, high, key, shape: [20000])
+
+fn normal32(mean: f32[], std: f32[], key: key) -> f32[20000]
+  = normal(mean, std, key, shape: [20000])
+
+fn normal64(mean: f64[], std: f64[], key: key) -> f64[20000]
+  = normal(mean, std, key, shape: [20000])
+
+fn bits(key: key) -> u64[20000] = random_bits(key, shape: [20000], dtype: u64)
+
+fn pairs(key: key) -> u64[20000, 2] = random_bits(key, shape: [20000, 2], dtype: u64)
+
+fn bernoulli32(p: f32[], key: key) -> bool[20000] = bernoulli(p, key, shape: [20000])
+
+fn randint8(low: i8[], high: i8[], key: key) -> i8[20000]
+  = randint(low, high, key, shape: [20000])
+
+fn randint64(low: i64[], high: i64[], key: key) -> i64[20000]
+  = randint(low, high, key, shape: [20000])
+
+fn randint_u64(low: u64[], high: u64[], key: key) -> u64[20000]
+  = randint(low, high, key, shape: [20000])
+
+fn none(key: key) -> i64[0] = permutation(key, n: 0)
+
+fn one(key: key) -> i64[1] = permutation(key, n: 1)
+
+fn four(key: key) -> i64[4] = permutation(key, n: 4)
+
+fn many(key: key) -> i64[1000] = permutation(key, n: 1000)
+
+fn shuffled(x: f32[2, 5], key: key) -> f32[2, 5] = shuffle(x, key, axis: 1)
+
+fn kept(x: f32[20000], key: key) -> f32[20000] = dropout(x, key, p: 0)
+
+fn thinned(x: f32[20000], key: key) -> f32[20000] = dropout(x, key, p: 0.3)
+
+fn dropped(x: f32[20000], key: key) -> f32[20000] = dropout(x, key, p: 1)
+
+fn exponential32(rate: f32[], key: key) -> f32[20000]
+  = exponential(rate, key, shape: [20000])
+
+fn gumbel32(loc: f32[], scale: f32[], key: key) -> f32[20000]
+  = gumbel(loc, scale, key, shape: [20000])
+
+fn categorical20000(logits: f32[5], key: key) -> i64[20000]
+  = categorical(broadcast_to(logits, shape: [20000, 5]), key)
+
+fn folded(key: key, i: i32[3]) -> key[2, 3]
+  = random_fold_in(reshape(random_split(key, count: 2), shape: [2, 1]), i)
+
+fn folded_number(key: key) -> key[] = random_fold_in(key, 7)
+
+fn small_uniform(low: f32[2, 3], high: f32[3], key: key) -> f32[2, 3] = uniform(low, high, key)
+
+fn small_normal(mean: f32[3], std: f32[2, 1], key: key) -> f32[2, 3] = normal(mean, std, key)
+
+fn small_bernoulli(p: f64[3], key: key) -> bool[3] = bernoulli(p, key)
+
+fn small_randint(low: i32[3], high: i32[], key: key) -> i32[3] = randint(low, high, key)
+
+fn small_shuffle(x: f32[4, 2], key: key) -> f32[4, 2] = shuffle(x, key)
+
+fn small_dropout(x: f32[3], key: key) -> f32[3] = dropout(x, key, p: 0.5)
+
+fn small_exponential(rate: f32[3], key: key) -> f32[3] = exponential(rate, key)
+
+fn small_gumbel(loc: f32[3], scale: f32[], key: key) -> f32[3] = gumbel(loc, scale, key)
+
+fn small_categorical(logits: f32[4, 3], key: key) -> i64[3] = categorical(logits, key, axis: 0)
+
+fn small_keys(key: key, i: i64[]) -> key[2] = random_split(random_fold_in(key, i), count: 2)
+)";
+
+Tensor Key(int64_t key) { return Tensor::FromInts(DType::kKey, {}, {key}); }
+Tensor F32(double x) { return Tensor::Scalar(DType::kF32, x); }
+
+std::vector<double> Values(const Tensor& x) {
+  std::vector<double> values;
+  for (int64_t i = 0; i < x.size(); ++i) values.push_back(x.GetDouble(i));
+  return values;
+}
+
+double Mean(const std::vector<double>& x,
+            const std::function<double(double)>& f) {
+  double sum = 0;
+  for (double v : x) sum += f(v);
+  return sum / x.size();
+}
+
+// The square sum of (observed - expected) / sqrt(expected) over `counts`, whose
+// expected shares are `shares`.
+double ChiSquare(const std::vector<int>& counts,
+                 const std::vector<double>& shares) {
+  double total = 0;
+  for (int count : counts) total += count;
+  double sum = 0;
+  for (size_t i = 0; i < counts.size(); ++i) {
+    const double expected = total * shares[i];
+    sum += (counts[i] - expected) * (counts[i] - expected) / expected;
+  }
+  return sum;
+}
+double ChiSquare(const std::vector<int>& counts) {
+  return ChiSquare(counts,
+                   std::vector<double>(counts.size(), 1.0 / counts.size()));
+}
+
+// sqrt(n) times the largest distance between the draws' distribution function
+// and `cdf`: above 1.95 with probability 0.001.
+double KolmogorovSmirnov(std::vector<double> x,
+                         const std::function<double(double)>& cdf) {
+  std::sort(x.begin(), x.end());
+  const double n = static_cast<double>(x.size());
+  double distance = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    const double p = cdf(x[i]);
+    distance = std::max({distance, p - i / n, (i + 1) / n - p});
+  }
+  return distance * std::sqrt(n);
+}
+constexpr double kKolmogorovSmirnov = 1.95;
+
+class RandomTest : public ::testing::Test {
+ protected:
+  Graph Function(const std::string& name) {
+    const absl::StatusOr<Graph> graph = rules_->Function(name);
+    CLEAVE_CHECK(graph.ok()) << name << ": " << graph.status().ToString();
+    return *graph;
+  }
+
+  std::vector<Tensor> RunGraph(const Graph& graph,
+                               const std::vector<Tensor>& inputs) {
+    const absl::StatusOr<Graph> expanded = Expand(graph, *rules_);
+    CLEAVE_CHECK(expanded.ok()) << expanded.status().ToString();
+    const absl::StatusOr<std::vector<Tensor>> results =
+        Interpret(*expanded, inputs);
+    CLEAVE_CHECK(results.ok()) << results.status().ToString();
+    return *results;
+  }
+
+  Tensor Run(const std::string& name, const std::vector<Tensor>& inputs) {
+    return RunGraph(Function(name), inputs)[0];
+  }
+
+  std::shared_ptr<Context> context_ = std::make_shared<Context>();
+  std::shared_ptr<const RuleSet> rules_ =
+      LoadTestRules(context_, ReadText("rules/core/random.rules") + kFunctions);
+};
+
+TEST_F(RandomTest, UniformIsUniform) {
+  for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
+    SCOPED_TRACE(DTypeName(dtype));
+    const char* name = dtype == DType::kF32   ? "uniform32"
+                       : dtype == DType::kF64 ? "uniform64"
+                                              : "uniform16";
+    const std::vector<double> x = Values(Run(
+        name, {Tensor::Scalar(dtype, -1), Tensor::Scalar(dtype, 3), Key(1)}));
+    std::vector<int> counts(32);
+    for (double v : x) {
+      ASSERT_GE(v, -1);
+      ASSERT_LT(v, 3);
+      ++counts[static_cast<int>((v + 1) * 8)];
+    }
+    // Within four standard deviations of the mean and of the variance.
+    const double mean = Mean(x, [](double v) { return v; });
+    EXPECT_NEAR(mean, 1, 4 * 4 / std::sqrt(12.0 * kDraws));
+    EXPECT_NEAR(Mean(x, [](double v) { return (v - 1) * (v - 1); }), 16 / 12.0,
+                4 * 16 / std::sqrt(180.0 * kDraws));
+    // 31 degrees of freedom: above 70 with probability 1e-4.
+    EXPECT_LT(ChiSquare(counts), 70);
+  }
+}
+
+TEST_F(RandomTest, UniformStaysBelowItsUpperBound) {
+  // One number lies in [1, 1 + eps), and rounding would leave it often.
+  const auto only = [&](const char* name, DType dtype, double eps) {
+    const Tensor one = Tensor::Scalar(dtype, 1);
+    EXPECT_THAT(
+        Values(Run(name, {one, Tensor::Scalar(dtype, 1 + eps), Key(2)})),
+        Each(1.0));
+  };
+  only("uniform16", DType::kBF16, 0x1p-7);
+  only("uniform32", DType::kF32, 0x1p-23);
+  only("uniform64", DType::kF64, 0x1p-52);
+  // The whole range neither overflows nor loses an end; wide steps round up.
+  const double most = std::numeric_limits<float>::max();
+  for (double v : Values(Run("uniform32", {F32(-most), F32(most), Key(3)}))) {
+    EXPECT_GE(v, -most);
+    EXPECT_LT(v, most);
+  }
+  const Tensor large = Tensor::Scalar(DType::kBF16, 256);
+  double top = 0;
+  for (double v : Values(Run(
+           "uniform16", {Tensor::Scalar(DType::kBF16, 0), large, Key(4)}))) {
+    EXPECT_LT(v, 256);
+    top = std::max(top, v);
+  }
+  EXPECT_EQ(top, 255);
+  // Nothing lies between: the lower bound.
+  EXPECT_THAT(Values(Run("uniform32", {F32(2), F32(2), Key(5)})), Each(2.0));
+  EXPECT_THAT(Values(Run("uniform32", {F32(2), F32(1), Key(5)})), Each(2.0));
+}
+
+double NormalCdf(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
+
+TEST_F(RandomTest, NormalIsNormal) {
+  for (const DType dtype : {DType::kF32, DType::kF64}) {
+    SCOPED_TRACE(DTypeName(dtype));
+    const Tensor y =
+        Run(dtype == DType::kF32 ? "normal32" : "normal64",
+            {Tensor::Scalar(dtype, 10), Tensor::Scalar(dtype, 2), Key(6)});
+    std::vector<double> z = Values(y);
+    for (double& v : z) v = (v - 10) / 2;
+    const auto moment = [&](int k) {
+      return Mean(z, [k](double v) { return std::pow(v, k); });
+    };
+    // Four standard deviations: the variances of x to x^4 are 1, 2, 15, 96.
+    const double root = std::sqrt(static_cast<double>(kDraws));
+    EXPECT_NEAR(moment(1), 0, 4 / root);
+    EXPECT_NEAR(moment(2), 1, 4 * std::sqrt(2) / root);
+    EXPECT_NEAR(moment(3), 0, 4 * std::sqrt(15) / root);
+    EXPECT_NEAR(moment(4), 3, 4 * std::sqrt(96) / root);
+    EXPECT_LT(KolmogorovSmirnov(z, NormalCdf), kKolmogorovSmirnov);
+  }
+}
+
+// The draw is the quantile of the middle of the part of (0, 1) that the bits
+// pick, in the tails as well: there 24 bits would be wrong in the first digits.
+TEST_F(RandomTest, NormalIsTheQuantileOfItsBits) {
+  const Tensor bits = Run("bits", {Key(7)});
+  const Tensor z = Run("normal64", {Tensor::Scalar(DType::kF64, 0),
+                                    Tensor::Scalar(DType::kF64, 1), Key(7)});
+  const Tensor narrow = Run("normal32", {F32(0), F32(1), Key(7)});
+  for (int i = 0; i < kDraws; ++i) {
+    const uint64_t part = static_cast<uint64_t>(bits.GetInt(i)) >> 12;
+    // The nearer end is 0 or 1: from there the distance is exact.
+    const double below = (static_cast<double>(part) + 0.5) * 0x1p-52;
+    const double p = std::min(below, 1 - below);
+    const double v = z.GetDouble(i);
+    EXPECT_EQ(v < 0, below < 0.5);
+    EXPECT_NEAR(NormalCdf(-std::fabs(v)), p, 1e-13 * p);
+    EXPECT_EQ(narrow.GetDouble(i), static_cast<float>(v));
+  }
+}
+
+TEST_F(RandomTest, BernoulliHasItsShare) {
+  const auto share = [&](double p) {
+    return Mean(Values(Run("bernoulli32", {F32(p), Key(8)})),
+                [](double v) { return v; });
+  };
+  EXPECT_NEAR(share(0.3), 0.3, 4 * std::sqrt(0.21 / kDraws));
+  EXPECT_EQ(share(0), 0);
+  EXPECT_EQ(share(1e-12), 0);
+  EXPECT_EQ(share(1), 1);
+  EXPECT_EQ(share(std::nan("")), 0);
+}
+
+TEST_F(RandomTest, RandintIsUniform) {
+  const Tensor x =
+      Run("randint8", {Tensor::FromInts(DType::kI8, {}, {-3}),
+                       Tensor::FromInts(DType::kI8, {}, {7}), Key(9)});
+  std::vector<int> counts(10);
+  for (int i = 0; i < kDraws; ++i) {
+    ASSERT_GE(x.GetInt(i), -3);
+    ASSERT_LT(x.GetInt(i), 7);
+    ++counts[x.GetInt(i) + 3];
+  }
+  // 9 degrees of freedom: above 34 with probability 1e-4.
+  EXPECT_LT(ChiSquare(counts), 34);
+  // Nothing lies between: the lower bound.
+  const Tensor low = Tensor::FromInts(DType::kI8, {}, {5});
+  EXPECT_THAT(Values(Run("randint8", {low, low, Key(9)})), Each(5.0));
+}
+
+// The whole of 128 bits counts: of 3 * 2^62 numbers, 64 bits would give every
+// third one twice as often as the others.
+TEST_F(RandomTest, RandintIsUnbiasedOverWideRanges) {
+  const uint64_t n = uint64_t{3} << 62;
+  const Tensor x =
+      Run("randint_u64",
+          {Tensor::FromInts(DType::kU64, {}, {5}),
+           Tensor::FromInts(DType::kU64, {}, {static_cast<int64_t>(n + 5)}),
+           Key(10)});
+  const Tensor words = Run("pairs", {Key(10)});
+  std::vector<int> rests(3);
+  for (int i = 0; i < kDraws; ++i) {
+    const uint64_t got = static_cast<uint64_t>(x.GetInt(i)) - 5;
+    using Wide = unsigned __int128;
+    const Wide upper = static_cast<uint64_t>(words.GetInt(2 * i));
+    const Wide lower = static_cast<uint64_t>(words.GetInt(2 * i + 1));
+    const Wide want = (upper * n + (lower * n >> 64)) >> 64;
+    ASSERT_EQ(got, static_cast<uint64_t>(want));
+    ++rests[got % 3];
+  }
+  // 2 degrees of freedom: above 19 with probability 1e-4.
+  EXPECT_LT(ChiSquare(rests), 19);
+  // All of i64 but its largest number, with bounds of different signs.
+  const Tensor all = Run(
+      "randint64",
+      {Tensor::FromInts(DType::kI64, {}, {std::numeric_limits<int64_t>::min()}),
+       Tensor::FromInts(DType::kI64, {}, {std::numeric_limits<int64_t>::max()}),
+       Key(11)});
+  std::vector<int> eighths(8);
+  for (int i = 0; i < kDraws; ++i) ++eighths[(all.GetInt(i) >> 61) + 4];
+  // 7 degrees of freedom: above 30 with probability 1e-4.
+  EXPECT_LT(ChiSquare(eighths), 30);
+}
+
+TEST_F(RandomTest, PermutationIsUniform) {
+  EXPECT_EQ(Run("none", {Key(12)}).size(), 0);
+  EXPECT_EQ(Run("one", {Key(12)}).GetInt(0), 0);
+  const Tensor large = Run("many", {Key(12)});
+  std::set<int64_t> places;
+  int fixed = 0;
+  for (int64_t i = 0; i < large.size(); ++i) {
+    places.insert(large.GetInt(i));
+    fixed += large.GetInt(i) == i;
+  }
+  EXPECT_EQ(places.size(), 1000);
+  EXPECT_EQ(*places.begin(), 0);
+  EXPECT_EQ(*places.rbegin(), 999);
+  EXPECT_LT(fixed, 10);  // 1 is expected
+  // All 24 orders of four, by a key for each draw.
+  constexpr int kOrders = 4800;
+  ASSERT_OK_AND_ASSIGN(const Graph batched, Vmap(Function("four"), {kSplit},
+                                                 Dim(kOrders), {0}, *rules_));
+  const Tensor orders = RunGraph(batched, {Key(13)})[0];
+  std::vector<std::string> names;
+  std::string digits = "0123";
+  do {
+    names.push_back(digits);
+  } while (std::next_permutation(digits.begin(), digits.end()));
+  std::vector<int> counts(names.size());
+  for (int i = 0; i < kOrders; ++i) {
+    std::string order;
+    for (int j = 0; j < 4; ++j) {
+      order += static_cast<char>('0' + orders.GetInt(4 * i + j));
+    }
+    const auto it = std::find(names.begin(), names.end(), order);
+    ASSERT_NE(it, names.end()) << order;
+    ++counts[it - names.begin()];
+  }
+  // 23 degrees of freedom: above 58 with probability 1e-4.
+  EXPECT_LT(ChiSquare(counts), 58);
+}
+
+TEST_F(RandomTest, ShuffleMovesSlices) {
+  std::vector<double> x;
+  for (int i = 0; i < 10; ++i) x.push_back(i);
+  const Tensor y =
+      Run("shuffled", {Tensor::FromDoubles(DType::kF32, {2, 5}, x), Key(14)});
+  std::set<double> first;
+  for (int j = 0; j < 5; ++j) {
+    first.insert(y.GetDouble(j));
+    EXPECT_EQ(y.GetDouble(5 + j), y.GetDouble(j) + 5);
+  }
+  EXPECT_EQ(first, (std::set<double>{0, 1, 2, 3, 4}));
+}
+
+TEST_F(RandomTest, DropoutKeepsTheMean) {
+  const Tensor ones = Tensor::FromDoubles(DType::kF32, {kDraws},
+                                          std::vector<double>(kDraws, 1));
+  const Tensor y = Run("thinned", {ones, Key(15)});
+  const double scaled = 1.0f / 0.7f;
+  int kept = 0;
+  for (double v : Values(y)) {
+    ASSERT_TRUE(v == 0 || v == scaled) << v;
+    kept += v != 0;
+  }
+  EXPECT_NEAR(kept, 0.7 * kDraws, 4 * std::sqrt(0.21 * kDraws));
+  EXPECT_NEAR(Mean(Values(y), [](double v) { return v; }), 1,
+              4 * std::sqrt(0.3 / 0.7 / kDraws));
+  EXPECT_TRUE(SameValue(Run("kept", {ones, Key(15)}), ones));
+  // All is dropped, whatever it is.
+  Tensor odd = ones;
+  odd = Tensor::FromDoubles(DType::kF32, {kDraws},
+                            std::vector<double>(kDraws, kInf));
+  EXPECT_TRUE(
+      SameValue(Run("dropped", {odd, Key(15)}), Tensor(DType::kF32, {kDraws})));
+}
+
+TEST_F(RandomTest, ExponentialAndGumbelHaveTheirDistributions) {
+  const std::vector<double> waits =
+      Values(Run("exponential32", {F32(2), Key(16)}));
+  EXPECT_THAT(waits, Each(::testing::Gt(0)));
+  EXPECT_LT(
+      KolmogorovSmirnov(waits, [](double x) { return -std::expm1(-2 * x); }),
+      kKolmogorovSmirnov);
+  EXPECT_LT(KolmogorovSmirnov(
+                Values(Run("gumbel32", {F32(1), F32(3), Key(17)})),
+                [](double x) { return std::exp(-std::exp(-(x - 1) / 3)); }),
+            kKolmogorovSmirnov);
+}
+
+TEST_F(RandomTest, CategoricalFollowsTheSoftmax) {
+  const Tensor logits =
+      Tensor::FromDoubles(DType::kF32, {5}, {0, 1, -kInf, 2, -1});
+  const Tensor x = Run("categorical20000", {logits, Key(18)});
+  std::vector<int> counts(5);
+  for (int i = 0; i < kDraws; ++i) ++counts[x.GetInt(i)];
+  EXPECT_EQ(counts[2], 0);
+  const double total = 1 + std::exp(1) + std::exp(2) + std::exp(-1);
+  // 3 degrees of freedom: above 21 with probability 1e-4.
+  EXPECT_LT(ChiSquare({counts[0], counts[1], counts[3], counts[4]},
+                      {1 / total, std::exp(1) / total, std::exp(2) / total,
+                       std::exp(-1) / total}),
+            21);
+}
+
+// Fields of keys and integers broadcast; narrow integers widen.
+TEST_F(RandomTest, FoldsInOverBroadcastKeys) {
+  const Tensor keys =
+      Run("folded", {Key(19), Tensor::FromInts(DType::kI32, {3}, {0, 1, -1})});
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> split,
+      EvalReference(Primitive::kRandomSplit, {{"count", 2}}, {Key(19)}));
+  std::set<int64_t> distinct;
+  for (int k = 0; k < 2; ++k) {
+    for (int i = 0; i < 3; ++i) {
+      ASSERT_OK_AND_ASSIGN(
+          const std::vector<Tensor> one,
+          EvalReference(
+              Primitive::kRandomFoldIn, {},
+              {Key(split[0].GetInt(k)),
+               Tensor::FromInts(DType::kI64, {}, {i == 2 ? -1 : i})}));
+      EXPECT_EQ(keys.GetInt(3 * k + i), one[0].GetInt(0));
+      distinct.insert(keys.GetInt(3 * k + i));
+    }
+  }
+  EXPECT_EQ(distinct.size(), 6);
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> seven,
+      EvalReference(Primitive::kRandomFoldIn, {},
+                    {Key(19), Tensor::FromInts(DType::kI64, {}, {7})}));
+  EXPECT_TRUE(SameValue(Run("folded_number", {Key(19)}), seven[0]));
+}
+
+// --- Batches ---
+
+// Elements as in the tests above; keys and numbers that all differ.
+Tensor Drawn(const TensorType& type, const std::vector<int64_t>& lead,
+             int64_t first) {
+  std::vector<int64_t> shape = lead;
+  for (const Dim& dim : type.shape) shape.push_back(*dim.Value());
+  Tensor tensor(type.dtype, shape);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (IsFloat(type.dtype)) {
+      tensor.SetDouble(i, 0.05 * static_cast<double>(first + i));
+    } else {
+      tensor.SetInt(i, first + i);
+    }
+  }
+  return tensor;
+}
+
+// Example `at` of axis 0.
+Tensor Example(const Tensor& x, int64_t at) {
+  Tensor y(x.dtype(),
+           std::vector<int64_t>(x.shape().begin() + 1, x.shape().end()));
+  std::memcpy(y.mutable_data(), x.data() + at * y.byte_size(), y.byte_size());
+  return y;
+}
+
+constexpr const char* kSmall[] = {
+    "small_uniform",     "small_normal",  "small_bernoulli",
+    "small_randint",     "small_shuffle", "small_dropout",
+    "small_exponential", "small_gumbel",  "small_categorical",
+    "small_keys",        "four",
+};
+
+// Every op, and all choices for all inputs: batched, shared, and, of the key,
+// split. Each example draws, bit by bit, what the loop over the examples draws.
+TEST_F(RandomTest, BatchesAreTheLoop) {
+  SyntheticRules synthetic(*rules_);
+  constexpr int64_t kBatch = 3;
+  for (const char* name : kSmall) {
+    const Graph graph = Function(name);
+    const int count = static_cast<int>(graph.inputs().size());
+    int choices = 1;
+    for (int i = 0; i < count; ++i) choices *= 3;
+    for (int choice = 0; choice < choices; ++choice) {
+      std::vector<int> in_axes;
+      bool mapped = false;
+      bool fits = true;
+      for (int i = 0, rest = choice; i < count; ++i, rest /= 3) {
+        const bool is_key =
+            graph.type(graph.inputs()[i].value).dtype == DType::kKey;
+        in_axes.push_back(rest % 3 == 0   ? kNotMapped
+                          : rest % 3 == 1 ? 0
+                                          : kSplit);
+        mapped |= in_axes.back() != kNotMapped;
+        fits &= is_key || in_axes.back() != kSplit;
+      }
+      if (!mapped || !fits) continue;
+      SCOPED_TRACE(absl::StrCat(name, ", choice ", choice));
+      ASSERT_OK_AND_ASSIGN(const Graph batched,
+                           Vmap(graph, in_axes, Dim(kBatch), {0}, synthetic));
+      std::vector<Tensor> inputs;
+      std::vector<std::vector<Tensor>> examples(kBatch);
+      for (int i = 0; i < count; ++i) {
+        const TensorType& type = graph.type(graph.inputs()[i].value);
+        std::vector<int64_t> lead;
+        if (in_axes[i] == 0) lead.push_back(kBatch);
+        inputs.push_back(Drawn(type, lead, 4 + 7 * i));
+        Tensor each = inputs.back();
+        if (in_axes[i] == kSplit) {
+          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> keys,
+                               EvalReference(Primitive::kRandomSplit,
+                                             {{"count", kBatch}}, {each}));
+          each = keys[0];
+        }
+        for (int64_t b = 0; b < kBatch; ++b) {
+          examples[b].push_back(in_axes[i] == kNotMapped ? each
+                                                         : Example(each, b));
+        }
+      }
+      const Tensor got = RunGraph(batched, inputs)[0];
+      for (int64_t b = 0; b < kBatch; ++b) {
+        const Tensor want = RunGraph(graph, examples[b])[0];
+        EXPECT_TRUE(SameValue(Example(got, b), want))
+            << "example " << b << ": " << Example(got, b).ToString() << ", not "
+            << want.ToString() << "\n"
+            << PrintGraph(batched);
+      }
+    }
+  }
+}
+
+TEST_F(RandomTest, SharedKeysDrawTheSameAndSplitOnesDoNot) {
+  const Graph graph = Function("small_dropout");
+  const Tensor ones =
+      Tensor::FromDoubles(DType::kF32, {16, 3}, std::vector<double>(48, 1));
+  std::set<std::string> drawn[2];
+  for (const int choice : {kNotMapped, kSplit}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Graph batched,
+        Vmap(graph, {0, choice}, Dim::Variable("B"), {0}, *rules_));
+    const Tensor y = RunGraph(batched, {ones, Key(20)})[0];
+    for (int64_t b = 0; b < 16; ++b) {
+      drawn[choice == kSplit].insert(Example(y, b).ToString());
+    }
+  }
+  EXPECT_EQ(drawn[0].size(), 1);
+  EXPECT_GT(drawn[1].size(), 4);
+}
+
+// The outer batch splits the key, the inner one each of those.
+TEST_F(RandomTest, NestedBatchesSplitAgain) {
+  ASSERT_OK_AND_ASSIGN(
+      const Graph inner,
+      Vmap(Function("small_dropout"), {0, kSplit}, Dim(2), {0}, *rules_));
+  ASSERT_OK_AND_ASSIGN(const Graph outer,
+                       Vmap(inner, {0, kSplit}, Dim(4), {0}, *rules_));
+  const Tensor ones =
+      Tensor::FromDoubles(DType::kF32, {4, 2, 3}, std::vector<double>(24, 1));
+  const Tensor y = RunGraph(outer, {ones, Key(21)})[0];
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> keys,
+      EvalReference(Primitive::kRandomSplit, {{"count", 4}}, {Key(21)}));
+  for (int64_t b = 0; b < 4; ++b) {
+    const Tensor want =
+        RunGraph(inner, {Example(ones, b), Example(keys[0], b)})[0];
+    EXPECT_TRUE(SameValue(Example(y, b), want));
+  }
+}
+
+TEST_F(RandomTest, OnlyKeysAreSplit) {
+  const absl::StatusOr<Graph> batched =
+      Vmap(Function("small_dropout"), {kSplit, 0}, Dim(2), {0}, *rules_);
+  EXPECT_THAT(batched,
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("in_axes[0] splits a key, but `x` is f32")));
+  // Every key of a field of keys is split; the batch leads.
+  ASSERT_OK_AND_ASSIGN(const Graph field, ParseGraph(R"(
+graph (%k: key[3]) -> (y: u32[3, 2]) {
+  %1: u32[3, 2] = random_bits(%k, dtype: u32, shape: [2])
+  return y = %1
+}
+)",
+                                                     context_));
+  ASSERT_OK_AND_ASSIGN(const Graph split,
+                       Vmap(field, {kSplit}, Dim(2), {0}, *rules_));
+  const Tensor keys = Tensor::FromInts(DType::kKey, {3}, {1, 2, 3});
+  const Tensor y = RunGraph(split, {keys})[0];
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> each,
+      EvalReference(Primitive::kRandomSplit, {{"count", 2}}, {keys}));
+  for (int64_t b = 0; b < 2; ++b) {
+    Tensor own(DType::kKey, {3});
+    for (int i = 0; i < 3; ++i) own.SetInt(i, each[0].GetInt(2 * i + b));
+    EXPECT_TRUE(SameValue(Example(y, b), RunGraph(field, {own})[0]));
+  }
+  // No input says how large a batch of split keys is.
+  ASSERT_OK_AND_ASSIGN(
+      const Graph unknown,
+      Vmap(Function("four"), {kSplit}, Dim::Variable("B"), {0}, *rules_));
+  ASSERT_OK_AND_ASSIGN(const Graph expanded, Expand(unknown, *rules_));
+  EXPECT_THAT(Interpret(expanded, {Key(1)}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("B")));
+}
+
+// --- Derivatives ---
+
+// Tangents of the function's inputs but for the key, which is the last one.
+TEST_F(RandomTest, DerivativesGoThroughTheDraw) {
+  const auto tangent = [&](const std::string& name,
+                           const std::vector<Tensor>& inputs,
+                           const std::vector<Tensor>& tangents) {
+    std::vector<bool> active(inputs.size(), true);
+    active.back() = false;
+    const absl::StatusOr<JvpResult> jvp = Jvp(Function(name), active, *rules_);
+    CLEAVE_CHECK(jvp.ok()) << jvp.status().ToString();
+    std::vector<Tensor> all = inputs;
+    all.insert(all.end(), tangents.begin(), tangents.end());
+    return RunGraph(jvp->graph, all)[1];
+  };
+  // mean + std z
+  const Tensor z = Run("normal64", {Tensor::Scalar(DType::kF64, 0),
+                                    Tensor::Scalar(DType::kF64, 1), Key(22)});
+  const Tensor dy =
+      tangent("normal64",
+              {Tensor::Scalar(DType::kF64, 10), Tensor::Scalar(DType::kF64, 2),
+               Key(22)},
+              {Tensor::Scalar(DType::kF64, 1), Tensor::Scalar(DType::kF64, 3)});
+  for (int i = 0; i < kDraws; ++i) {
+    EXPECT_DOUBLE_EQ(dy.GetDouble(i), 1 + 3 * z.GetDouble(i));
+  }
+  // low (1 - u) + high u
+  const Tensor u = Run("uniform32", {F32(0), F32(1), Key(23)});
+  const Tensor du =
+      tangent("uniform32", {F32(-1), F32(1), Key(23)}, {F32(2), F32(5)});
+  for (int i = 0; i < kDraws; ++i) {
+    EXPECT_NEAR(du.GetDouble(i), 2 + 3 * u.GetDouble(i), 1e-6);
+  }
+  // The tangents of what is kept, scaled.
+  std::vector<double> x, dx;
+  for (int i = 0; i < kDraws; ++i) {
+    x.push_back(i % 7 + 1);
+    dx.push_back(i % 5);
+  }
+  const Tensor xs = Tensor::FromDoubles(DType::kF32, {kDraws}, x);
+  const Tensor dxs = Tensor::FromDoubles(DType::kF32, {kDraws}, dx);
+  const Tensor y = Run("thinned", {xs, Key(24)});
+  const Tensor dropout = tangent("thinned", {xs, Key(24)}, {dxs});
+  for (int i = 0; i < kDraws; ++i) {
+    const float want =
+        y.GetDouble(i) == 0 ? 0 : static_cast<float>(dx[i]) / 0.7f;
+    EXPECT_EQ(dropout.GetDouble(i), want);
+  }
+  EXPECT_TRUE(SameValue(tangent("kept", {xs, Key(24)}, {dxs}), dxs));
+  EXPECT_TRUE(SameValue(tangent("dropped", {xs, Key(24)}, {dxs}),
+                        Tensor(DType::kF32, {kDraws})));
+}
+
+}  // namespace
+}  // namespace cleave
