@@ -88,10 +88,10 @@ fn gumbel32(loc: f32[], scale: f32[], key: key) -> f32[20000]
 fn categorical20000(logits: f32[5], key: key) -> i64[20000]
   = categorical(broadcast_to(logits, shape: [20000, 5]), key)
 
-fn folded(key: key, i: i32[3]) -> key[2, 3]
-  = random_fold_in(reshape(random_split(key, count: 2), shape: [2, 1]), i)
+fn folded(k: key, i: i32[3]) -> key[2, 3]
+  = random_fold_in(reshape(random_split(k, count: 2), shape: [2, 1]), i)
 
-fn folded_number(key: key) -> key[] = random_fold_in(key, 7)
+fn folded_number(k: key) -> key[] = random_fold_in(k, 7)
 
 fn small_uniform(low: f32[2, 3], high: f32[3], key: key) -> f32[2, 3] = uniform(low, high, key)
 
@@ -111,7 +111,7 @@ fn small_gumbel(loc: f32[3], scale: f32[], key: key) -> f32[3] = gumbel(loc, sca
 
 fn small_categorical(logits: f32[4, 3], key: key) -> i64[3] = categorical(logits, key, axis: 0)
 
-fn small_keys(key: key, i: i64[]) -> key[2] = random_split(random_fold_in(key, i), count: 2)
+fn small_keys(k: key, i: i64[]) -> key[2] = random_split(random_fold_in(k, i), count: 2)
 )";
 
 Tensor Key(int64_t key) { return Tensor::FromInts(DType::kKey, {}, {key}); }
