@@ -388,11 +388,11 @@ TEST(InferType, IndexingAndRandomness) {
       {"random_fold_in",
        {},
        {"key", "i32"},
-       "`random_fold_in`: operand 1 is i32, but must be i64"},
+       "`random_fold_in`: operand 1 is i32[], but must be i64"},
       {"random_fold_in",
        {},
        {"i64", "i64"},
-       "`random_fold_in`: operand 0 is i64, but must be key"},
+       "`random_fold_in`: operand 0 is i64[], but must be key"},
       {"scan", {}, {}, "`scan`: is typed by its regions"},
       {"input", {}, {}, "`input`: has the type that it was declared with"},
   });
