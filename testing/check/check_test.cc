@@ -110,6 +110,19 @@ TEST(Check, LawsUnderStaticConditions) {
       Layer::kExamples);
 }
 
+constexpr char kLower[] =
+    R"(op checked(a: T[L..], b: T[H..]) -> T[S..]
+  where T: float
+  let S = broadcast([L, H])
+  spec y[s..] <= broadcast_to(a, shape: S)[s..]
+)";
+
+TEST(Check, LawsAboutResultsOfShapesThatLetGives) {
+  ExpectAgrees(Check(absl::StrCat(kLower, "  = min(a, b)\n")));
+  ExpectRefuted(Check(absl::StrCat(kLower, "  = max(a, b)\n")),
+                Layer::kExamples);
+}
+
 // L6 of what `text` declares.
 Verdict CheckKernelsOf(const std::string& text) {
   const CheckReport report =
