@@ -17,6 +17,7 @@
 #include "engine/rewrite/expand.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ops/check.h"
 #include "ops/reference.h"
 #include "testing/status_matchers.h"
 #include "transforms/jvp.h"
@@ -110,6 +111,24 @@ fn small_exponential(rate: f32[3], key: key) -> f32[3] = exponential(rate, key)
 fn small_gumbel(loc: f32[3], scale: f32[], key: key) -> f32[3] = gumbel(loc, scale, key)
 
 fn small_categorical(logits: f32[4, 3], key: key) -> i64[3] = categorical(logits, key, axis: 0)
+
+op walked(x: f32[], key: key) -> f32[]
+{
+  let r = scan(at = x) over k in random_split(key, count: 5) { (at = normal(at, 1, k)) }
+  r.at
+}
+
+op drawn_either_way(x: f32[], key: key) -> f32[]
+  = cond(x > 0.22) { normal(x, 1, key) } else { uniform(x, 1, key) }
+
+fn small_walk(x: f32[], key: key) -> f32[] = walked(x, key)
+
+fn small_choice(x: f32[], key: key) -> f32[] = drawn_either_way(x, key)
+
+fn over_split(k: key) -> f32[20000] = random_uniform(random_split(k, count: 20000), shape: [], dtype: f32)
+
+fn over_folded(k: key) -> f32[20000]
+  = random_uniform(random_fold_in(k, iota(20000)), shape: [], dtype: f32)
 
 fn small_keys(k: key, i: i64[]) -> key[2] = random_split(random_fold_in(k, i), count: 2)
 )";
@@ -478,6 +497,24 @@ TEST_F(RandomTest, FoldsInOverBroadcastKeys) {
   EXPECT_TRUE(SameValue(Run("folded_number", {Key(19)}), seven[0]));
 }
 
+// One draw of each of many keys is as uniform as many draws of one key.
+TEST_F(RandomTest, NewKeysAreIndependent) {
+  for (const char* name : {"over_split", "over_folded"}) {
+    const std::vector<double> x = Values(Run(name, {Key(25)}));
+    std::vector<int> counts(32);
+    // Of neighbours, whether the second is larger: they are not ordered.
+    int ascents = 0;
+    for (int i = 0; i < kDraws; ++i) {
+      ++counts[static_cast<int>(x[i] * 32)];
+      if (i > 0) ascents += x[i] > x[i - 1];
+    }
+    // 31 degrees of freedom: above 70 with probability 1e-4.
+    EXPECT_LT(ChiSquare(counts), 70) << name;
+    // The variance of the number of ascents is (n + 1) / 12.
+    EXPECT_NEAR(ascents, kDraws / 2.0, 4 * std::sqrt(kDraws / 12.0)) << name;
+  }
+}
+
 // --- Batches ---
 
 // Elements as in the tests above; keys and numbers that all differ.
@@ -505,10 +542,19 @@ Tensor Example(const Tensor& x, int64_t at) {
 }
 
 constexpr const char* kSmall[] = {
-    "small_uniform",     "small_normal",  "small_bernoulli",
-    "small_randint",     "small_shuffle", "small_dropout",
-    "small_exponential", "small_gumbel",  "small_categorical",
-    "small_keys",        "four",
+    "small_uniform",
+    "small_normal",
+    "small_bernoulli",
+    "small_randint",
+    "small_shuffle",
+    "small_dropout",
+    "small_exponential",
+    "small_gumbel",
+    "small_categorical",
+    "small_keys",
+    "small_walk",
+    "small_choice",
+    "four",
 };
 
 // Every op, and all choices for all inputs: batched, shared, and, of the key,
