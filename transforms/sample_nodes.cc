@@ -326,10 +326,8 @@ void AddRandom(std::vector<SampleNode>& samples) {
                      Primitive::kRandomSplit,
                      {"key[]"},
                      {{"count", Dim(3)}}});
-  samples.push_back({"random_fold_in",
-                     Primitive::kRandomFoldIn,
-                     {"key[2]", "i64[2]"},
-                     {}});
+  samples.push_back(
+      {"random_fold_in", Primitive::kRandomFoldIn, {"key[2]", "i64[2]"}, {}});
 }
 
 void AddControl(std::vector<SampleNode>& samples,

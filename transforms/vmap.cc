@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/dtype.h"
+#include "ops/primitive.h"
 #include "ops/status_macros.h"
 #include "transforms/batch.h"
 #include "transforms/emit.h"
