@@ -80,7 +80,10 @@ class Batcher {
     for (Value operand : operands) {
       arguments_.push_back(values_[operand.id].value);
     }
-    const std::vector<Value> results = builder_.Inline(rule->graph, arguments_);
+    std::vector<Value> results = builder_.Inline(rule->graph, arguments_);
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i] = Typed(results[i], rule->batched[i], node.type, i);
+    }
     if (results.size() == 1 && graph_.types(v).size() == 1) {
       values_[v.id] = {results[0], rule->batched[0]};
       return absl::OkStatus();
@@ -99,6 +102,24 @@ class Batcher {
     Value& spread = spread_[v.id];
     if (!spread.valid()) spread = InFront(builder_, value, batch_);
     return spread;
+  }
+
+  // `value` in the form of result `i` of a node of `type`: an extent may be
+  // another expression for the same number, by what the node's maker knew.
+  Value Typed(Value value, bool batched, TypeId type, size_t i) {
+    Context& context = *builder_.context();
+    const TypeId is = builder_.graph().node(value).type;
+    if (context.types(type).size() == 1 &&
+        is == (batched ? BatchedType(type) : type)) {
+      return value;
+    }
+    TensorType wanted = context.types(type)[i];
+    if (batched) wanted = WithBatch(wanted, batch_);
+    if (context.types(is)[0] == wanted) return value;
+    const Attributes shape = {{"shape", StaticValue::Dims(wanted.shape)}};
+    return builder_.AddTyped(ToOpId(Primitive::kReshape), context.Intern(shape),
+                             context.Intern(wanted), {value},
+                             builder_.provenance());
   }
 
   TypeId BatchedType(TypeId type) {

@@ -1,6 +1,5 @@
 #include "transforms/synthetic_rules.h"
 
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -65,6 +64,16 @@ std::vector<NamedValue> Named(const std::vector<Value>& values) {
 
 }  // namespace
 
+SyntheticRules::SyntheticRules(const RuleSet& rules,
+                               const SyntheticOptions& options)
+    : rules_(rules) {
+  if (options.keep_identity) {
+    identity_ = std::make_unique<IdentityFinder>(rules);
+  }
+}
+
+SyntheticRules::~SyntheticRules() = default;
+
 uint32_t SyntheticRules::BatchId(const Dim& batch) {
   const auto [it, added] =
       batch_ids_.emplace(batch, static_cast<uint32_t>(batches_.size()));
@@ -98,8 +107,8 @@ absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
     CLEAVE_ASSIGN_OR_RETURN(const Graph* given,
                             rules_.Vmap(signature, batched, batch));
     if (given != nullptr) {
-      return BatchRule{*given,
-                       std::vector<bool>(given->outputs().size(), true)};
+      return BatchRule{*given, std::vector<bool>(given->outputs().size(), true),
+                       BatchRule::Kind::kGiven, ""};
     }
   }
   GraphBuilder builder(context);
@@ -131,9 +140,10 @@ absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
     rule.batched.push_back(result.batched);
   }
   rule.graph = std::move(builder).Build(Named(values));
-  if (!IsPrimitive(signature.op)) {
-    std::optional<BatchRule> call = KeepIdentity(signature, rule, rules_);
-    if (call.has_value()) return *std::move(call);
+  if (!IsPrimitive(signature.op) && identity_ != nullptr) {
+    IdentityAnswer kept = identity_->Find(signature, batched, batch, rule);
+    if (kept.call.has_value()) rule = *std::move(kept.call);
+    rule.how = std::move(kept.how);
   }
   return rule;
 }

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -25,8 +26,15 @@ namespace cleave {
 // A node with a batch in front of some of its operands: inputs are all
 // operands, those with the batch so typed; outputs are the node's results.
 struct BatchRule {
+  // kDerived from the body, kGiven by an override, kKept: a call of the op.
+  enum class Kind { kDerived, kGiven, kKept };
+
   Graph graph;
   std::vector<bool> batched;  // per result: whether it has the batch in front
+  Kind kind = Kind::kDerived;
+  // Of a composite: how the kept call differs from that of one example, or why
+  // there is none.
+  std::string how;
 };
 
 // A node's tangent: inputs are the operands, then the results if
@@ -40,10 +48,20 @@ struct TangentRule {
   std::vector<bool> has_tangent;  // per result
 };
 
+struct SyntheticOptions {
+  // Batched composites stay calls where they can. Without it all of them become
+  // what their bodies do: for measuring and testing what keeping them is worth.
+  bool keep_identity = true;
+};
+
+class IdentityFinder;
+
 // Not thread-safe. The rule set must outlive the table.
 class SyntheticRules {
  public:
-  explicit SyntheticRules(const RuleSet& rules) : rules_(rules) {}
+  explicit SyntheticRules(const RuleSet& rules,
+                          const SyntheticOptions& options = {});
+  ~SyntheticRules();
   SyntheticRules(const SyntheticRules&) = delete;
   SyntheticRules& operator=(const SyntheticRules&) = delete;
 
@@ -79,6 +97,7 @@ class SyntheticRules {
       const Signature& signature, const std::vector<bool>& active);
 
   const RuleSet& rules_;
+  std::unique_ptr<IdentityFinder> identity_;  // null: nothing is kept
   std::vector<Dim> batches_;
   absl::flat_hash_map<Dim, uint32_t> batch_ids_;
   absl::flat_hash_map<Key, std::unique_ptr<const BatchRule>> batch_rules_;

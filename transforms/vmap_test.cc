@@ -284,15 +284,25 @@ graph (%x: f32[n]) -> (y: f32[n]) {
 )",
                         {0}, context_, *rules),
               HasSubstr("reduce_sum(%x, axes: [1])"));
-  // lerp of one weight per example: right-aligned, it would meet the axis n.
-  EXPECT_THAT(PrintVmap(R"(
+}
+
+// lerp of one weight per example: right-aligned, it would meet the axis n.
+TEST_F(VmapTest, KeepsOperandsAligned) {
+  const auto rules = LoadTestRules(context_, kComposites);
+  EXPECT_EQ(
+      PrintVmap(R"(
 graph (%a: f32[n], %b: f32[n], %w: f32[]) -> (y: f32[n]) {
   %1: f32[n] = lerp(%a, %b, %w)
   return y = %1
 }
 )",
-                        {0, 0, 0}, context_, *rules),
-              HasSubstr("select("));
+                {0, 0, 0}, context_, *rules),
+      R"(graph (%a: f32[B, n], %b: f32[B, n], %w: f32[B]) -> (y: f32[B, n]) {
+  %1: f32[B, 1] = reshape(%w, shape: [B, 1])
+  %2: f32[B, n] = lerp(%a, %b, %1)
+  return y = %2
+}
+)");
 }
 
 TEST_F(VmapTest, OverridesComeFirst) {

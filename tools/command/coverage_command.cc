@@ -17,8 +17,10 @@
 #include "nlohmann/json.hpp"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
+#include "testing/glob.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
+#include "tools/command/show_batching.h"
 #include "transforms/coverage.h"
 
 namespace cleave {
@@ -27,6 +29,8 @@ namespace {
 struct CoverageFlags {
   std::vector<std::string> paths;
   std::vector<std::string> ops;
+  std::string glob = "*";
+  bool batching = false;
   bool numerics = false;
   bool kernels = false;
   bool json = false;
@@ -141,13 +145,23 @@ int ShowCoverage(const CoverageFlags& flags) {
   if (!loaded) return kExitUsage;
   const auto names = OpNames(*loaded->rules, flags.ops);
   if (!names) return kExitUsage;
-  std::vector<Row> rows;
+  std::vector<std::string> chosen;
   for (const std::string& name : *names) {
     const Item& item = *loaded->rules->Find(name);
     if (flags.ops.empty() && !flags.paths.empty() &&
         loaded->sources.count(loaded->rules->SourceOf(item).name()) == 0) {
       continue;
     }
+    if (MatchesGlob(flags.glob, name)) chosen.push_back(name);
+  }
+  if (chosen.empty()) {
+    return Complain(flags.glob == "*"
+                        ? "these files declare no op"
+                        : absl::StrCat("no op matches `", flags.glob, "`"));
+  }
+  if (flags.batching) return ShowBatching(*loaded->rules, chosen, flags.json);
+  std::vector<Row> rows;
+  for (const std::string& name : chosen) {
     ShowProgress(name);
     const auto coverage = TransformCoverage(*loaded->rules, name);
     if (!coverage.ok()) return Complain(coverage.status());
@@ -155,7 +169,6 @@ int ShowCoverage(const CoverageFlags& flags) {
                     Describe(coverage->vjp)});
   }
   ShowProgress("");
-  if (rows.empty()) return Complain("these files declare no op");
   if (flags.json) {
     nlohmann::json ops = nlohmann::json::object();
     for (const Row& row : rows) {
@@ -180,13 +193,19 @@ void AddCoverage(CLI::App& app, Action& action) {
   verb->add_option("FILE", flags->paths,
                    "Rule files, or folders of them, whose ops to show (all)");
   verb->add_option("--op", flags->ops, "Only these ops")->delimiter(',');
+  verb->add_option("--ops", flags->glob, "Only ops that this glob matches");
+  verb->add_flag("--batching", flags->batching,
+                 "Print instead, for each op and subset of batched inputs, "
+                 "whether vmap keeps the op one call, and why not");
   verb->add_flag("--numerics", flags->numerics,
                  "Print instead what each function of f32 becomes in a kernel: "
-                 "a numeric of the rules or a call of the C library");
+                 "a numeric of the rules or a call of the C library")
+      ->excludes("--batching");
   verb->add_flag("--kernels", flags->kernels,
                  "Print instead which primitives have code in kernels on each "
                  "device, and why others run by reference kernels or the CPU")
-      ->excludes("--numerics");
+      ->excludes("--numerics")
+      ->excludes("--batching");
   verb->add_flag("--json", flags->json, "As JSON");
   verb->callback([flags, &action] {
     action = [flags] {
