@@ -30,8 +30,8 @@ struct InferredType {
 
 // InvalidArgument where the operands or attributes do not fit the primitive
 // (wrong count, dtype, rank, a missing, unknown or malformed attribute), with a
-// message that names the primitive and the operand. Regions of scan and cond
-// are typed by engine/ir, not here.
+// message that names the primitive and the operand. Regions of scan,
+// cond and while are typed by engine/ir, not here.
 absl::StatusOr<InferredType> InferType(Primitive primitive,
                                        const Attributes& attributes,
                                        absl::Span<const TensorType> operands);

@@ -394,6 +394,7 @@ TEST(InferType, IndexingAndRandomness) {
        {"i64", "i64"},
        "`random_fold_in`: operand 0 is i64[], but must be key"},
       {"scan", {}, {}, "`scan`: is typed by its regions"},
+      {"while", {}, {}, "`while`: is typed by its regions"},
       {"input", {}, {}, "`input`: has the type that it was declared with"},
   });
 }

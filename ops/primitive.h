@@ -61,6 +61,11 @@
 //       carries.., slices of xs along axis 0..), gives (carries.., ys..)
 //   cond(p: bool[], operands..; then: Region, else: Region): both regions take
 //       the operands and give the same types
+//   while(consts.., carries..; cond: Region, body: Region, consts: int,
+//       max: Dim, optional) -> (carries..): both regions take (consts..,
+//       carries..); cond gives bool[], body the next carries. The body runs as
+//       long as cond holds; where it still holds after `max` steps, evaluation
+//       fails with OutOfRange: a result is never cut short
 //
 // A primitive with several results has a tuple type; `result` projects it.
 // Pointwise operands have equal shapes: broadcasting is explicit in a graph.

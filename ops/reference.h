@@ -20,10 +20,10 @@
 
 namespace cleave {
 
-// Evaluates `primitive` (not input, scan, cond: those belong to the graph's
-// interpreter) on operands whose types InferType accepts; every Dim among the
-// attributes is constant. One tensor per result. OutOfRange for an index out of
-// range in mode "error", OutOfRange for integer division by zero,
+// Evaluates `primitive` (not input, scan, cond, while: those belong to the
+// graph's interpreter) on operands whose types InferType accepts; every Dim
+// among the attributes is constant. One tensor per result. OutOfRange for an
+// index out of range in mode "error", OutOfRange for integer division by zero,
 // ResourceExhausted for a result beyond kMaxTensorElements, Unimplemented for
 // an order of polygamma beyond 65536. nonzero gives the rows that it finds; a
 // constant `size` that differs from their number is InvalidArgument.

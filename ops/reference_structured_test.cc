@@ -449,6 +449,8 @@ TEST(Reference, LeavesControlToTheInterpreter) {
             absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(CodeOf(Primitive::kCond, {}, {}),
             absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(CodeOf(Primitive::kWhile, {}, {}),
+            absl::StatusCode::kInvalidArgument);
   Expect(Primitive::kResult, {{"index", 1}}, {F32({1}, {1}), F32({1}, {2})},
          {F32({1}, {2})});
 }

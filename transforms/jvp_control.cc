@@ -1,5 +1,5 @@
-// Tangents of scan and cond: one loop, one branch, for both the primals and the
-// tangents.
+// Tangents of scan, cond and while: one loop, one branch, for both the primals
+// and the tangents.
 
 #include <utility>
 #include <vector>
@@ -29,30 +29,80 @@ struct JointRegion {
   }
 };
 
-absl::StatusOr<JointRegion> DifferentiateRegion(
-    const Graph& region, const std::vector<bool>& active,
-    const std::vector<int>& group_ends, SyntheticRules& rules) {
-  GraphBuilder builder(region.context());
+// The inputs of a joint region in their order.
+struct JointInputs {
   std::vector<Value> primals;
-  std::vector<Value> tangents;
+  std::vector<Value> tangents;  // invalid where not active
+};
+
+JointInputs AddInputs(GraphBuilder& builder, const Graph& region,
+                      const std::vector<bool>& active,
+                      const std::vector<int>& group_ends) {
+  JointInputs inputs;
   int begin = 0;
   for (int end : group_ends) {
     for (int i = begin; i < end; ++i) {
-      primals.push_back(builder.Input(absl::StrCat("x", i),
-                                      region.type(region.inputs()[i].value)));
+      inputs.primals.push_back(builder.Input(
+          absl::StrCat("x", i), region.type(region.inputs()[i].value)));
     }
     for (int i = begin; i < end; ++i) {
-      tangents.push_back(
+      inputs.tangents.push_back(
           active[i] ? builder.Input(absl::StrCat("dx", i),
                                     region.type(region.inputs()[i].value))
                     : Value());
     }
     begin = end;
   }
+  return inputs;
+}
+
+absl::StatusOr<JointRegion> DifferentiateRegion(
+    const Graph& region, const std::vector<bool>& active,
+    const std::vector<int>& group_ends, SyntheticRules& rules) {
+  GraphBuilder builder(region.context());
+  const JointInputs inputs = AddInputs(builder, region, active, group_ends);
   CLEAVE_ASSIGN_OR_RETURN(
       TangentGraphResult results,
-      TangentGraph(builder, region, primals, tangents, rules));
+      TangentGraph(builder, region, inputs.primals, inputs.tangents, rules));
   return JointRegion{std::move(builder), std::move(results)};
+}
+
+// The body of a loop whose carries, operands [consts, consts + carries), are
+// active where a step makes them so: at most one round per carry. `active`
+// comes to say which are.
+absl::StatusOr<JointRegion> DifferentiateLoop(const Graph& body, int consts,
+                                              int carries,
+                                              const std::vector<int>& groups,
+                                              SyntheticRules& rules,
+                                              std::vector<bool>& active) {
+  for (;;) {
+    CLEAVE_ASSIGN_OR_RETURN(JointRegion region,
+                            DifferentiateRegion(body, active, groups, rules));
+    bool changed = false;
+    for (int i = 0; i < carries; ++i) {
+      if (region.results.tangents[i].valid() && !active[consts + i]) {
+        active[consts + i] = true;
+        changed = true;
+      }
+    }
+    if (!changed) return region;
+  }
+}
+
+// The operands of a joint loop, group by group as AddInputs takes them.
+std::vector<Value> JointOperands(const JvpNode& node,
+                                 const std::vector<bool>& active,
+                                 const std::vector<int>& group_ends) {
+  std::vector<Value> operands;
+  int begin = 0;
+  for (int end : group_ends) {
+    for (int i = begin; i < end; ++i) operands.push_back(node.x(i));
+    for (int i = begin; i < end; ++i) {
+      if (active[i]) operands.push_back(node.DenseTangent(i));
+    }
+    begin = end;
+  }
+  return operands;
 }
 
 std::vector<NamedValue> Named(const std::vector<Value>& values) {
@@ -65,7 +115,6 @@ std::vector<NamedValue> Named(const std::vector<Value>& values) {
 
 }  // namespace
 
-// Carries become active until none is missing: at most one round per carry.
 absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
   GraphBuilder& b = node.builder;
   const Graph& body = *node.attributes.Get("body").AsRegion().graph;
@@ -76,52 +125,32 @@ absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
   const std::vector<int> groups = {consts, consts + carries, count};
   std::vector<bool> active(count);
   for (int i = 0; i < count; ++i) active[i] = node.active(i);
-  absl::StatusOr<JointRegion> region =
-      DifferentiateRegion(body, active, groups, node.rules);
-  for (bool changed = true; changed;) {
-    if (!region.ok()) return region.status();
-    changed = false;
-    for (int i = 0; i < carries; ++i) {
-      if (region->results.tangents[i].valid() && !active[consts + i]) {
-        active[consts + i] = true;
-        changed = true;
-      }
-    }
-    if (changed) {
-      region = DifferentiateRegion(body, active, groups, node.rules);
-    }
-  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      JointRegion region,
+      DifferentiateLoop(body, consts, carries, groups, node.rules, active));
   // carries, their tangents; stacked values, their tangents.
-  std::vector<Value> outputs(region->results.outputs.begin(),
-                             region->results.outputs.begin() + carries);
+  std::vector<Value> outputs(region.results.outputs.begin(),
+                             region.results.outputs.begin() + carries);
   std::vector<int> tangent_at(results, -1);
   int active_consts = 0;
   for (int i = 0; i < consts; ++i) active_consts += active[i] ? 1 : 0;
   for (int i = 0; i < carries; ++i) {
     if (!active[consts + i]) continue;
     tangent_at[i] = static_cast<int>(outputs.size());
-    outputs.push_back(region->DenseTangent(i));
+    outputs.push_back(region.DenseTangent(i));
   }
   const int all_carries = static_cast<int>(outputs.size());
-  outputs.insert(outputs.end(), region->results.outputs.begin() + carries,
-                 region->results.outputs.end());
+  outputs.insert(outputs.end(), region.results.outputs.begin() + carries,
+                 region.results.outputs.end());
   for (int i = carries; i < results; ++i) {
-    if (!region->results.tangents[i].valid()) continue;
+    if (!region.results.tangents[i].valid()) continue;
     tangent_at[i] = static_cast<int>(outputs.size());
-    outputs.push_back(region->results.tangents[i]);
+    outputs.push_back(region.results.tangents[i]);
   }
-  std::vector<Value> operands;
-  int begin = 0;
-  for (int end : groups) {
-    for (int i = begin; i < end; ++i) operands.push_back(node.x(i));
-    for (int i = begin; i < end; ++i) {
-      if (active[i]) operands.push_back(node.DenseTangent(i));
-    }
-    begin = end;
-  }
+  const std::vector<Value> operands = JointOperands(node, active, groups);
   Attributes attributes = node.attributes;
   attributes.Set("body",
-                 MakeRegion(std::move(region->builder).Build(Named(outputs))));
+                 MakeRegion(std::move(region.builder).Build(Named(outputs))));
   attributes.Set("consts", consts + active_consts);
   attributes.Set("carries", all_carries);
   CLEAVE_ASSIGN_OR_RETURN(const Value scan,
@@ -187,6 +216,49 @@ absl::StatusOr<JvpNodeResult> JvpCond(const JvpNode& node) {
     result.results.push_back(b.Result(cond, i));
     result.tangents.push_back(
         tangent_at[i] < 0 ? Value() : b.Result(cond, tangent_at[i]));
+  }
+  return result;
+}
+
+// The condition reads the primals alone.
+absl::StatusOr<JvpNodeResult> JvpWhile(const JvpNode& node) {
+  GraphBuilder& b = node.builder;
+  const Graph& condition = *node.attributes.Get("cond").AsRegion().graph;
+  const Graph& body = *node.attributes.Get("body").AsRegion().graph;
+  const int consts = static_cast<int>(node.attributes.GetInt("consts"));
+  const int count = static_cast<int>(node.operands.size());
+  const int carries = count - consts;
+  const std::vector<int> groups = {consts, count};
+  std::vector<bool> active(count);
+  for (int i = 0; i < count; ++i) active[i] = node.active(i);
+  CLEAVE_ASSIGN_OR_RETURN(
+      JointRegion region,
+      DifferentiateLoop(body, consts, carries, groups, node.rules, active));
+  std::vector<Value> outputs = region.results.outputs;
+  std::vector<int> tangent_at(carries, -1);
+  for (int i = 0; i < carries; ++i) {
+    if (!active[consts + i]) continue;
+    tangent_at[i] = static_cast<int>(outputs.size());
+    outputs.push_back(region.DenseTangent(i));
+  }
+  GraphBuilder goes_on(condition.context());
+  const JointInputs inputs = AddInputs(goes_on, condition, active, groups);
+  const std::vector<Value> holds = goes_on.Inline(condition, inputs.primals);
+  int active_consts = 0;
+  for (int i = 0; i < consts; ++i) active_consts += active[i] ? 1 : 0;
+  Attributes attributes = node.attributes;
+  attributes.Set("cond", MakeRegion(std::move(goes_on).Build(Named(holds))));
+  attributes.Set("body",
+                 MakeRegion(std::move(region.builder).Build(Named(outputs))));
+  attributes.Set("consts", consts + active_consts);
+  CLEAVE_ASSIGN_OR_RETURN(const Value loop,
+                          b.Add(Primitive::kWhile, attributes,
+                                JointOperands(node, active, groups)));
+  JvpNodeResult result;
+  for (int i = 0; i < carries; ++i) {
+    result.results.push_back(b.Result(loop, i));
+    result.tangents.push_back(
+        tangent_at[i] < 0 ? Value() : b.Result(loop, tangent_at[i]));
   }
   return result;
 }

@@ -65,6 +65,7 @@ Value JvpNode::DenseTangent(int i) const {
 absl::StatusOr<JvpNodeResult> JvpPrimitive(const JvpNode& node) {
   if (node.primitive == Primitive::kScan) return JvpScan(node);
   if (node.primitive == Primitive::kCond) return JvpCond(node);
+  if (node.primitive == Primitive::kWhile) return JvpWhile(node);
   if (node.primitive == Primitive::kSort) {
     CLEAVE_ASSIGN_OR_RETURN(const Value values, JvpSort(node));
     return JvpNodeResult{{values, Value()}, {}};

@@ -20,7 +20,7 @@ struct JvpNode {
   Primitive primitive;
   const Attributes& attributes;
   std::vector<Value> operands;
-  std::vector<Value> results;  // none for scan and cond
+  std::vector<Value> results;  // none for scan, cond, while
   std::vector<TensorType> result_types;
   std::vector<Value> tangents;  // per operand; invalid: a symbolic zero
 
@@ -35,7 +35,7 @@ struct JvpNode {
 
 struct JvpNodeResult {
   std::vector<Value> tangents;  // per result; invalid: a symbolic zero
-  std::vector<Value> results;   // of scan and cond: the primal results
+  std::vector<Value> results;   // of scan, cond, while: the primal ones
 };
 
 // Dispatches; Linear primitives are applied to the tangents. At least one
@@ -55,6 +55,7 @@ Tangent JvpScatter(const JvpNode& node);
 Tangent JvpSort(const JvpNode& node);
 absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node);
 absl::StatusOr<JvpNodeResult> JvpCond(const JvpNode& node);
+absl::StatusOr<JvpNodeResult> JvpWhile(const JvpNode& node);
 
 }  // namespace cleave
 

@@ -29,6 +29,28 @@ Region LoopBody(const std::shared_ptr<Context>& context) {
       std::move(b).Build({{"c", next}, {"n", count}, {"y", y}, {"m", n}}));
 }
 
+// A loop's condition, n < 3, and body, (c, n) -> (sin(c k), n + 1).
+Region LoopCondition(const std::shared_ptr<Context>& context) {
+  GraphBuilder b(context);
+  b.Input("k", {DType::kF64, {2}});
+  b.Input("c", {DType::kF64, {2}});
+  const Value n = b.Input("n", {DType::kI64, {}});
+  const Value goes_on =
+      b.Apply(Primitive::kLt, {n, b.Constant(3, DType::kI64)});
+  return MakeRegion(std::move(b).Build({{"p", goes_on}}));
+}
+
+Region LoopStep(const std::shared_ptr<Context>& context) {
+  GraphBuilder b(context);
+  const TensorType type{DType::kF64, {2}};
+  const Value k = b.Input("k", type);
+  const Value c = b.Input("c", type);
+  const Value n = b.Input("n", {DType::kI64, {}});
+  const Value next = b.Apply(Primitive::kSin, {emit::Mul(b, c, k)});
+  const Value count = emit::Add(b, n, b.Constant(1, DType::kI64));
+  return MakeRegion(std::move(b).Build({{"c", next}, {"n", count}}));
+}
+
 // The then branch gives (a b, a), the else branch (sin a, b).
 Region Branch(const std::shared_ptr<Context>& context, bool is_then) {
   GraphBuilder builder(context);
@@ -347,6 +369,15 @@ void AddControl(std::vector<SampleNode>& samples,
        Primitive::kCond,
        {"bool[]", "f64[2]", "f64[2]"},
        {{"then", Branch(context, true)}, {"else", Branch(context, false)}}});
+  for (bool bounded : {true, false}) {
+    samples.push_back({bounded ? "while" : "while/unbounded",
+                       Primitive::kWhile,
+                       {"f64[2]", "f64[2]", "i64[]"},
+                       {{"cond", LoopCondition(context)},
+                        {"body", LoopStep(context)},
+                        {"consts", 1}}});
+    if (bounded) samples.back().attributes.Set("max", Dim(4));
+  }
 }
 
 }  // namespace

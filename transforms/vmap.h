@@ -15,8 +15,12 @@
 // split again: the outer batch splits the key, the inner one each of those.
 //
 // A cond whose predicate differs from example to example computes both of its
-// branches and selects: what one branch guards against (an index out of range,
-// an integer division by zero) then fails in examples that do not take it.
+// branches for all examples and selects. An example that does not take a branch
+// runs it on the operands of one that does, so that neither values nor
+// derivatives, in either mode, come from where the branch was not meant to be
+// evaluated; branches that can fail or not end run example by example. A while
+// goes on until no example does; those that have finished run its body on the
+// values of one that has not, and keep their own.
 
 #ifndef CLEAVE_TRANSFORMS_VMAP_H_
 #define CLEAVE_TRANSFORMS_VMAP_H_

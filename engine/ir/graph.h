@@ -111,8 +111,8 @@ class GraphBuilder {
 
   // A new input; each call makes a new node. Names are unique (CHECK).
   Value Input(absl::string_view name, const TensorType& type);
-  // A primitive, typed by InferType (scan and cond by their regions). Movement
-  // that moves nothing gives its operand.
+  // A primitive, typed by InferType (scan, cond, while by their regions).
+  // Movement that moves nothing gives its operand.
   absl::StatusOr<Value> Add(Primitive primitive, const Attributes& attributes,
                             absl::Span<const Value> operands);
   // The same for interned attributes: no attribute is hashed.

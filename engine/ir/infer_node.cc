@@ -231,6 +231,78 @@ absl::StatusOr<InferredType> InferCond(const Attributes& attributes,
   return inferred;
 }
 
+absl::StatusOr<InferredType> InferWhile(const Attributes& attributes,
+                                        absl::Span<const TensorType> operands) {
+  CLEAVE_RETURN_IF_ERROR(
+      RefuseOthers(attributes, "while", {"cond", "body", "consts", "max"}));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* condition,
+                          FindRegion(attributes, "while", "cond"));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
+                          FindRegion(attributes, "while", "body"));
+  CLEAVE_ASSIGN_OR_RETURN(const int64_t consts,
+                          FindInt(attributes, "while", "consts"));
+  InferredType inferred;
+  if (attributes.Find("max") != nullptr) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const StaticValue* max,
+        Find(attributes, "while", "max", StaticValue::Kind::kInt));
+    const Dim& bound = max->AsDim();
+    const Truth holds = Compare(bound, CompareOp::kGe, Dim(0));
+    if (holds == Truth::kFalse) {
+      return Misfit("while", absl::StrCat("the attribute `max` is ",
+                                          bound.ToString(), ", below 0"));
+    }
+    if (holds == Truth::kUnknown) {
+      inferred.guards.push_back(
+          {bound, CompareOp::kGe, Dim(0), "while: `max` is at least 0"});
+    }
+  }
+  const int64_t count = static_cast<int64_t>(operands.size());
+  if (consts < 0 || consts >= count) {
+    return Misfit("while", absl::StrCat(consts, " consts of ", count,
+                                        " operands leave no carry"));
+  }
+  for (const Graph* region : {condition, body}) {
+    if (static_cast<int64_t>(region->inputs().size()) != count) {
+      return Misfit(
+          "while", absl::StrCat("a region takes ", region->inputs().size(),
+                                " inputs, but there are ", count, " operands"));
+    }
+    for (int64_t i = 0; i < count; ++i) {
+      CLEAVE_RETURN_IF_ERROR(CheckInput(*region, "while", i, operands[i]));
+    }
+  }
+  if (condition->outputs().size() != 1) {
+    return Misfit("while",
+                  absl::StrCat("`cond` gives ", condition->outputs().size(),
+                               " results, not one bool[]"));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const TensorType predicate,
+                          OutputType(*condition, "while", 0));
+  if (predicate != TensorType{DType::kBool, {}}) {
+    return Misfit("while", absl::StrCat("`cond` gives ", predicate.ToString(),
+                                        ", not bool[]"));
+  }
+  if (static_cast<int64_t>(body->outputs().size()) != count - consts) {
+    return Misfit("while",
+                  absl::StrCat("the body gives ", body->outputs().size(),
+                               " results for ", count - consts, " carries"));
+  }
+  for (int64_t i = consts; i < count; ++i) {
+    const int result = static_cast<int>(i - consts);
+    CLEAVE_ASSIGN_OR_RETURN(TensorType type,
+                            OutputType(*body, "while", result));
+    if (type != operands[i]) {
+      return Misfit("while",
+                    absl::StrCat("the carry `", body->outputs()[result].name,
+                                 "` is ", operands[i].ToString(),
+                                 ", but the body gives ", type.ToString()));
+    }
+    inferred.results.push_back(std::move(type));
+  }
+  return inferred;
+}
+
 }  // namespace
 
 absl::StatusOr<InferredType> InferNode(const Context& context,
@@ -256,6 +328,7 @@ absl::StatusOr<InferredType> InferNode(const Context& context,
   }
   if (primitive == Primitive::kScan) return InferScan(attributes, types);
   if (primitive == Primitive::kCond) return InferCond(attributes, types);
+  if (primitive == Primitive::kWhile) return InferWhile(attributes, types);
   return InferType(primitive, attributes, types);
 }
 

@@ -3,7 +3,8 @@
 //
 // A scan's body takes (consts.., carries.., slices of xs along axis 0..) and
 // gives (carries.., ys..): carries keep their types, ys gain the axis. Both
-// regions of a cond take the operands and give the same types.
+// regions of a cond take the operands and give the same types. Both regions of
+// a while take (consts.., carries..); one gives bool[], the other the carries.
 
 #ifndef CLEAVE_ENGINE_IR_INFER_NODE_H_
 #define CLEAVE_ENGINE_IR_INFER_NODE_H_

@@ -126,7 +126,7 @@ class Runner {
  private:
   static constexpr uint32_t kNever = UINT32_MAX;
 
-  // The bodies of a scan (one) or a cond (then, else).
+  // The bodies of a scan (one), a cond (then, else) or a while (cond, body).
   struct Regions {
     std::vector<std::unique_ptr<Runner>> runners;
   };
@@ -147,6 +147,7 @@ class Runner {
     std::vector<absl::string_view> names;
     if (op == ToOpId(Primitive::kScan)) names = {"body"};
     if (op == ToOpId(Primitive::kCond)) names = {"then", "else"};
+    if (op == ToOpId(Primitive::kWhile)) names = {"cond", "body"};
     for (absl::string_view name : names) {
       const Region& region = graph_.attributes(v).Get(name).AsRegion();
       auto runner = std::make_unique<Runner>(*region.graph, values_);
@@ -244,6 +245,7 @@ class Runner {
       }
     }
     if (primitive == Primitive::kScan) return Scan(v, *attributes, operands);
+    if (primitive == Primitive::kWhile) return While(v, *attributes, operands);
     if (primitive == Primitive::kCond) {
       Runner& region =
           *regions_[v.id].runners[Values::AsBool(operands[0]) ? 0 : 1];
@@ -294,6 +296,37 @@ class Runner {
       }
     }
     return results;
+  }
+
+  absl::StatusOr<std::vector<TensorT>> While(
+      Value v, const Attributes& attributes,
+      const std::vector<TensorT>& operands) {
+    const int64_t consts = attributes.GetInt("consts");
+    std::optional<int64_t> max;
+    if (attributes.Find("max") != nullptr) max = attributes.GetInt("max");
+    Runner& condition = *regions_[v.id].runners[0];
+    Runner& body = *regions_[v.id].runners[1];
+    std::vector<TensorT> state = operands;  // consts, then carries
+    for (int64_t step = 0;; ++step) {
+      CLEAVE_ASSIGN_OR_RETURN(const std::vector<TensorT> goes_on,
+                              condition.Run(state, dims_));
+      if (!Values::AsBool(goes_on[0])) break;
+      if (max.has_value() && step >= *max) {
+        return absl::OutOfRangeError(
+            absl::StrCat("`while`: the condition still holds after ", *max,
+                         *max == 1 ? " step" : " steps", ", its `max`"));
+      }
+      std::vector<TensorT> arguments(state.begin(), state.begin() + consts);
+      arguments.reserve(state.size());
+      for (size_t i = consts; i < state.size(); ++i) {
+        arguments.push_back(std::move(state[i]));
+      }
+      CLEAVE_ASSIGN_OR_RETURN(std::vector<TensorT> next,
+                              body.Run(std::move(arguments), dims_));
+      std::move(next.begin(), next.end(), state.begin() + consts);
+    }
+    state.erase(state.begin(), state.begin() + consts);
+    return state;
   }
 
   // Binds the size of a nonzero, and compares the results with the node's

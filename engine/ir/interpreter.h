@@ -4,8 +4,10 @@
 //   Graph graph = *ParseGraph(text, context);  // (%x: f32[n]) -> (y: f32[n])
 //   Interpret(graph, {Tensor::FromDoubles(DType::kF32, {2}, {0, 1})});
 //
-// A scan runs its body once for each slice, a cond the region that it takes,
-// both with the dimension variables of the graph around them. The size of a
+// A scan runs its body once for each slice, a cond the region that it takes, a
+// while its body as long as its condition holds (OutOfRange where it still
+// does after `max` steps; without `max` it runs until it ends), all with the
+// dimension variables of the graph around them. The size of a
 // nonzero is known when it was evaluated; guards that need it are checked then.
 
 #ifndef CLEAVE_ENGINE_IR_INTERPRETER_H_

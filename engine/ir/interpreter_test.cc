@@ -211,6 +211,49 @@ TEST(Interpret, Scans) {
       ElementsAre("f32[2] [1, 10]", "f32[0, 2] []", "i64[0] []"));
 }
 
+// Euclid's algorithm, at most n steps; i64 has no bound of its own.
+constexpr char kWhile[] = R"(
+graph (%a: i64[], %b: i64[], %xs: f32[n]) -> (a: i64[], left: i64[]) {
+  %1: i64[], i64[], i64[] = while(%xs, %a, %b, %a, cond: graph (%xs: f32[n], %a: i64[], %b: i64[], %left: i64[]) -> (p: bool[]) {
+    %1: i64[] = constant(dtype: i64, value: 0.0)
+    %2: bool[] = ne(%b, %1)
+    return p = %2
+  }, body: graph (%xs: f32[n], %a: i64[], %b: i64[], %left: i64[]) -> (a: i64[], b: i64[], left: i64[]) {
+    %1: i64[] = floor_mod(%a, %b)
+    %2: i64[] = extent(value: n)
+    return a = %b, b = %1, left = %2
+  }, consts: 1$0)
+  %2: i64[] = result(%1, index: 0)
+  %3: i64[] = result(%1, index: 2)
+  return a = %2, left = %3
+}
+)";
+
+TEST(Interpret, RunsALoopAsLongAsItsConditionHolds) {
+  auto inputs = [](int64_t a, int64_t b, int64_t n) {
+    return std::vector<Tensor>{Tensor::FromInts(DType::kI64, {}, {a}),
+                               Tensor::FromInts(DType::kI64, {}, {b}),
+                               Tensor(DType::kF32, {n})};
+  };
+  const Graph bounded = Parsed(absl::Substitute(kWhile, ", max: n"));
+  const Graph unbounded = Parsed(absl::Substitute(kWhile, ""));
+  for (const Graph* graph : {&bounded, &unbounded}) {
+    // (12, 18), (18, 12), (12, 6), (6, 0).
+    EXPECT_THAT(RunBoth(*graph, inputs(12, 18, 3)),
+                ElementsAre("i64[] [6]", "i64[] [3]"));
+    // No step: the carries stay.
+    EXPECT_THAT(RunBoth(*graph, inputs(12, 0, 0)),
+                ElementsAre("i64[] [12]", "i64[] [12]"));
+  }
+  EXPECT_THAT(RunBoth(unbounded, inputs(12, 18, 2)),
+              ElementsAre("i64[] [6]", "i64[] [2]"));
+  EXPECT_THAT(
+      Interpret(bounded, inputs(12, 18, 2)),
+      StatusIs(absl::StatusCode::kOutOfRange,
+               HasSubstr("`while`: the condition still holds after 2 steps, "
+                         "its `max`")));
+}
+
 TEST(Interpret, TakesOneRegion) {
   const Graph graph = Parsed(R"(
 graph (%p: bool[], %a: i64[], %b: i64[]) -> (q: i64[], ok: bool[]) {

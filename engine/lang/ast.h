@@ -42,8 +42,9 @@ enum class ExprKind : uint8_t {
   kFold,           // binders[0].name = init: fields[0]; binders[0] is x;
                    // children: list; body
   kScan,           // fields: carries; binders + children: `t in xs` pairs; body
+  kMap,            // binders + children: `t in xs` pairs; body
   kCond,           // children: predicate; body, else_body
-  kWhile,          // fields: carries; children: predicate, bound; body
+  kWhile,          // fields: carries; children: predicate[, bound]; body
   kTie,            // children: call; text: first second
 };
 

@@ -56,6 +56,7 @@ inline constexpr KindName kExprKinds[] = {
     {ExprKind::kReduce, "reduce"},
     {ExprKind::kFold, "fold"},
     {ExprKind::kScan, "scan"},
+    {ExprKind::kMap, "map"},
     {ExprKind::kCond, "cond"},
     {ExprKind::kWhile, "while"},
     {ExprKind::kTie, "tie"},
@@ -268,6 +269,25 @@ void DescribeLastChild(V& v, Expr& expr, size_t index, const char* key) {
   if (child != nullptr) expr.children.push_back(std::move(child));
 }
 
+// `over`: what a scan or a map runs over, each slice with its name.
+template <typename V>
+void DescribeSources(V& v, Expr& expr) {
+  std::vector<NamedExpr> sources;
+  for (size_t i = 0; i < expr.binders.size(); ++i) {
+    sources.push_back(
+        {expr.binders[i].name, expr.children[i], expr.children[i]->range});
+  }
+  v.List("over", sources, 1);
+  expr.binders.clear();
+  expr.children.clear();
+  for (NamedExpr& source : sources) {
+    Binder binder;
+    binder.name = std::move(source.name);
+    expr.binders.push_back(std::move(binder));
+    expr.children.push_back(std::move(source.value));
+  }
+}
+
 // The members of an expression beside `kind`, which is known.
 template <typename V>
 void Describe(V& v, Expr& expr) {
@@ -354,25 +374,15 @@ void Describe(V& v, Expr& expr) {
       DescribeChildren(v, expr, {"list"});
       v.Statements("body", expr.body);
       break;
-    case ExprKind::kScan: {
+    case ExprKind::kScan:
       v.List("carries", expr.fields, 1);
-      std::vector<NamedExpr> sources;
-      for (size_t i = 0; i < expr.binders.size(); ++i) {
-        sources.push_back(
-            {expr.binders[i].name, expr.children[i], expr.children[i]->range});
-      }
-      v.List("over", sources, 1);
-      expr.binders.clear();
-      expr.children.clear();
-      for (NamedExpr& source : sources) {
-        Binder binder;
-        binder.name = std::move(source.name);
-        expr.binders.push_back(std::move(binder));
-        expr.children.push_back(std::move(source.value));
-      }
+      DescribeSources(v, expr);
       v.Statements("body", expr.body);
       break;
-    }
+    case ExprKind::kMap:
+      DescribeSources(v, expr);
+      v.Statements("body", expr.body);
+      break;
     case ExprKind::kCond:
       DescribeChildren(v, expr, {"condition"});
       v.Statements("then", expr.body);
@@ -380,7 +390,8 @@ void Describe(V& v, Expr& expr) {
       break;
     case ExprKind::kWhile:
       v.List("carries", expr.fields, 1);
-      DescribeChildren(v, expr, {"condition", "max"});
+      DescribeChildren(v, expr, {"condition"});
+      DescribeLastChild(v, expr, 1, "max");
       v.Statements("body", expr.body);
       break;
     case ExprKind::kTie:

@@ -256,6 +256,7 @@ ExprPtr Parser::ParseNameOrCall() {
   if (At("(", 1)) {
     if (token.text == "fold") return ParseFold();
     if (token.text == "scan") return ParseScan();
+    if (token.text == "map") return ParseMap();
     if (token.text == "cond") return ParseCond();
     if (token.text == "while") return ParseWhile();
   }
@@ -499,6 +500,23 @@ ExprPtr Parser::ParseScan() {
   return Make(std::move(expr), begin);
 }
 
+ExprPtr Parser::ParseMap() {
+  const uint32_t begin = Begin();
+  Expr expr;
+  expr.kind = ExprKind::kMap;
+  Next();
+  Next();
+  const bool saved = std::exchange(matmul_, true);
+  while (!panic_) {
+    ParseElement(&expr);
+    if (!Take(",")) break;
+  }
+  Expect(")", "after the arrays");
+  expr.body = ParseBlock(/*overrides=*/false);
+  matmul_ = saved;
+  return Make(std::move(expr), begin);
+}
+
 ExprPtr Parser::ParseCond() {
   const uint32_t begin = Begin();
   Expr expr;
@@ -524,8 +542,7 @@ ExprPtr Parser::ParseWhile() {
   const bool saved = std::exchange(matmul_, true);
   expr.fields = ParseCarries();
   expr.children.push_back(ParseExpr());
-  Expect("max", "after the condition");
-  expr.children.push_back(ParseExpr());
+  if (Take("max")) expr.children.push_back(ParseExpr());
   expr.body = ParseBlock(/*overrides=*/false);
   matmul_ = saved;
   return Make(std::move(expr), begin);

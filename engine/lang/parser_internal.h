@@ -84,6 +84,7 @@ class Parser {
   ExprPtr ParseTransformCall();
   ExprPtr ParseFold();
   ExprPtr ParseScan();
+  ExprPtr ParseMap();
   ExprPtr ParseCond();
   ExprPtr ParseWhile();
   void ParseArguments(std::vector<ExprPtr>* positional,

@@ -180,15 +180,20 @@ DocPtr RegionDoc(const Expr& expr) {
                         ListDoc(" over ", SourceDocs(expr), "",
                                 /*open_breaks=*/false)});
       break;
+    case ExprKind::kMap:
+      head = ListDoc("map(", SourceDocs(expr), ")");
+      break;
     case ExprKind::kCond:
       head = ListDoc("cond(", {ExprDoc(*expr.children[0], kPrecedenceIf)}, ")");
       bodies.push_back(BodyDocs(*expr.else_body));
       break;
     default:
       head = ConcatDoc({ListDoc("while(", FieldDocs(expr.fields), ") "),
-                        ExprDoc(*expr.children[0], kPrecedenceCoalesce),
-                        TextDoc(" max "),
-                        ExprDoc(*expr.children[1], kPrecedenceCoalesce)});
+                        ExprDoc(*expr.children[0], kPrecedenceCoalesce)});
+      if (expr.children.size() > 1) {
+        head = ConcatDoc({std::move(head), TextDoc(" max "),
+                          ExprDoc(*expr.children[1], kPrecedenceCoalesce)});
+      }
       break;
   }
   return BlockDoc(std::move(head), std::move(bodies));
@@ -247,6 +252,7 @@ DocPtr BareDoc(const Expr& expr) {
       return ReduceDoc(expr);
     case ExprKind::kFold:
     case ExprKind::kScan:
+    case ExprKind::kMap:
     case ExprKind::kCond:
     case ExprKind::kWhile:
       return RegionDoc(expr);

@@ -211,6 +211,8 @@ op f(xs[i]: T[A.., n@axis]?, static k: i64[], *, axis: axis(xs), m: {a, b} = a, 
   let v = scan(g = 0) over h in x { (g = g + h) }
   let w = cond(x > 0) { x } else { vjp f(x, axis: 1)(x, z: 2).x }
   let z = while(g = 1) g < 9 max 3 { g }
+  let a = while(g = 1) g < 9 { (g = g) }
+  let b = map(h in x) { h }
   (y = s, z = t)
   jvp xs = dxs
   vmap (xs, k@_) = xs

@@ -1,6 +1,10 @@
 // Bodies, folds and regions.
 
+#include <algorithm>
+#include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "engine/rewrite/elaborator.h"
@@ -49,38 +53,73 @@ Elaborator::Result Elaborator::EvalFold(const Expr& e, Scope& scope) {
   return value;
 }
 
+absl::StatusOr<TermPtr> Elaborator::EvalArray(const Expr& e, Scope& scope) {
+  CLEAVE_ASSIGN_OR_RETURN(const RuleValue value, Eval(e, scope));
+  CLEAVE_ASSIGN_OR_RETURN(TermPtr term, ToTerm(value, e.range));
+  if (IsElement(*term)) {
+    return Fail(DiagnosticKind::kPlacement, e.range,
+                "a loop runs over arrays, not over elements");
+  }
+  return term;
+}
+
+absl::Status Elaborator::AddNextCarries(const Expr& e, const RuleValue& body,
+                                        const std::vector<TermPtr>& first,
+                                        RegionTerm* region, CallTerm* call) {
+  if (!body.Is(Kind::kRecord)) {
+    return Fail(DiagnosticKind::kType, e.body->range,
+                absl::StrCat("the body of a ",
+                             e.kind == ExprKind::kWhile ? "while" : "scan",
+                             " gives a record with the next carries"));
+  }
+  for (size_t i = 0; i < e.fields.size(); ++i) {
+    const RuleValue* next = nullptr;
+    for (const auto& [name, value] : body.AsRecord()) {
+      if (name == e.fields[i].name) next = &value;
+    }
+    if (next == nullptr) {
+      return Fail(DiagnosticKind::kType, e.body->range,
+                  absl::StrCat("the body does not say the next `",
+                               e.fields[i].name, "`"));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr term, ToTerm(*next, e.body->range));
+    const absl::Status unified = UnifyDTypes({first[i], term});
+    if (!unified.ok()) return At(unified, e.range, DiagnosticKind::kType);
+    absl::StatusOr<TermPtr> carried = terms_.BroadcastTo(term, first[i]->shape);
+    if (!carried.ok()) return At(carried.status(), e.range);
+    region->results.push_back(*std::move(carried));
+    call->results.push_back(
+        {first[i]->dtype, first[i]->shape, first[i]->groups});
+  }
+  return absl::OkStatus();
+}
+
+// A map is a scan that carries nothing.
 Elaborator::Result Elaborator::EvalScan(const Expr& e, Scope& scope) {
   auto call = std::make_shared<CallTerm>();
   call->primitive = Primitive::kScan;
+  const absl::string_view what = e.kind == ExprKind::kMap ? "a map" : "a scan";
   RegionTerm region;
   std::vector<TermPtr> operands;
   Scope inner(&scope);
-  const auto array = [&](const Expr& x) -> absl::StatusOr<TermPtr> {
-    CLEAVE_ASSIGN_OR_RETURN(const RuleValue value, Eval(x, scope));
-    CLEAVE_ASSIGN_OR_RETURN(TermPtr term, ToTerm(value, x.range));
-    if (IsElement(*term)) {
-      return Fail(DiagnosticKind::kPlacement, x.range,
-                  "a scan runs over arrays, not over elements");
-    }
-    return term;
-  };
   for (const Equation& carry : e.fields) {
-    CLEAVE_ASSIGN_OR_RETURN(TermPtr init, array(*carry.value));
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr init, EvalArray(*carry.value, scope));
     operands.push_back(std::move(init));
   }
   std::optional<Dim> length;
   for (size_t i = 0; i < e.binders.size(); ++i) {
-    CLEAVE_ASSIGN_OR_RETURN(TermPtr xs, array(*e.children[i]));
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr xs, EvalArray(*e.children[i], scope));
     if (xs->shape.empty()) {
       return Fail(DiagnosticKind::kShape, e.children[i]->range,
-                  "a scan runs along axis 0; this is a scalar");
+                  absl::StrCat(what, " runs along axis 0; this is a scalar"));
     }
     if (length.has_value() &&
-        !terms_.RequireEqual(*length, xs->shape[0],
-                             "what a scan runs over has one length")) {
+        !terms_.RequireEqual(
+            *length, xs->shape[0],
+            absl::StrCat("what ", what, " runs over has one length"))) {
       return Fail(
           DiagnosticKind::kShape, e.children[i]->range,
-          absl::StrCat("a scan runs over ", length->ToString(), " and over ",
+          absl::StrCat(what, " runs over ", length->ToString(), " and over ",
                        xs->shape[0].ToString(), " elements"));
     }
     length = xs->shape[0];
@@ -100,39 +139,24 @@ Elaborator::Result Elaborator::EvalScan(const Expr& e, Scope& scope) {
               std::move(parameter));
   }
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue body, EvalBody(*e.body, inner));
-  if (!body.Is(Kind::kRecord)) {
-    return Fail(DiagnosticKind::kType, e.body->range,
-                "the body of a scan gives a record with the next carries");
-  }
   SetPlace(e.range);
   std::vector<std::string> names;
-  for (size_t i = 0; i < e.fields.size(); ++i) {
-    const RuleValue* next = nullptr;
-    for (const auto& [name, value] : body.AsRecord()) {
-      if (name == e.fields[i].name) next = &value;
-    }
-    if (next == nullptr) {
-      return Fail(DiagnosticKind::kType, e.body->range,
-                  absl::StrCat("the body does not say the next `",
-                               e.fields[i].name, "`"));
-    }
-    CLEAVE_ASSIGN_OR_RETURN(TermPtr term, ToTerm(*next, e.body->range));
-    const absl::Status unified = UnifyDTypes({operands[i], term});
-    if (!unified.ok()) return At(unified, e.range, DiagnosticKind::kType);
-    absl::StatusOr<TermPtr> carried =
-        terms_.BroadcastTo(term, operands[i]->shape);
-    if (!carried.ok()) return At(carried.status(), e.range);
-    region.results.push_back(*std::move(carried));
-    call->results.push_back(
-        {operands[i]->dtype, operands[i]->shape, operands[i]->groups});
-    names.push_back(e.fields[i].name);
+  if (e.kind == ExprKind::kScan) {
+    CLEAVE_RETURN_IF_ERROR(
+        AddNextCarries(e, body, operands, &region, call.get()));
+    for (const Equation& carry : e.fields) names.push_back(carry.name);
   }
-  for (const auto& [name, value] : body.AsRecord()) {
-    bool is_carry = false;
-    for (const Equation& carry : e.fields) {
-      is_carry = is_carry || carry.name == name;
+  RuleRecord stacked;
+  if (body.Is(Kind::kRecord)) {
+    for (const auto& [name, value] : body.AsRecord()) {
+      if (std::find(names.begin(), names.end(), name) == names.end()) {
+        stacked.emplace_back(name, value);
+      }
     }
-    if (is_carry) continue;
+  } else {
+    stacked.emplace_back("", body);
+  }
+  for (const auto& [name, value] : stacked) {
     CLEAVE_ASSIGN_OR_RETURN(TermPtr term, ToTerm(value, e.body->range));
     Shape shape = term->shape;
     shape.insert(shape.begin(), *length);
@@ -145,9 +169,84 @@ Elaborator::Result Elaborator::EvalScan(const Expr& e, Scope& scope) {
                       {"reverse", false}};
   call->regions.push_back(std::move(region));
   const TermPtr term = terms_.Call(std::move(call), std::move(operands));
+  if (!body.Is(Kind::kRecord)) return RuleValue(terms_.Result(term, 0));
   RuleRecord record;
   for (size_t i = 0; i < names.size(); ++i) {
     record.emplace_back(names[i], terms_.Result(term, static_cast<int>(i)));
+  }
+  return RuleValue(std::move(record));
+}
+
+Elaborator::Result Elaborator::EvalWhile(const Expr& e, Scope& scope) {
+  auto call = std::make_shared<CallTerm>();
+  call->primitive = Primitive::kWhile;
+  if (e.children.size() > 1) {
+    const SourceRange range = e.children[1]->range;
+    CLEAVE_ASSIGN_OR_RETURN(const RuleValue max, Eval(*e.children[1], scope));
+    if (!max.Is(Kind::kInt)) {
+      return Fail(DiagnosticKind::kStatic, range,
+                  absl::StrCat("`max` is a number of steps that is known "
+                               "before the loop, not ",
+                               max.KindName()));
+    }
+    const Dim& steps = max.AsDim();
+    switch (cleave::Compare(steps, CompareOp::kGe, Dim(0))) {
+      case Truth::kTrue:
+        break;
+      case Truth::kUnknown:
+        guards().push_back(
+            {steps, CompareOp::kGe, Dim(0), "while: `max` is at least 0"});
+        break;
+      case Truth::kFalse:
+        return Fail(
+            DiagnosticKind::kStatic, range,
+            absl::StrCat("`max` is ", steps.ToString(), ", below 0 steps"));
+    }
+    call->attributes.Set("max", steps);
+  }
+  std::vector<TermPtr> operands;
+  for (const Equation& carry : e.fields) {
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr first, EvalArray(*carry.value, scope));
+    operands.push_back(std::move(first));
+  }
+  RegionTerm condition;
+  condition.first_order = terms_.next_order();
+  Scope inner(&scope);
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const TermPtr& x = operands[i];
+    TermPtr parameter =
+        terms_.WithGroups(terms_.Parameter(x->dtype, x->shape), x->groups);
+    condition.parameters.push_back(parameter);
+    inner.Set(e.fields[i].name, std::move(parameter));
+  }
+  RegionTerm body = condition;  // of the same carries
+  CLEAVE_ASSIGN_OR_RETURN(const RuleValue holds, Eval(*e.children[0], inner));
+  CLEAVE_ASSIGN_OR_RETURN(TermPtr predicate,
+                          ToTerm(holds, e.children[0]->range));
+  if (!predicate->shape.empty() || IsElement(*predicate) ||
+      !DTypeVariable::Unify(predicate->dtype,
+                            DTypeVariable::Known(DType::kBool))) {
+    return Fail(DiagnosticKind::kType, e.children[0]->range,
+                "`while` goes on by one bool, outside of index notation",
+                "`reduce_any` and `reduce_all` make one of many");
+  }
+  condition.results.push_back(std::move(predicate));
+  CLEAVE_ASSIGN_OR_RETURN(const RuleValue next, EvalBody(*e.body, inner));
+  SetPlace(e.range);
+  CLEAVE_RETURN_IF_ERROR(AddNextCarries(e, next, operands, &body, call.get()));
+  if (next.AsRecord().size() != e.fields.size()) {
+    return Fail(DiagnosticKind::kType, e.body->range,
+                "the body of a while gives the next carries and nothing else",
+                "a loop of unknown length stacks nothing; carry what is to be "
+                "kept");
+  }
+  call->regions.push_back(std::move(condition));
+  call->regions.push_back(std::move(body));
+  const TermPtr term = terms_.Call(std::move(call), std::move(operands));
+  RuleRecord record;
+  for (size_t i = 0; i < e.fields.size(); ++i) {
+    record.emplace_back(e.fields[i].name,
+                        terms_.Result(term, static_cast<int>(i)));
   }
   return RuleValue(std::move(record));
 }

@@ -116,12 +116,12 @@ Elaborator::Result Elaborator::Eval(const Expr& e, Scope& scope) {
     case ExprKind::kFold:
       return EvalFold(e, scope);
     case ExprKind::kScan:
+    case ExprKind::kMap:
       return EvalScan(e, scope);
     case ExprKind::kCond:
       return EvalCond(e, scope);
     case ExprKind::kWhile:
-      return At(absl::UnimplementedError("not supported: while"), e.range,
-                DiagnosticKind::kPlacement);
+      return EvalWhile(e, scope);
     case ExprKind::kTie:
       return EvalTie(e, scope);
   }

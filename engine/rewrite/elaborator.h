@@ -186,9 +186,17 @@ class Elaborator {
   Result CallStructured(const std::string& name, BuiltinCall& call);
   Result PromoteAten(const Arguments& arguments, SourceRange range);
 
-  // elaborate_region.cc
+  // elaborate_body.cc
   Result EvalFold(const Expr& e, Scope& scope);
-  Result EvalScan(const Expr& e, Scope& scope);
+  Result EvalScan(const Expr& e, Scope& scope);  // and map
+  Result EvalWhile(const Expr& e, Scope& scope);
+  // What a loop carries or runs over.
+  absl::StatusOr<TermPtr> EvalArray(const Expr& e, Scope& scope);
+  // The carries of `body`, the value of e's body, as results of the loop, which
+  // begins with `first`.
+  absl::Status AddNextCarries(const Expr& e, const RuleValue& body,
+                              const std::vector<TermPtr>& first,
+                              RegionTerm* region, CallTerm* call);
   Result EvalCond(const Expr& e, Scope& scope);
 
   Dim DynamicExtent(const std::string& name) const;

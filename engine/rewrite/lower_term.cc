@@ -383,6 +383,12 @@ absl::StatusOr<std::vector<Value>> TermLowerer::LowerControl(
     attributes.Set("consts", static_cast<int>(captured.size()));
     all = captured;
     all.insert(all.end(), operands.begin(), operands.end());
+  } else if (call.primitive == Primitive::kWhile) {
+    attributes.Set("cond", MakeRegion(std::move(regions[0])));
+    attributes.Set("body", MakeRegion(std::move(regions[1])));
+    attributes.Set("consts", static_cast<int>(captured.size()));
+    all = captured;
+    all.insert(all.end(), operands.begin(), operands.end());
   } else {
     attributes.Set("then", MakeRegion(std::move(regions[0])));
     attributes.Set("else", MakeRegion(std::move(regions[1])));

@@ -126,7 +126,7 @@ struct CallTerm {
   Primitive primitive{};
   Attributes attributes;
   std::vector<CallArgument> arguments;  // of a composite op
-  std::vector<RegionTerm> regions;      // cond: then, else; scan: the body
+  std::vector<RegionTerm> regions;      // then, else; body; cond, body
   std::vector<TermType> results;        // those that are present
 };
 

@@ -271,10 +271,13 @@ void NameChecker::Walk(const Expr& e) {
       Leave();
       return;
     case ExprKind::kScan:
+    case ExprKind::kMap:
     case ExprKind::kWhile:
       for (const Equation& carry : e.fields) Walk(*carry.value);
-      if (e.kind == ExprKind::kScan) {
-        for (const ExprPtr& child : e.children) Walk(*child);
+      // The condition of a while reads the carries; its bound is known before.
+      for (size_t i = e.kind == ExprKind::kWhile ? 1 : 0; i < e.children.size();
+           ++i) {
+        Walk(*e.children[i]);
       }
       Enter();
       for (const Equation& carry : e.fields) {
@@ -283,9 +286,7 @@ void NameChecker::Walk(const Expr& e) {
       for (const Binder& binder : e.binders) {
         Define(binder.name, binder.range, "element", false);
       }
-      if (e.kind == ExprKind::kWhile) {
-        for (const ExprPtr& child : e.children) Walk(*child);
-      }
+      if (e.kind == ExprKind::kWhile) Walk(*e.children[0]);
       WalkBody(*e.body);
       Leave();
       return;
