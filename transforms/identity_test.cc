@@ -1,5 +1,3 @@
-#include "transforms/synthetic_rules.h"
-
 #include <cstring>
 #include <map>
 #include <memory>
@@ -19,6 +17,7 @@
 #include "ops/tensor.h"
 #include "testing/status_matchers.h"
 #include "transforms/parallel_axis.h"
+#include "transforms/synthetic_rules.h"
 #include "transforms/test_rules.h"
 #include "transforms/unit_axes.h"
 #include "transforms/vmap.h"
@@ -433,6 +432,28 @@ graph (%x: f32[n, 1]) -> (y: f32[1, n]) {
 )");
   EXPECT_EQ(builder.type(moved[0]).ToString(), "f32[n]");
   EXPECT_EQ(builder.graph().node(moved[0]).op, ToOpId(Primitive::kReshape));
+}
+
+TEST(UnitAxes, ContractionsReadWhatIsTransposed) {
+  GraphBuilder builder(std::make_shared<Context>());
+  const auto read = [&](const std::string& axes, const std::string& type,
+                        const std::string& contract) {
+    const std::vector<Value> y = Normal(
+        builder,
+        absl::StrCat("\ngraph (%x: f32[n, m, k], %w: f32[k]) -> (y: f32",
+                     type.substr(type.find("]") + 1), ") {\n  %1: f32",
+                     type.substr(0, type.find("]") + 1),
+                     " = transpose(%x, axes: ", axes, ")\n  %2: f32",
+                     type.substr(type.find("]") + 1),
+                     " = dot_general(%1, %w, batch_a: [], batch_b: [], "
+                     "contract_a: [",
+                     contract, "], contract_b: [0])\n  return y = %2\n}\n"));
+    const Value x = builder.graph().operands(y[0])[0];
+    return builder.graph().node(x).op == ToOpId(Primitive::kInput);
+  };
+  EXPECT_TRUE(read("[0, 2, 1]", "[n, k, m][n, m]", "1"));
+  // The free axes would come out as [n, m].
+  EXPECT_FALSE(read("[1, 0, 2]", "[m, n, k][m, n]", "2"));
 }
 
 std::vector<int> Parallel(const std::string& text) {

@@ -2,6 +2,8 @@
 //
 //   bazel run -c opt //transforms:transforms_benchmark
 
+#include <algorithm>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <utility>
@@ -109,7 +111,94 @@ void BM_Jvp(benchmark::State& state) {
 }
 BENCHMARK(BM_Jvp)->Arg(1000)->Arg(100000)->Arg(1000000);
 
+// The shipped ops.
+std::shared_ptr<const RuleSet> LoadShippedOps(
+    const std::shared_ptr<Context>& context) {
+  std::vector<NamedSource> sources;
+  for (const char* folder : {"rules/core", "rules/derivative"}) {
+    for (const auto& file : std::filesystem::directory_iterator(folder)) {
+      const std::string path = file.path().string();
+      sources.push_back({path, ReadText(path)});
+    }
+  }
+  LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
+  CLEAVE_CHECK(loaded.rules != nullptr) << loaded.diagnostics[0];
+  return loaded.rules;
+}
+
+// `count` calls, each of the one before: softmax, layer_norm (w and bias
+// shared), or attention (of one query, key and value per example).
+Graph ChainOfCalls(const std::string& op, int count, const RuleSet& rules) {
+  GraphBuilder b(rules.context());
+  const Dim n = Dim::Variable("n");
+  const TensorType type{DType::kF32, {Dim(8), n, Dim(64)}};
+  const Value first = b.Input("x", type);
+  std::vector<Argument> rest;
+  Attributes attributes;
+  if (op == "softmax") {
+    attributes.Set("axis", 1);
+  } else if (op == "layer_norm") {
+    const TensorType last{DType::kF32, {Dim(64)}};
+    rest = {{"w", b.Input("w", last)}, {"bias", b.Input("bias", last)}};
+    attributes.Set("N", StaticValue::Dims({Dim(64)}));
+  } else {
+    rest = {{"k", b.Input("k", type)}, {"v", b.Input("v", type)}};
+  }
+  Value x = first;
+  for (int i = 0; i < count; ++i) {
+    std::vector<Argument> arguments = {{"", x}};
+    arguments.insert(arguments.end(), rest.begin(), rest.end());
+    const auto results = rules.Call(b, op, arguments, attributes);
+    CLEAVE_CHECK(results.ok()) << results.status();
+    x = *(*results)[0];
+  }
+  return std::move(b).Build({{"y", x}});
+}
+
+// Vmap of 100 calls that stay calls, and of the same calls expanded. The first
+// one of a table of rules pays for finding out; `again` shares the table.
+void BM_VmapCalls(benchmark::State& state, const std::string& op, bool keep,
+                  bool again) {
+  auto context = std::make_shared<Context>();
+  const auto rules = LoadShippedOps(context);
+  const Graph graph = ChainOfCalls(op, 100, *rules);
+  std::vector<int> in_axes(graph.inputs().size(), 0);
+  if (op == "layer_norm") std::fill(in_axes.begin() + 1, in_axes.end(), -1);
+  const SyntheticOptions options = {keep};
+  SyntheticRules shared(*rules, options);
+  int64_t nodes = 0;
+  for (auto _ : state) {
+    SyntheticRules own(*rules, options);
+    absl::StatusOr<Graph> batched =
+        Vmap(graph, in_axes, Dim::Variable("B"), {0}, again ? shared : own);
+    CLEAVE_CHECK(batched.ok()) << batched.status();
+    nodes = batched->size();
+  }
+  state.counters["nodes"] = static_cast<double>(nodes);
+}
+
+void RegisterVmapCalls() {
+  for (const char* op :
+       {"softmax", "layer_norm", "scaled_dot_product_attention"}) {
+    for (const bool keep : {true, false}) {
+      for (const bool again : {false, true}) {
+        benchmark::RegisterBenchmark(
+            absl::StrCat("BM_VmapCalls/", op, keep ? "/kept" : "/expanded",
+                         again ? "/again" : "/first")
+                .c_str(),
+            BM_VmapCalls, op, keep, again)
+            ->Unit(benchmark::kMicrosecond);
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cleave
 
-BENCHMARK_MAIN();
+int main(int argc, char** argv) {
+  cleave::RegisterVmapCalls();
+  benchmark::Initialize(&argc, argv);
+  benchmark::RunSpecifiedBenchmarks();
+  return 0;
+}

@@ -183,20 +183,47 @@ class Copier {
     Attributes attributes = graph_.attributes(v);
     const Shape& a = OperandShape(v, 0);
     const Shape& b = OperandShape(v, 1);
-    const std::vector<int> batch_a = emit::Ints(attributes, "batch_a");
-    const std::vector<int> batch_b = emit::Ints(attributes, "batch_b");
-    const std::vector<int> contract_a = emit::Ints(attributes, "contract_a");
-    const std::vector<int> contract_b = emit::Ints(attributes, "contract_b");
+    std::vector<int> batch_a = emit::Ints(attributes, "batch_a");
+    std::vector<int> batch_b = emit::Ints(attributes, "batch_b");
+    std::vector<int> contract_a = emit::Ints(attributes, "contract_a");
+    std::vector<int> contract_b = emit::Ints(attributes, "contract_b");
     if (AnyUnit(contract_a, a) || AnyUnit(contract_b, b)) return AsItWas(v);
     for (size_t i = 0; i < batch_a.size(); ++i) {
       if (IsUnit(a[batch_a[i]]) != IsUnit(b[batch_b[i]])) return AsItWas(v);
     }
-    attributes.Set("batch_a", StaticValue::Ints(Kept(batch_a, a)));
-    attributes.Set("batch_b", StaticValue::Ints(Kept(batch_b, b)));
-    attributes.Set("contract_a", StaticValue::Ints(Kept(contract_a, a)));
-    attributes.Set("contract_b", StaticValue::Ints(Kept(contract_b, b)));
-    return Add(Primitive::kDotGeneral, attributes, SqueezedType(v),
-               {Operand(v, 0), Operand(v, 1)});
+    batch_a = Kept(batch_a, a);
+    batch_b = Kept(batch_b, b);
+    contract_a = Kept(contract_a, a);
+    contract_b = Kept(contract_b, b);
+    const Value x = Untransposed(Operand(v, 0), batch_a, contract_a);
+    const Value y = Untransposed(Operand(v, 1), batch_b, contract_b);
+    attributes.Set("batch_a", StaticValue::Ints(batch_a));
+    attributes.Set("batch_b", StaticValue::Ints(batch_b));
+    attributes.Set("contract_a", StaticValue::Ints(contract_a));
+    attributes.Set("contract_b", StaticValue::Ints(contract_b));
+    return Add(Primitive::kDotGeneral, attributes, SqueezedType(v), {x, y});
+  }
+
+  // What a transposed operand of a contraction is read from, the lists of axes
+  // following; the operand itself where its free axes would change their order.
+  Value Untransposed(Value x, std::vector<int>& batch,
+                     std::vector<int>& contract) {
+    const Graph& graph = builder_.graph();
+    if (graph.node(x).op != ToOpId(Primitive::kTranspose)) return x;
+    const std::vector<int> from = emit::Ints(graph.attributes(x), "axes");
+    int last = -1;
+    for (int d = 0; d < static_cast<int>(from.size()); ++d) {
+      if (std::count(batch.begin(), batch.end(), d) > 0 ||
+          std::count(contract.begin(), contract.end(), d) > 0) {
+        continue;
+      }
+      if (from[d] < last) return x;
+      last = from[d];
+    }
+    for (std::vector<int>* axes : {&batch, &contract}) {
+      for (int& axis : *axes) axis = from[axis];
+    }
+    return graph.operands(x)[0];
   }
 
   GraphBuilder& builder_;

@@ -1,7 +1,8 @@
 // A normal form for comparing graphs of primitives: axes of the literal extent
-// 1 are left out where nothing depends on them, and a reshape of a reshape is
-// one. What an op computes on [B, 1, n] is then what it computes on [B, n].
-// Internal to transforms.
+// 1 are left out where nothing depends on them, a reshape of a reshape is one,
+// and a contraction reads what its operands are transposed from. What an op
+// computes on [B, 1, n] is then what it computes on [B, n]. Internal to
+// transforms.
 
 #ifndef CLEAVE_TRANSFORMS_UNIT_AXES_H_
 #define CLEAVE_TRANSFORMS_UNIT_AXES_H_
