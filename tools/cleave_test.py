@@ -274,6 +274,30 @@ class CleaveTest(unittest.TestCase):
         self.assertIn("## soft_argmax", doc)
         self.assertIn("softened", doc)
 
+    # Kept or expanded, for each op and subset of its inputs.
+    def test_batching_of_ops(self):
+        table = self.succeed("coverage", "--batching", "new.rules")
+        self.assertRegex(table, r"(?m)^soft_argmax +x +kept +PROVED  `axis`")
+        self.assertIn("of 1 subset: kept 1 (100.0 %)", table)
+        report = json.loads(self.succeed(
+            "coverage", "--batching", "--json", "--op", "linear,mean"))
+        self.assertEqual(list(report["ops"]), ["linear", "mean"])
+        rows = {",".join(row["batched"]): row
+                for row in report["ops"]["linear"]["subsets"]}
+        self.assertEqual(len(rows), 7)
+        self.assertEqual(rows["x"]["answer"], "kept")
+        self.assertEqual(rows["x"]["verdict"], "PROVED")
+        self.assertEqual(rows["x,w"]["answer"], "expanded")
+        self.assertIn("argument `w` has 3 axes", rows["x,w"]["why"])
+        self.assertNotIn("verdict", rows["x,w"])
+        mean = report["ops"]["mean"]
+        self.assertEqual(mean["subsets"][0]["verdict"], "EXHAUSTIVE(2)")
+        self.assertIn("`axes`", mean["no_rank_bound"])
+        self.assertEqual(sum(report["subsets"].values()),
+                         7 + len(mean["subsets"]))
+        self.fail_with("no op matches `nothing*`", "coverage", "--ops",
+                       "nothing*")
+
     # No op appears in this list by falling back silently.
     def test_numerics_of_f32(self):
         numerics = json.loads(

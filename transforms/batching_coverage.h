@@ -26,7 +26,8 @@ struct BatchingRow {
   };
   // What stands behind kKept, which holds of each call that was tried by proof:
   // kProved  those calls stand for all (engine/rewrite/rank_bound.h)
-  // kExhaustive  all combinations at ranks 0 to kMaxSymbolicRank of packs
+  // kExhaustive  all combinations at ranks 0 to kMaxSymbolicRank of packs,
+  //              attributes other than enums and bools at one value each
   // kSampled     `calls` of them: an op of a host, or one with too many
   enum class Verdict { kNone, kProved, kExhaustive, kSampled };
 

@@ -95,7 +95,7 @@ int ShowBatching(const RuleSet& rules, const std::vector<std::string>& names,
     return kExitOk;
   }
   PrintLines(lines);
-  std::cout << absl::StreamFormat("\n%d ops, %d subsets:", names.size(), total);
+  std::cout << "\nof " << total << (total == 1 ? " subset:" : " subsets:");
   for (Answer answer : kAnswers) {
     std::cout << absl::StreamFormat(
         "%s %s %d (%.1f %%)", answer == kAnswers[0] ? "" : ",",
