@@ -4,8 +4,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
+#include "transforms/cotangent_graph.h"
 #include "transforms/jvp.h"
+#include "transforms/synthetic_rules.h"
 
 namespace cleave {
 namespace {
@@ -28,6 +31,37 @@ class TransformBodies : public DerivedBodies {
       tangents.push_back({both.graph.outputs()[i].name, results[i]});
     }
     return std::move(builder).Build(std::move(tangents));
+  }
+
+  absl::StatusOr<Graph> Vjp(const RuleSet& rules, const Graph& call,
+                            const std::vector<bool>& active,
+                            const std::vector<bool>& live) override {
+    SyntheticRules synthetic(rules);
+    GraphBuilder builder(call.context());
+    std::vector<Value> primals;
+    for (const NamedValue& input : call.inputs()) {
+      primals.push_back(builder.Input(input.name, call.type(input.value)));
+    }
+    std::vector<Value> cotangents;
+    for (size_t i = 0; i < live.size(); ++i) {
+      const NamedValue& output = call.outputs()[i];
+      cotangents.push_back(live[i] ? builder.Input(absl::StrCat("dy", i),
+                                                   call.type(output.value))
+                                   : Value());
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const CotangentGraphResult walked,
+        CotangentGraph(builder, call, primals, active, cotangents, synthetic));
+    std::vector<NamedValue> outputs;
+    for (size_t i = 0; i < active.size(); ++i) {
+      if (!active[i]) continue;
+      const Value cotangent = walked.cotangents[i];
+      outputs.push_back({absl::StrCat("dx", i),
+                         cotangent.valid() ? cotangent
+                                           : builder.Zeros(call.type(
+                                                 call.inputs()[i].value))});
+    }
+    return std::move(builder).Build(std::move(outputs));
   }
 };
 

@@ -113,6 +113,14 @@ std::vector<int> Range(int count, int first) {
   return range;
 }
 
+std::vector<int> InverseOf(const std::vector<int>& permutation) {
+  std::vector<int> inverse(permutation.size());
+  for (size_t d = 0; d < permutation.size(); ++d) {
+    inverse[permutation[d]] = static_cast<int>(d);
+  }
+  return inverse;
+}
+
 bool IsInexact(DType dtype) { return IsFloat(dtype) || IsComplex(dtype); }
 
 }  // namespace cleave::emit

@@ -43,6 +43,8 @@ Value ReduceSum(GraphBuilder& b, Value x, const std::vector<int>& axes);
 std::vector<int> Ints(const Attributes& attributes, absl::string_view name);
 // 0, 1, .., count - 1, each plus `first`.
 std::vector<int> Range(int count, int first = 0);
+// The permutation that undoes this one.
+std::vector<int> InverseOf(const std::vector<int>& permutation);
 // Whether a tensor of this dtype has tangents.
 bool IsInexact(DType dtype);
 

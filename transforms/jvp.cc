@@ -7,27 +7,10 @@
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
+#include "transforms/names.h"
 #include "transforms/tangent_graph.h"
 
 namespace cleave {
-namespace {
-
-// `<name>.tangent`, as often as it takes to be none of `taken`, which it joins.
-std::string TangentName(const std::string& name,
-                        absl::flat_hash_set<std::string>& taken) {
-  std::string tangent = absl::StrCat(name, ".tangent");
-  while (!taken.insert(tangent).second) absl::StrAppend(&tangent, ".tangent");
-  return tangent;
-}
-
-absl::flat_hash_set<std::string> NamesOf(const std::vector<NamedValue>& named) {
-  absl::flat_hash_set<std::string> names;
-  for (const NamedValue& value : named) names.insert(value.name);
-  return names;
-}
-
-}  // namespace
-
 absl::StatusOr<JvpResult> Jvp(const Graph& graph,
                               const std::vector<bool>& active,
                               SyntheticRules& rules,
@@ -58,7 +41,7 @@ absl::StatusOr<JvpResult> Jvp(const Graph& graph,
   for (size_t i = 0; i < active.size(); ++i) {
     const NamedValue& input = graph.inputs()[i];
     if (active[i]) {
-      tangents[i] = builder.Input(TangentName(input.name, taken),
+      tangents[i] = builder.Input(NameWith(input.name, kTangent, taken),
                                   graph.type(input.value));
     }
   }
@@ -80,7 +63,8 @@ absl::StatusOr<JvpResult> Jvp(const Graph& graph,
     }
     result.has_tangent.push_back(tangent.valid());
     if (tangent.valid()) {
-      outputs.push_back({TangentName(graph.outputs()[i].name, taken), tangent});
+      outputs.push_back(
+          {NameWith(graph.outputs()[i].name, kTangent, taken), tangent});
     }
   }
   result.graph = std::move(builder).Build(std::move(outputs));

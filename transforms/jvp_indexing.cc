@@ -115,11 +115,8 @@ Value FlatUpdates(GraphBuilder& b, const FlatScatter& flat, Value updates) {
 
 // [B.., M, rest..] as x's own shape.
 Value Unflatten(GraphBuilder& b, const FlatScatter& flat, Value y) {
-  std::vector<int> inverse(flat.order.size());
-  for (size_t d = 0; d < flat.order.size(); ++d) {
-    inverse[flat.order[d]] = static_cast<int>(d);
-  }
-  return b.Transpose(b.Reshape(y, flat.transposed), inverse);
+  return b.Transpose(b.Reshape(y, flat.transposed),
+                     emit::InverseOf(flat.order));
 }
 
 // Along `axis`: c_i = same_i ? c_(i-1) * factor_i : start_i. A loop, not a

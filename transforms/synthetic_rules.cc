@@ -10,43 +10,11 @@
 #include "transforms/emit.h"
 #include "transforms/identity.h"
 #include "transforms/jvp_primitive.h"
+#include "transforms/rule_key.h"
 #include "transforms/tangent_graph.h"
 
 namespace cleave {
 namespace {
-
-// The node's identity, its operands' types and a bit per operand.
-template <typename Key>
-void SetKey(const Graph& graph, Value node, absl::Span<const bool> mask,
-            uint32_t extra, Key& key) {
-  const Node& n = graph.node(node);
-  key.clear();
-  key.push_back(extra);
-  key.push_back(n.op);
-  key.push_back(n.attributes);
-  uint32_t bits = 0;
-  int used = 0;
-  for (bool bit : mask) {
-    bits |= uint32_t{bit} << used;
-    if (++used == 32) {
-      key.push_back(bits);
-      bits = 0;
-      used = 0;
-    }
-  }
-  key.push_back(bits);
-  for (Value v : graph.operands(node)) key.push_back(graph.node(v).type);
-}
-
-Signature SignatureOfNode(const Graph& graph, Value node) {
-  Signature signature;
-  signature.op = graph.node(node).op;
-  signature.attributes = graph.node(node).attributes;
-  for (Value v : graph.operands(node)) {
-    signature.operands.push_back(graph.node(v).type);
-  }
-  return signature;
-}
 
 ProvenanceId RuleProvenance(Context& context, absl::string_view transform,
                             OpId op) {
@@ -84,7 +52,7 @@ uint32_t SyntheticRules::BatchId(const Dim& batch) {
 absl::StatusOr<const BatchRule*> SyntheticRules::Batch(
     const Graph& graph, Value node, absl::Span<const bool> batched,
     uint32_t batch_id) {
-  SetKey(graph, node, batched, batch_id, key_);
+  SetRuleKey(graph, node, batched, batch_id, key_);
   const auto it = batch_rules_.find(key_);
   if (it != batch_rules_.end()) return it->second.get();
   // Making a rule may make others, which reuse the scratch key and may move
@@ -93,7 +61,7 @@ absl::StatusOr<const BatchRule*> SyntheticRules::Batch(
   const Dim batch = batches_[batch_id];
   CLEAVE_ASSIGN_OR_RETURN(
       BatchRule rule,
-      MakeBatchRule(SignatureOfNode(graph, node),
+      MakeBatchRule(RuleSet::SignatureOf(graph, node),
                     std::vector<bool>(batched.begin(), batched.end()), batch));
   auto owned = std::make_unique<const BatchRule>(std::move(rule));
   return batch_rules_.emplace(key, std::move(owned)).first->second.get();
@@ -150,13 +118,13 @@ absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
 
 absl::StatusOr<const TangentRule*> SyntheticRules::Tangent(
     const Graph& graph, Value node, absl::Span<const bool> active) {
-  SetKey(graph, node, active, 0, key_);
+  SetRuleKey(graph, node, active, 0, key_);
   const auto it = tangent_rules_.find(key_);
   if (it != tangent_rules_.end()) return it->second.get();
   const Key key = key_;
   CLEAVE_ASSIGN_OR_RETURN(
       TangentRule rule,
-      MakeTangentRule(SignatureOfNode(graph, node), graph.node(node).type,
+      MakeTangentRule(RuleSet::SignatureOf(graph, node), graph.node(node).type,
                       std::vector<bool>(active.begin(), active.end())));
   auto owned = std::make_unique<const TangentRule>(std::move(rule));
   return tangent_rules_.emplace(key, std::move(owned)).first->second.get();

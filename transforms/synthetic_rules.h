@@ -1,4 +1,5 @@
-// SyntheticRules: how single nodes are batched and differentiated, made once
+// SyntheticRules: how single nodes are batched and differentiated, in both
+// directions, made once
 // per signature, rule to rule, and never per graph. A composite's rule comes
 // from its override, or from the transform of its body; the primitives' from
 // the functions of this folder and from rules/derivative.
@@ -48,6 +49,25 @@ struct TangentRule {
   std::vector<bool> has_tangent;  // per result
 };
 
+// A node in reverse: inputs are the operands, then the results if
+// `takes_results`, then the cotangents of the results that are live. Outputs
+// are the cotangents of the operands that have one.
+struct CotangentRule {
+  Graph graph;
+  bool takes_results = false;
+  std::vector<bool> has_cotangent;  // per operand
+};
+
+// A loop or branch in reverse: `forward` replaces it, and gives its results,
+// then what `linear` needs of them. `linear` takes the tangents of the active
+// operands, then those residuals, and gives the tangents of the results that
+// have one: reverse mode transposes it.
+struct ControlRule {
+  Graph forward;
+  Graph linear;
+  std::vector<bool> has_tangent;  // per result
+};
+
 struct SyntheticOptions {
   // Batched composites stay calls where they can. Without it all of them become
   // what their bodies do: for measuring and testing what keeping them is worth.
@@ -80,8 +100,28 @@ class SyntheticRules {
   absl::StatusOr<const TangentRule*> Tangent(const Graph& graph, Value node,
                                              absl::Span<const bool> active);
 
+  // A node, no loop or branch, with at least one active operand and one result
+  // that is `live`: cotangents of the active operands.
+  absl::StatusOr<const CotangentRule*> Cotangent(const Graph& graph, Value node,
+                                                 absl::Span<const bool> active,
+                                                 absl::Span<const bool> live);
+  // The same for a composite node that is linear in the operands marked:
+  // its inputs are the other operands, then the cotangents of the live results.
+  absl::StatusOr<const CotangentRule*> Transposed(const Graph& graph,
+                                                  Value node,
+                                                  absl::Span<const bool> linear,
+                                                  absl::Span<const bool> live);
+  // The rule of a loop or branch with at least one active operand.
+  absl::StatusOr<const ControlRule*> Control(const Graph& graph, Value node,
+                                             absl::Span<const bool> active);
+  // Whether reverse mode walks through the body of a composite node instead of
+  // taking a rule for it: loops in it must run once for both directions.
+  absl::StatusOr<bool> WalksThrough(const Graph& graph, Value node,
+                                    absl::Span<const bool> active);
+
   int64_t size() const {
-    return static_cast<int64_t>(batch_rules_.size() + tangent_rules_.size());
+    return static_cast<int64_t>(batch_rules_.size() + tangent_rules_.size() +
+                                cotangent_rules_.size());
   }
 
  private:
@@ -96,12 +136,23 @@ class SyntheticRules {
   absl::StatusOr<TangentRule> MakeCompositeTangent(
       const Signature& signature, const std::vector<bool>& active);
 
+  absl::StatusOr<CotangentRule> MakeCotangentRule(
+      const Signature& signature, TypeId results,
+      const std::vector<bool>& active, const std::vector<bool>& live);
+  // Whether the body holds a loop or a branch, at any depth.
+  absl::StatusOr<bool> HasControl(const Signature& signature);
+
   const RuleSet& rules_;
   std::unique_ptr<IdentityFinder> identity_;  // null: nothing is kept
   std::vector<Dim> batches_;
   absl::flat_hash_map<Dim, uint32_t> batch_ids_;
   absl::flat_hash_map<Key, std::unique_ptr<const BatchRule>> batch_rules_;
   absl::flat_hash_map<Key, std::unique_ptr<const TangentRule>> tangent_rules_;
+  absl::flat_hash_map<Key, std::unique_ptr<const CotangentRule>>
+      cotangent_rules_;
+  absl::flat_hash_map<Key, std::unique_ptr<const CotangentRule>> transposed_;
+  absl::flat_hash_map<Key, std::unique_ptr<const ControlRule>> control_rules_;
+  absl::flat_hash_map<Signature, bool> has_control_;
   Key key_;  // scratch
 };
 

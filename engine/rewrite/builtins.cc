@@ -2,9 +2,18 @@
 
 #include <algorithm>
 
+#include "absl/strings/strip.h"
 #include "ops/primitive.h"
 
 namespace cleave {
+
+std::optional<absl::string_view> DerivedFrom(absl::string_view op) {
+  if (absl::ConsumePrefix(&op, kJvpCallPrefix) ||
+      absl::ConsumePrefix(&op, kVjpCallPrefix)) {
+    return op;
+  }
+  return std::nullopt;
+}
 
 const std::vector<Builtin>& Builtins() {
   static const auto& builtins = *new std::vector<Builtin>{

@@ -3,6 +3,7 @@
 #ifndef CLEAVE_ENGINE_REWRITE_BUILTINS_H_
 #define CLEAVE_ENGINE_REWRITE_BUILTINS_H_
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,8 +11,11 @@
 
 namespace cleave {
 
-// The op name that `jvp f(..)(..)` calls: this, then f.
+// The op names that `jvp f(..)(..)` and `vjp f(..)(..)` call: these, then f.
 inline constexpr absl::string_view kJvpCallPrefix = "jvp:";
+inline constexpr absl::string_view kVjpCallPrefix = "vjp:";
+// The f of such a name; nullopt for any other op.
+std::optional<absl::string_view> DerivedFrom(absl::string_view op);
 
 struct Builtin {
   absl::string_view name;

@@ -40,6 +40,9 @@ class OpCompiler {
   absl::StatusOr<Graph> Spec();
   absl::StatusOr<std::optional<RuleSet::JvpOverride>> Jvp(
       const std::vector<bool>& active);
+  // The `vjp` override; results that are not `live` have the cotangent 0.
+  absl::StatusOr<std::optional<RuleSet::VjpOverride>> Vjp(
+      const std::vector<bool>& live);
   // The override whose inputs are batched as bound.
   absl::StatusOr<std::optional<Graph>> Vmap(const std::vector<bool>& batched);
 

@@ -147,6 +147,97 @@ absl::StatusOr<std::optional<RuleSet::JvpOverride>> OpCompiler::Jvp(
   return std::optional<RuleSet::JvpOverride>(std::move(override));
 }
 
+absl::StatusOr<std::optional<RuleSet::VjpOverride>> OpCompiler::Vjp(
+    const std::vector<bool>& live) {
+  const cleave::Body& body = *callable_.item->body;
+  const auto statement = std::find_if(
+      body.statements.begin(), body.statements.end(),
+      [](const Statement& s) { return s.kind == StatementKind::kVjp; });
+  if (statement == body.statements.end()) {
+    return std::optional<RuleSet::VjpOverride>();
+  }
+  const auto fail = [&](DiagnosticKind kind, const std::string& message) {
+    return elaborator_.At(absl::InvalidArgumentError(message), statement->range,
+                          kind);
+  };
+  const size_t result_count = callable_.results.size();
+  if (statement->inputs.size() != result_count) {
+    return fail(DiagnosticKind::kArgument,
+                absl::StrCat("vjp names ", statement->inputs.size(),
+                             " cotangents for ", result_count, " results"));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<TermPtr> primal, ElaborateBody());
+  size_t place = 0;  // among the results that are present
+  for (size_t r = 0; r < result_count; ++r) {
+    if (primal[r] == nullptr) continue;
+    if (raw_results_[r] != nullptr) {
+      body_scope_->Set(callable_.results[r].name, raw_results_[r]);
+    }
+    const std::string& name = statement->inputs[r].name;
+    if (IsInexact(primal[r]) && live[place]) {
+      const TensorType type{ResolvedDType(*primal[r]), primal[r]->shape};
+      TermPtr cotangent = elaborator_.terms().InGraph(
+          builder_.Input(absl::StrCat(callable_.results[r].name, ".cotangent"),
+                         type),
+          type);
+      if (callable_.item->compute_acc) {
+        CLEAVE_ASSIGN_OR_RETURN(cotangent, Accumulated(cotangent));
+      }
+      body_scope_->Set(name, std::move(cotangent));
+    } else {
+      body_scope_->Set(
+          name, elaborator_.terms().Zero(primal[r]->dtype, primal[r]->shape));
+    }
+    ++place;
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const RuleValue value,
+      elaborator_.Eval(*statement->equation.value, *body_scope_));
+  if (!value.Is(Kind::kRecord)) {
+    return fail(DiagnosticKind::kType,
+                "vjp gives a record of cotangents by the inputs' names");
+  }
+  for (const auto& [name, unused] : value.AsRecord()) {
+    if (std::none_of(callable_.inputs.begin(), callable_.inputs.end(),
+                     [&, &name = name](const InputDecl& input) {
+                       return input.name == name;
+                     })) {
+      return fail(DiagnosticKind::kUnknownName,
+                  absl::StrCat("there is no input `", name, "`"));
+    }
+  }
+  RuleSet::VjpOverride override;
+  std::vector<std::pair<std::string, TermPtr>> outputs;
+  for (const Operand& operand : operands_) {
+    RuleValue field;
+    for (const auto& [name, v] : value.AsRecord()) {
+      if (name == callable_.inputs[operand.input].name) field = v;
+    }
+    if (operand.place >= 0 && field.Is(Kind::kList)) {
+      const RuleList list = field.AsList();
+      field = operand.place < static_cast<int>(list.size())
+                  ? list[operand.place]
+                  : RuleValue();
+    }
+    override.covered.push_back(!field.Is(Kind::kAbsent) &&
+                               IsInexact(operand.term));
+    if (!override.covered.back()) continue;
+    const TermType type{operand.term->dtype, operand.term->shape, {}};
+    TermPtr cotangent;
+    if (field.IsNumber() && !field.Is(Kind::kTerm)) {
+      cotangent = elaborator_.terms().Zero(type.dtype, type.shape);
+    } else {
+      CLEAVE_ASSIGN_OR_RETURN(const TermPtr term,
+                              elaborator_.ToTerm(field, statement->range));
+      CLEAVE_ASSIGN_OR_RETURN(cotangent, Finish(term, type, statement->range));
+    }
+    outputs.emplace_back(absl::StrCat(operand.name, ".cotangent"),
+                         std::move(cotangent));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(override.graph, BuildNamed(outputs));
+  return std::optional<RuleSet::VjpOverride>(std::move(override));
+}
+
 absl::StatusOr<std::optional<Graph>> OpCompiler::Vmap(
     const std::vector<bool>& batched) {
   const cleave::Body& body = *callable_.item->body;

@@ -1,5 +1,6 @@
 // Calls of defs, ops and transforms.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -248,11 +249,6 @@ Elaborator::Result Elaborator::EvalTransformCall(const Expr& e, Scope& scope) {
                           EvalArguments(e.seconds, e.named_seconds, scope));
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue primal,
                           CallOp(*callable, primals, e.range));
-  if (e.text == "vjp") {
-    return At(absl::UnimplementedError(absl::StrCat(
-                  "not supported: reverse mode of `", e.callee, "`")),
-              e.range);
-  }
   // The call itself: the term, or what its results are results of.
   TermPtr call;
   std::vector<std::pair<std::string, RuleValue>> results;
@@ -270,6 +266,9 @@ Elaborator::Result Elaborator::EvalTransformCall(const Expr& e, Scope& scope) {
   if (call->kind == TermKind::kCallElement) {
     return Fail(DiagnosticKind::kPlacement, e.range,
                 "a derivative is taken of arrays, not of elements");
+  }
+  if (e.text == "vjp") {
+    return EvalVjpCall(e, *callable, call, results, seconds);
   }
   // Tangents by position are those of the tensor inputs, in order.
   std::vector<RuleValue> tangents(callable->inputs.size());
@@ -352,6 +351,102 @@ Elaborator::Result Elaborator::EvalTransformCall(const Expr& e, Scope& scope) {
     record.emplace_back(name, single ? term : terms_.Result(term, place++));
   }
   if (record.size() == 1) return record[0].second;
+  return RuleValue(std::move(record));
+}
+
+// vjp f(primals)(cotangents): for each input a call of the op "vjp:f", which
+// gives the cotangents of its operands and costs nothing where it is not used.
+// Its operands are those of f, then the cotangents that are given, in the order
+// of the results; `live` tells which, `active` of which operands it is.
+Elaborator::Result Elaborator::EvalVjpCall(
+    const Expr& e, const Callable& callable, const TermPtr& call,
+    const std::vector<std::pair<std::string, RuleValue>>& results,
+    const Arguments& seconds) {
+  std::vector<RuleValue> given(results.size());
+  if (seconds.positional.size() > results.size()) {
+    return Fail(
+        DiagnosticKind::kArgument, e.range,
+        absl::StrCat("`", e.callee, "` has ", results.size(), " results, but ",
+                     seconds.positional.size(), " cotangents are given"));
+  }
+  for (size_t i = 0; i < seconds.positional.size(); ++i) {
+    given[i] = seconds.positional[i];
+  }
+  for (const auto& [name, value] : seconds.named) {
+    const auto at = std::find_if(
+        results.begin(), results.end(),
+        [&, &name = name](const auto& r) { return r.first == name; });
+    if (at == results.end()) {
+      return Fail(DiagnosticKind::kUnknownAttribute, e.range,
+                  absl::StrCat("`", e.callee, "` has no result `", name, "`"));
+    }
+    given[at - results.begin()] = value;
+  }
+  std::vector<TermPtr> children = call->children;
+  const size_t operands = children.size();
+  StaticValue::List live;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (!results[i].second.Is(Kind::kTerm)) continue;  // it is absent
+    const TermPtr& result = results[i].second.AsTerm();
+    TermPtr cotangent;
+    if (!given[i].Is(Kind::kAbsent)) {
+      CLEAVE_ASSIGN_OR_RETURN(cotangent, ToTerm(given[i], e.range));
+    }
+    const bool is_live = cotangent != nullptr && !IsZero(cotangent);
+    live.push_back(is_live);
+    if (!is_live) continue;
+    const std::optional<DType> dtype = result->dtype->dtype();
+    if (dtype.has_value() && !InClass(*dtype, DTypeClass::kInexact)) {
+      return Fail(DiagnosticKind::kType, e.range,
+                  absl::StrCat("the result `", results[i].first, "` of `",
+                               e.callee, "` has no cotangent"));
+    }
+    absl::StatusOr<TermPtr> spread =
+        terms_.BroadcastTo(cotangent, result->shape);
+    if (!spread.ok()) return At(spread.status(), e.range);
+    const absl::Status unified = UnifyDTypes({result, *spread});
+    if (!unified.ok()) return At(unified, e.range, DiagnosticKind::kType);
+    children.push_back(*std::move(spread));
+  }
+  RuleRecord record;
+  for (const InputDecl& input : callable.inputs) {
+    if (input.is_static) continue;
+    const auto argument = std::find_if(
+        call->call->arguments.begin(), call->call->arguments.end(),
+        [&](const CallArgument& a) {
+          return a.kind != CallArgument::Kind::kStatic && a.name == input.name;
+        });
+    if (argument == call->call->arguments.end()) {
+      record.emplace_back(input.name, RuleValue());
+      continue;
+    }
+    RuleList cotangents;
+    for (int k : argument->operands) {
+      if (k < 0) {
+        cotangents.push_back(RuleValue());
+        continue;
+      }
+      const TermPtr& operand = children[k];
+      const std::optional<DType> dtype = operand->dtype->dtype();
+      if (dtype.has_value() && !InClass(*dtype, DTypeClass::kInexact)) {
+        cotangents.push_back(RuleValue());  // it has none
+        continue;
+      }
+      auto derived = std::make_shared<CallTerm>(*call->call);
+      derived->op = absl::StrCat(kVjpCallPrefix, callable.name);
+      StaticValue::List active;
+      for (size_t i = 0; i < operands; ++i) {
+        active.push_back(static_cast<int>(i) == k);
+      }
+      derived->attributes.Set("active", std::move(active));
+      derived->attributes.Set("live", live);
+      derived->results = {TermType{operand->dtype, operand->shape, {}}};
+      cotangents.push_back(terms_.Call(std::move(derived), children));
+    }
+    record.emplace_back(input.name, argument->kind == CallArgument::Kind::kList
+                                        ? RuleValue(std::move(cotangents))
+                                        : cotangents[0]);
+  }
   return RuleValue(std::move(record));
 }
 

@@ -174,6 +174,11 @@ class Elaborator {
   Result CallOp(const Callable& callable, const Arguments& arguments,
                 SourceRange range);
   Result EvalTransformCall(const Expr& e, Scope& scope);
+  // `call` is that of f, `results` are its results by name.
+  Result EvalVjpCall(
+      const Expr& e, const Callable& callable, const TermPtr& call,
+      const std::vector<std::pair<std::string, RuleValue>>& results,
+      const Arguments& seconds);
   // elaborate_builtin.cc
   // Nullopt: `name` is no builtin for these arguments.
   absl::StatusOr<std::optional<RuleValue>> CallStaticBuiltin(

@@ -160,7 +160,7 @@ absl::StatusOr<std::vector<Value>> TermLowerer::LowerCall(const Term& term) {
   builder_.SetProvenance(term.provenance);
   std::vector<Value> results;
   const CallTerm& call = *term.call;
-  if (absl::StartsWith(call.op, kJvpCallPrefix)) {
+  if (DerivedFrom(call.op).has_value()) {
     CLEAVE_ASSIGN_OR_RETURN(results, CallDerivative(term, operands));
   } else if (!call.op.empty()) {
     CLEAVE_ASSIGN_OR_RETURN(results, CallComposite(term, operands));
@@ -192,7 +192,7 @@ absl::StatusOr<std::vector<Value>> TermLowerer::CallComposite(
   std::vector<Argument> arguments;
   Attributes attributes;
   for (const auto& [name, value] : call.attributes.values()) {
-    if (name != "active") attributes.Set(name, value);
+    if (name != "active" && name != "live") attributes.Set(name, value);
   }
   for (const CallArgument& a : call.arguments) {
     switch (a.kind) {
@@ -218,10 +218,7 @@ absl::StatusOr<std::vector<Value>> TermLowerer::CallComposite(
       }
     }
   }
-  absl::string_view op = call.op;
-  if (absl::StartsWith(op, kJvpCallPrefix)) {
-    op.remove_prefix(kJvpCallPrefix.size());
-  }
+  const absl::string_view op = DerivedFrom(call.op).value_or(call.op);
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::optional<Value>> all,
                           call_op_(builder_, op, arguments, attributes));
   std::vector<Value> results;
@@ -231,7 +228,8 @@ absl::StatusOr<std::vector<Value>> TermLowerer::CallComposite(
   return results;
 }
 
-// The call of f is made to learn its canonical attributes; nothing uses it.
+// jvp and vjp. The call of f is made to learn its canonical attributes;
+// nothing uses it.
 absl::StatusOr<std::vector<Value>> TermLowerer::CallDerivative(
     const Term& term, const std::vector<Value>& operands) {
   const StaticValue::List& active =
@@ -248,9 +246,16 @@ absl::StatusOr<std::vector<Value>> TermLowerer::CallDerivative(
   Attributes attributes = graph.attributes(node);
   attributes.Set("active", StaticValue(active));
   std::vector<TensorType> types;
-  for (const Value result : results) {
-    if (InClass(graph.type(result).dtype, DTypeClass::kInexact)) {
-      types.push_back(graph.type(result));
+  if (const StaticValue* live = term.call->attributes.Find("live")) {
+    attributes.Set("live", *live);
+    for (size_t i = 0; i < active.size(); ++i) {
+      if (active[i].AsBool()) types.push_back(graph.type(operands[i]));
+    }
+  } else {
+    for (const Value result : results) {
+      if (InClass(graph.type(result).dtype, DTypeClass::kInexact)) {
+        types.push_back(graph.type(result));
+      }
     }
   }
   Context& context = *builder_.context();
@@ -268,8 +273,7 @@ absl::StatusOr<std::vector<Value>> TermLowerer::CallDerivative(
 
 absl::StatusOr<Value> TermLowerer::CallElementwise(
     const Term& term, absl::Span<const Value> arguments) {
-  if (term.call->op.empty() ||
-      absl::StartsWith(term.call->op, kJvpCallPrefix)) {
+  if (term.call->op.empty() || DerivedFrom(term.call->op).has_value()) {
     return absl::UnimplementedError(
         absl::StrCat("not supported: `", term.call->op, "` of elements"));
   }

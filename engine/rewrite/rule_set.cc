@@ -317,7 +317,8 @@ absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
         absl::StrCat("not supported: `", name,
                      "`: the rules were loaded without transforms"));
   }
-  name.remove_prefix(kJvpCallPrefix.size());
+  const bool reverse = absl::StartsWith(name, kVjpCallPrefix);
+  name = *DerivedFrom(name);
   Attributes attributes = context->attributes(signature.attributes);
   std::vector<bool> active;
   for (const StaticValue& a : attributes.Get("active").AsList()) {
@@ -354,7 +355,9 @@ absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
   }
   Attributes own;
   for (const auto& [key, value] : attributes.values()) {
-    if (key != "active" && key != "layout") own.Set(key, value);
+    if (key != "active" && key != "live" && key != "layout") {
+      own.Set(key, value);
+    }
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::optional<Value>> results,
                           Call(builder, name, arguments, own));
@@ -365,7 +368,12 @@ absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
     }
   }
   const Graph call = std::move(builder).Build(std::move(outputs));
-  return options.derived->Jvp(*rules, call, active);
+  if (!reverse) return options.derived->Jvp(*rules, call, active);
+  std::vector<bool> live;
+  for (const StaticValue& given : attributes.Get("live").AsList()) {
+    live.push_back(given.AsBool());
+  }
+  return options.derived->Vjp(*rules, call, active, live);
 }
 
 absl::StatusOr<const Graph*> RuleSet::Body(const Signature& signature) const {
@@ -383,7 +391,7 @@ absl::StatusOr<const Graph*> RuleSet::Body(const Signature& signature) const {
   }
   impl_->compiling.push_back(signature);
   absl::StatusOr<Graph> body = [&]() -> absl::StatusOr<Graph> {
-    if (absl::StartsWith(name, kJvpCallPrefix)) {
+    if (DerivedFrom(name).has_value()) {
       return impl_->CompileDerived(signature);
     }
     const Callable* callable = impl_->CallableOf(signature.op);
@@ -437,6 +445,30 @@ absl::StatusOr<const RuleSet::JvpOverride*> RuleSet::Jvp(
     return std::make_unique<const JvpOverride>(*std::move(found));
   }();
   return Pointer(impl_->jvps.emplace(key, std::move(cached)).first->second);
+}
+
+absl::StatusOr<const RuleSet::VjpOverride*> RuleSet::Vjp(
+    const Signature& signature, const std::vector<bool>& live) const {
+  const Impl::MaskedKey key(signature, live);
+  const auto it = impl_->vjps.find(key);
+  if (it != impl_->vjps.end()) return Pointer(it->second);
+  using Cached = absl::StatusOr<std::unique_ptr<const VjpOverride>>;
+  Cached cached = [&]() -> Cached {
+    const Callable* callable = impl_->CallableOf(signature.op);
+    if (callable == nullptr) return std::unique_ptr<const VjpOverride>();
+    OpCompiler compiler = impl_->MakeCompiler(*callable);
+    CLEAVE_RETURN_IF_ERROR(compiler.BindSignature(signature));
+    CLEAVE_ASSIGN_OR_RETURN(std::optional<VjpOverride> found,
+                            compiler.Vjp(live));
+    if (!found.has_value()) return std::unique_ptr<const VjpOverride>();
+    return std::make_unique<const VjpOverride>(*std::move(found));
+  }();
+  return Pointer(impl_->vjps.emplace(key, std::move(cached)).first->second);
+}
+
+absl::StatusOr<bool> RuleSet::IsElementwise(const Graph& graph,
+                                            Value node) const {
+  return impl_->IsElementwise(graph, node);
 }
 
 absl::StatusOr<const Graph*> RuleSet::Vmap(const Signature& signature,

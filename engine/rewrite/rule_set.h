@@ -85,7 +85,10 @@ class RuleSet;
 // Bodies that are derived from others: `jvp f(..)(..)` in a rule is a call of
 // the op "jvp:f", whose attribute `active` lists, per operand of f, whether its
 // tangent is given behind f's operands; its results are the tangents of f's
-// inexact results. transforms/ implements it.
+// inexact results. `vjp f(..)(..)` is a call of "vjp:f" for each input that is
+// asked for: `active` marks its operands, whose cotangents are the results;
+// `live` lists, per result of f, whether its cotangent is given behind f's
+// operands. transforms/ implements it.
 class DerivedBodies {
  public:
   virtual ~DerivedBodies() = default;
@@ -93,6 +96,9 @@ class DerivedBodies {
   // are its operands and whose outputs are its results.
   virtual absl::StatusOr<Graph> Jvp(const RuleSet& rules, const Graph& call,
                                     const std::vector<bool>& active) = 0;
+  virtual absl::StatusOr<Graph> Vjp(const RuleSet& rules, const Graph& call,
+                                    const std::vector<bool>& active,
+                                    const std::vector<bool>& live) = 0;
 };
 
 struct LoadOptions {
@@ -159,6 +165,10 @@ class RuleSet {
   // The spec, nullptr if the op has none (or laws only). Ops called in it stay.
   absl::StatusOr<const Graph*> Spec(const Signature& signature) const;
 
+  // Whether each element of the one result of a composite node depends on the
+  // elements of its operands at the same place alone.
+  absl::StatusOr<bool> IsElementwise(const Graph& graph, Value node) const;
+
   // Overrides; nullptr where the op has none that applies. jvp: inputs are the
   // operands, then the tangents of the operands in `active` (true per operand);
   // outputs are the tangents of the inexact results. Operands that are active
@@ -170,6 +180,15 @@ class RuleSet {
   };
   absl::StatusOr<const JvpOverride*> Jvp(const Signature& signature,
                                          const std::vector<bool>& active) const;
+  // vjp: inputs are the operands, then the cotangents of the results that are
+  // `live` (true per result that is present; inexact ones only); outputs are
+  // the cotangents of the operands that are covered, which the override names.
+  struct VjpOverride {
+    Graph graph;
+    std::vector<bool> covered;
+  };
+  absl::StatusOr<const VjpOverride*> Vjp(const Signature& signature,
+                                         const std::vector<bool>& live) const;
   // vmap: inputs are the operands (whose types in `signature` are without the
   // batch), those in `batched` with an axis of extent `batch` leading; outputs
   // have the batch leading.

@@ -43,6 +43,9 @@ struct RuleSet::Impl {
   mutable absl::flat_hash_map<
       MaskedKey, absl::StatusOr<std::unique_ptr<const RuleSet::JvpOverride>>>
       jvps;
+  mutable absl::flat_hash_map<
+      MaskedKey, absl::StatusOr<std::unique_ptr<const RuleSet::VjpOverride>>>
+      vjps;
   mutable absl::flat_hash_map<BatchedKey, GraphOr> vmaps;
   mutable absl::flat_hash_map<MaskedKey, GraphOr> primitive_jvps;
   mutable absl::flat_hash_map<

@@ -1,0 +1,46 @@
+#include "transforms/guarded.h"
+
+#include "transforms/emit.h"
+
+namespace cleave {
+
+Value Unguarded(GraphBuilder& b, const Guarded& x) {
+  if (!x.value.valid() || !x.mask.valid()) return x.value;
+  return emit::Select(b, x.mask, x.value, emit::Like(b, x.value, Exact(0)));
+}
+
+Guarded AddGuarded(GraphBuilder& b, const Guarded& x, const Guarded& y) {
+  if (!x.valid()) return y;
+  if (!y.valid()) return x;
+  if (x.mask == y.mask) return {emit::Add(b, x.value, y.value), x.mask};
+  return {emit::Add(b, Unguarded(b, x), Unguarded(b, y)), Value()};
+}
+
+Guarded Guard(GraphBuilder& b, const Guarded& x, Value condition, bool side) {
+  if (!x.valid()) return x;
+  const Value taken = side ? condition : b.Apply(Primitive::kNot, {condition});
+  if (!x.mask.valid()) return {x.value, taken};
+  return {x.value, b.Apply(Primitive::kAnd, {x.mask, taken})};
+}
+
+Value MaskOfOperands(GraphBuilder& b, const Graph& graph, Value v, Value mask) {
+  if (!mask.valid()) return mask;
+  const Primitive primitive = ToPrimitive(graph.node(v).op);
+  if (ClassOf(primitive) == PrimitiveClass::kPointwise) return mask;
+  switch (primitive) {
+    case Primitive::kReshape:
+      return b.Reshape(mask, graph.type(graph.operands(v)[0]).shape);
+    case Primitive::kReduceSum:
+      return emit::Unreduce(b, mask, graph.type(graph.operands(v)[0]).shape,
+                            emit::Ints(graph.attributes(v), "axes"));
+    case Primitive::kTranspose:
+      return b.Transpose(
+          mask, emit::InverseOf(emit::Ints(graph.attributes(v), "axes")));
+    case Primitive::kReverse:
+      return b.Apply(Primitive::kReverse, {mask}, graph.attributes(v));
+    default:
+      return Value();
+  }
+}
+
+}  // namespace cleave

@@ -1,0 +1,41 @@
+// Cotangents on their way back, with what select keeps from them.
+//
+// A branch that select does not take gets the cotangent 0, and 0 times the
+// infinite slope that it may have there would be NaN. So the condition travels
+// beside the cotangent, through all that works element by element, and is
+// applied behind it: select(c, dy * slope, 0), not select(c, dy, 0) * slope.
+// Internal to transforms.
+
+#ifndef CLEAVE_TRANSFORMS_GUARDED_H_
+#define CLEAVE_TRANSFORMS_GUARDED_H_
+
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// `value` where `mask` (bool, of the value's shape) holds, 0 elsewhere; without
+// a mask, everywhere. An invalid value is a symbolic zero.
+struct Guarded {
+  Value value;
+  Value mask;
+
+  bool valid() const { return value.valid(); }
+};
+
+// The cotangent as one value; invalid for a symbolic zero.
+Value Unguarded(GraphBuilder& b, const Guarded& x);
+// x + y. One mask that both share stays.
+Guarded AddGuarded(GraphBuilder& b, const Guarded& x, const Guarded& y);
+// The part of x that reaches the side of a select by `condition` which is taken
+// where it is `side`.
+Guarded Guard(GraphBuilder& b, const Guarded& x, Value condition, bool side);
+
+// The mask of the cotangents of v's operands, where v is a primitive of `graph`
+// whose result has the cotangents' mask `mask`, and each element of theirs is
+// made of those of one element of its; invalid where that is not so, or there
+// is no mask.
+Value MaskOfOperands(GraphBuilder& b, const Graph& graph, Value v, Value mask);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TRANSFORMS_GUARDED_H_

@@ -1,0 +1,40 @@
+// Partial evaluation: a graph cut in two, what some of its inputs decide, and
+// what needs the others.
+//
+//   PartiallyEvaluate(jvp of f, {x: known, x.tangent: unknown})
+//       known:   x -> y, residuals      unknown: x.tangent, residuals ->
+//       y.tangent
+
+#ifndef CLEAVE_TRANSFORMS_PARTIAL_EVALUATION_H_
+#define CLEAVE_TRANSFORMS_PARTIAL_EVALUATION_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+struct PartialEvaluation {
+  // Inputs: the known ones, with their names. Outputs: those of the graph that
+  // are known, with their names, then the residuals.
+  Graph known;
+  // Inputs: the unknown ones, then the residuals. Outputs: all others.
+  Graph unknown;
+  std::vector<bool> output_unknown;  // per output of the graph
+  int residuals = 0;
+};
+
+// `unknown[i]` tells of input i. `outputs_unknown`, where it is given, names
+// outputs that count as unknown though the known inputs decide them. Loops and
+// branches are cut, too: a scan's known carries run in a scan of their own,
+// which stacks what the other one needs; what does not change from step to step
+// stays outside of both. What costs nothing to have again (constants and
+// broadcasts) is no residual. O(nodes), and once more per carry of a scan.
+absl::StatusOr<PartialEvaluation> PartiallyEvaluate(
+    const Graph& graph, const std::vector<bool>& unknown,
+    const std::vector<bool>& outputs_unknown = {});
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TRANSFORMS_PARTIAL_EVALUATION_H_
