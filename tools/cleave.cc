@@ -18,6 +18,7 @@ int main(int argc, char** argv) {
   cleave::AddExplain(app, action);
   cleave::AddVmap(app, action);
   cleave::AddJvp(app, action);
+  cleave::AddVjp(app, action);
   cleave::AddRun(app, action);
   cleave::AddCompile(app, action);
   cleave::AddCoverage(app, action);

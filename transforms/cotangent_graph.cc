@@ -156,7 +156,9 @@ class ReverseWalk {
 
   void Give(Value v, const Guarded& cotangent) {
     if (!cotangent.valid() || !active_[v.id]) return;
-    cotangents_[v.id] = AddGuarded(builder_, cotangents_[v.id], cotangent);
+    cotangents_[v.id] =
+        AddGuarded(builder_, cotangents_[v.id],
+                   WithShape(builder_, cotangent, graph_.type(v).shape));
   }
 
   absl::Status VisitBackward(Value v) {

@@ -192,8 +192,7 @@ absl::StatusOr<const CotangentRule*> SyntheticRules::Transposed(
   std::vector<Value> cotangents;
   for (size_t i = 0; i < body->outputs().size(); ++i) {
     cotangents.push_back(
-        live[i] ? builder.Input(absl::StrCat("dy", i),
-                                body->type(body->outputs()[i].value))
+        live[i] ? builder.Input(absl::StrCat("dy", i), graph.types(node)[i])
                 : Value());
   }
   CLEAVE_ASSIGN_OR_RETURN(

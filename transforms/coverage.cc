@@ -12,6 +12,7 @@
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
 #include "transforms/jvp.h"
+#include "transforms/vjp.h"
 #include "transforms/vmap.h"
 
 namespace cleave {
@@ -61,7 +62,8 @@ absl::Status TryVmap(const Graph& call, SyntheticRules& rules) {
 // All inexact inputs active; where that is impossible, each alone. A tangent
 // that is 0 everywhere (of round) is a derivative, too; a result that can have
 // none makes the op discrete.
-absl::Status TryJvp(const Graph& call, SyntheticRules& rules) {
+template <typename Derive>
+absl::Status TryDerivative(const Graph& call, const Derive& derive) {
   std::vector<bool> all;
   std::vector<size_t> inexact;
   for (size_t i = 0; i < call.inputs().size(); ++i) {
@@ -77,17 +79,26 @@ absl::Status TryJvp(const Graph& call, SyntheticRules& rules) {
   if (inexact.empty() || !inexact_result) {
     return absl::UnimplementedError("impossible: discrete");
   }
-  const auto attempt = [&](const std::vector<bool>& active) {
-    return Jvp(call, active, rules).status();
-  };
-  const absl::Status status = attempt(all);
+  const absl::Status status = derive(all);
   if (status.ok()) return status;
   for (size_t i : inexact) {
     std::vector<bool> one(all.size(), false);
     one[i] = true;
-    if (attempt(one).ok()) return absl::OkStatus();
+    if (derive(one).ok()) return absl::OkStatus();
   }
   return status;
+}
+
+absl::Status TryJvp(const Graph& call, SyntheticRules& rules) {
+  return TryDerivative(call, [&](const std::vector<bool>& active) {
+    return Jvp(call, active, rules).status();
+  });
+}
+
+absl::Status TryVjp(const Graph& call, SyntheticRules& rules) {
+  return TryDerivative(call, [&](const std::vector<bool>& active) {
+    return Vjp(call, active, rules).status();
+  });
 }
 
 // One transform of one op, as the calls are tried.
@@ -120,6 +131,7 @@ absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
   const Item* item = rules.Find(op);
   Attempts vmap;
   Attempts jvp;
+  Attempts vjp;
   const absl::Status no_inputs =
       absl::UnimplementedError("not supported: it has no tensor inputs");
   const auto attempt = [&](const Graph& call) {
@@ -132,7 +144,11 @@ absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
       jvp.Add(none ? no_inputs : TryJvp(call, synthetic), item,
               StatementKind::kJvp);
     }
-    return vmap.done && jvp.done;
+    if (!vjp.done) {
+      vjp.Add(none ? no_inputs : TryVjp(call, synthetic), item,
+              StatementKind::kVjp);
+    }
+    return vmap.done && jvp.done && vjp.done;
   };
   bool any = !calls.empty();
   bool done = std::any_of(calls.begin(), calls.end(), attempt);
@@ -142,7 +158,8 @@ absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
     return attempts.done ||
            attempts.coverage.kind == Coverage::Kind::kImpossible;
   };
-  while (!done && !(any && !calls.empty() && settled(vmap) && settled(jvp))) {
+  while (!done && !(any && !calls.empty() && settled(vmap) && settled(jvp) &&
+                    settled(vjp))) {
     const std::optional<Graph> call = search.Next();
     if (!call) break;
     any = true;
@@ -157,12 +174,7 @@ absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
     }
     return OpCoverage{refused, refused, refused};
   }
-  OpCoverage coverage = {vmap.coverage, jvp.coverage, jvp.coverage};
-  if (jvp.done) {
-    coverage.vjp = {Coverage::Kind::kNotSupported,
-                    "reverse mode is not built yet"};
-  }
-  return coverage;
+  return OpCoverage{vmap.coverage, jvp.coverage, vjp.coverage};
 }
 
 }  // namespace cleave

@@ -4,6 +4,12 @@
 
 namespace cleave {
 
+Guarded WithShape(GraphBuilder& b, const Guarded& x, const Shape& shape) {
+  if (!x.valid() || b.type(x.value).shape == shape) return x;
+  return {b.Reshape(x.value, shape),
+          x.mask.valid() ? b.Reshape(x.mask, shape) : x.mask};
+}
+
 Value Unguarded(GraphBuilder& b, const Guarded& x) {
   if (!x.value.valid() || !x.mask.valid()) return x.value;
   return emit::Select(b, x.mask, x.value, emit::Like(b, x.value, Exact(0)));

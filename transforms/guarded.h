@@ -22,6 +22,9 @@ struct Guarded {
   bool valid() const { return value.valid(); }
 };
 
+// x with this shape: extents that only a guard makes equal are written in
+// different ways.
+Guarded WithShape(GraphBuilder& b, const Guarded& x, const Shape& shape);
 // The cotangent as one value; invalid for a symbolic zero.
 Value Unguarded(GraphBuilder& b, const Guarded& x);
 // x + y. One mask that both share stays.

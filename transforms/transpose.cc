@@ -68,7 +68,9 @@ class Transposer {
 
   void Give(Value v, const Guarded& cotangent) {
     if (!cotangent.valid()) return;
-    cotangents_[v.id] = AddGuarded(builder_, cotangents_[v.id], cotangent);
+    cotangents_[v.id] =
+        AddGuarded(builder_, cotangents_[v.id],
+                   WithShape(builder_, cotangent, graph_.type(v).shape));
   }
 
   absl::Status Backward(Value v) {

@@ -91,10 +91,11 @@ class OpChecker {
       layers_[Layer::kRounding] = CheckRounding(context_, prepared);
     }
     if (Wants(Layer::kTransforms)) {
-      // One layer, two parts: what is not checked in one does not hide the
-      // other.
+      // One layer, three parts: what is not checked in one does not hide the
+      // others.
       Verdict verdict = CheckVmap(context_, concrete, rules_);
       const Verdict jvp = CheckJvp(context_, prepared, concrete, rules_);
+      const Verdict vjp = CheckVjp(context_, concrete, rules_);
       std::vector<std::string> parts;
       const auto add = [&](const char* part, const Verdict& one) {
         if (one.kind == VerdictKind::kNotChecked) {
@@ -103,7 +104,9 @@ class OpChecker {
       };
       add("vmap", verdict);
       add("jvp", jvp);
+      add("vjp", vjp);
       Merge(verdict, jvp);
+      Merge(verdict, vjp);
       verdict.notes.insert(verdict.notes.end(), parts.begin(), parts.end());
       if (verdict.kind != VerdictKind::kNotChecked &&
           verdict.kind != VerdictKind::kInconclusive) {

@@ -1,4 +1,5 @@
-// L5: vmap against the stacked loop, jvp against derivatives over the reals.
+// L5: vmap against the stacked loop, jvp against derivatives over the reals, vjp
+// against jvp.
 
 #ifndef CLEAVE_TESTING_CHECK_CHECK_TRANSFORMS_H_
 #define CLEAVE_TESTING_CHECK_CHECK_TRANSFORMS_H_
@@ -19,6 +20,12 @@ Verdict CheckVmap(const OpContext& context, const PreparedCalls& concrete,
 // body, if there is none). Tangents are linear; jvp of vmap is vmap of jvp.
 Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
                  const PreparedCalls& concrete, SyntheticRules& rules);
+
+// The laws of reverse mode, in f64 at `concrete`: <Jv, w> = <v, J^T w>, second
+// derivatives are symmetric, and jvp of jvp, jvp of vjp, vjp of jvp and vjp of
+// vjp agree on them.
+Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
+                 SyntheticRules& rules);
 
 }  // namespace cleave
 

@@ -125,19 +125,27 @@ absl::StatusOr<CaseCall> MakeCaseCall(const RuleSet& rules,
 
 std::vector<std::optional<Tensor>> TensorsFor(const CaseCall& call,
                                               const CaseArguments& arguments) {
-  std::vector<std::optional<Tensor>> tensors(call.arguments.size());
+  std::vector<std::optional<Tensor>> tensors;
+  for (const auto& ref : RefsFor(call, arguments)) {
+    tensors.push_back(ref ? std::make_optional(ref->tensor) : std::nullopt);
+  }
+  return tensors;
+}
+
+ExpectedOutputs RefsFor(const CaseCall& call, const CaseArguments& arguments) {
+  ExpectedOutputs refs(call.arguments.size());
   for (const auto& [name, value] : arguments) {
-    for (size_t i = 0; i < tensors.size(); ++i) {
+    for (size_t i = 0; i < refs.size(); ++i) {
       if (call.arguments[i] != name) continue;
       const CaseValue* element = &value;
       if (const CaseValue::List* list = value.list()) {
         if (call.elements[i] >= static_cast<int>(list->size())) continue;
         element = &(*list)[call.elements[i]];
       }
-      if (const auto* ref = element->tensor()) tensors[i] = ref->tensor;
+      if (const auto* ref = element->tensor()) refs[i] = *ref;
     }
   }
-  return tensors;
+  return refs;
 }
 
 }  // namespace cleave

@@ -37,6 +37,9 @@ absl::StatusOr<CaseCall> MakeCaseCall(const RuleSet& rules,
 std::vector<std::optional<Tensor>> TensorsFor(const CaseCall& call,
                                               const CaseArguments& arguments);
 
+// The same with the keys that the suite gives them.
+ExpectedOutputs RefsFor(const CaseCall& call, const CaseArguments& arguments);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_TESTING_CONFORMANCE_CASE_CALL_H_

@@ -52,6 +52,9 @@ CaseSection ChangeSection(CaseSection section, ChangeTensor change) {
   for (CaseArguments& tangents : section.tangents) {
     tangents = ChangeArguments(std::move(tangents), change);
   }
+  for (std::optional<CaseValue::TensorRef>& cotangent : section.cotangents) {
+    if (cotangent) cotangent->tensor = change(cotangent->tensor);
+  }
   return section;
 }
 

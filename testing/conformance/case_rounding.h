@@ -18,8 +18,8 @@ Tensor RoundTensor(const Tensor& tensor, DType rounded, DType kept);
 // down: the signs are those of `seed`. Others as they are.
 Tensor MoveTensor(const Tensor& tensor, double unit, uint64_t seed);
 
-// The arguments, and those of a section with its tangents, with each tensor
-// replaced by what `change` makes of it.
+// The arguments, and those of a section with its tangents and cotangents, with
+// each tensor replaced by what `change` makes of it.
 using ChangeTensor = absl::FunctionRef<Tensor(const Tensor&)>;
 CaseArguments ChangeArguments(CaseArguments arguments, ChangeTensor change);
 CaseSection ChangeSection(CaseSection section, ChangeTensor change);

@@ -9,212 +9,23 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/ir/interpreter.h"
-#include "engine/rewrite/expand.h"
 #include "engine/runtime/safetensors.h"
 #include "ops/status_macros.h"
 #include "testing/conformance/case_call.h"
 #include "testing/conformance/case_rounding.h"
+#include "testing/conformance/compute_section.h"
 #include "testing/conformance/tolerance.h"
 #include "testing/glob.h"
-#include "transforms/jvp.h"
-#include "transforms/vmap.h"
 
 namespace cleave {
 namespace {
 
-constexpr char kNoReverseMode[] = "not supported: reverse mode";
-
-// A graph with the tensors for its inputs.
-struct Program {
-  Graph graph;
-  std::vector<Tensor> tensors;
-};
-
-// What derives and evaluates the sections.
-struct Engine {
-  const RuleSet& rules;
-  const GraphEvaluator& evaluate;
-};
-
-absl::StatusOr<std::vector<Tensor>> Evaluate(const Program& program,
-                                             const Engine& engine) {
-  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive,
-                          Expand(program.graph, engine.rules));
-  return engine.evaluate(primitive, program.tensors);
-}
-
-struct Differentiated {
-  Program program;
-  // For each output of the primal its tangent's place among the outputs; -1
-  // where it has none.
-  std::vector<int> tangents;
-};
-
-// The jvp of `program` along `tangents`, one entry per input or fewer.
-absl::StatusOr<Differentiated> Differentiate(
-    const Program& program, const std::vector<std::optional<Tensor>>& tangents,
-    const Engine& engine) {
-  std::vector<bool> active(program.tensors.size());
-  Differentiated result;
-  result.program.tensors = program.tensors;
-  for (size_t i = 0; i < tangents.size(); ++i) {
-    active[i] = tangents[i].has_value();
-    if (active[i]) result.program.tensors.push_back(*tangents[i]);
-  }
-  CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp,
-                          Jvp(program.graph, active, engine.rules));
-  int next = static_cast<int>(program.graph.outputs().size());
-  for (bool has : jvp.has_tangent) result.tangents.push_back(has ? next++ : -1);
-  result.program.graph = std::move(jvp.graph);
-  return result;
-}
-
-// What a section computes: nullopt where it has no such output.
-using Computed = std::vector<std::optional<Tensor>>;
-
-absl::StatusOr<Computed> EvaluateTangents(const Differentiated& derivative,
-                                          int first, int count,
-                                          const Engine& engine) {
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
-                          Evaluate(derivative.program, engine));
-  Computed computed;
-  for (int i = first; i < first + count; ++i) {
-    const int at = derivative.tangents[i];
-    computed.push_back(at < 0 ? std::nullopt : std::make_optional(outputs[at]));
-  }
-  return computed;
-}
-
-// The in_axes of a program's inputs, and its batch; tensors are replaced by the
-// batched ones.
-absl::StatusOr<Computed> EvaluateBatched(const Program& program,
-                                         const std::vector<int>& in_axes,
-                                         int first_output,
-                                         const Engine& engine) {
-  int64_t batch = -1;
-  for (size_t i = 0; i < in_axes.size(); ++i) {
-    if (in_axes[i] == kNotMapped) continue;
-    if (in_axes[i] < 0 || in_axes[i] >= program.tensors[i].rank()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("in_axes: input ", i, " has no axis ", in_axes[i]));
-    }
-    batch = program.tensors[i].shape()[in_axes[i]];
-  }
-  CLEAVE_ASSIGN_OR_RETURN(
-      Graph batched,
-      Vmap(program.graph, in_axes, Dim(batch),
-           std::vector<int>(program.graph.outputs().size(), 0), engine.rules));
-  CLEAVE_ASSIGN_OR_RETURN(
-      const std::vector<Tensor> outputs,
-      Evaluate({std::move(batched), program.tensors}, engine));
-  return Computed(outputs.begin() + first_output, outputs.end());
-}
-
-std::vector<int> InAxes(const CaseCall& call, const CaseSection& section) {
-  std::vector<int> in_axes;
-  for (const std::string& argument : call.arguments) {
-    const auto it = section.in_axes.find(argument);
-    in_axes.push_back(it != section.in_axes.end() && it->second ? *it->second
-                                                                : kNotMapped);
-  }
-  return in_axes;
-}
-
-void ReplaceTensors(const CaseCall& call, const CaseArguments& replacements,
-                    std::vector<Tensor>& tensors) {
-  const auto replaced = TensorsFor(call, replacements);
-  for (size_t i = 0; i < replaced.size(); ++i) {
-    if (replaced[i]) tensors[i] = *replaced[i];
-  }
-}
-
-// Vmap of the jvp: the outputs are the tangents.
-absl::StatusOr<Computed> ComputeVmapJvp(const CaseCall& call,
-                                        const CaseSection& section,
-                                        const Engine& engine) {
-  const auto tangents = TensorsFor(call, section.tangents.at(0));
-  CLEAVE_ASSIGN_OR_RETURN(
-      Differentiated derivative,
-      Differentiate({call.graph, call.tensors}, tangents, engine));
-  std::vector<int> in_axes = InAxes(call, section);
-  ReplaceTensors(call, section.arguments, derivative.program.tensors);
-  for (size_t i = 0; i < tangents.size(); ++i) {
-    if (tangents[i]) in_axes.push_back(in_axes[i]);
-  }
-  const int outputs = static_cast<int>(call.graph.outputs().size());
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Computed tangents_out,
-      EvaluateBatched(derivative.program, in_axes, outputs, engine));
-  Computed computed;
-  for (int at : derivative.tangents) {
-    computed.push_back(at < 0 ? std::nullopt : tangents_out[at - outputs]);
-  }
-  return computed;
-}
-
-// One entry per output of the call's graph.
-absl::StatusOr<Computed> ComputeOutputs(const CaseCall& call,
-                                        const CaseSection& section,
-                                        const Engine& engine) {
-  const Program program = {call.graph, call.tensors};
-  const int outputs = static_cast<int>(call.graph.outputs().size());
-  if (section.name == "outputs") {
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> values,
-                            Evaluate(program, engine));
-    return Computed(values.begin(), values.end());
-  }
-  if (section.name == "vmap") {
-    Program batched = program;
-    ReplaceTensors(call, section.arguments, batched.tensors);
-    return EvaluateBatched(batched, InAxes(call, section), 0, engine);
-  }
-  if (section.name == "vmap_jvp") return ComputeVmapJvp(call, section, engine);
-  if (section.name == "jvp" || section.name == "jvp_jvp") {
-    CLEAVE_ASSIGN_OR_RETURN(
-        Differentiated first,
-        Differentiate(program, TensorsFor(call, section.tangents.at(0)),
-                      engine));
-    if (section.name == "jvp") {
-      return EvaluateTangents(first, 0, outputs, engine);
-    }
-    CLEAVE_ASSIGN_OR_RETURN(
-        const Differentiated second,
-        Differentiate(first.program, TensorsFor(call, section.tangents.at(1)),
-                      engine));
-    CLEAVE_ASSIGN_OR_RETURN(
-        const Computed all,
-        EvaluateTangents(second, 0,
-                         static_cast<int>(first.program.graph.outputs().size()),
-                         engine));
-    Computed computed;
-    for (int at : first.tangents) {
-      computed.push_back(at < 0 ? std::nullopt : all[at]);
-    }
-    return computed;
-  }
-  return absl::UnimplementedError(kNoReverseMode);
-}
-
-// One entry per declared result.
-absl::StatusOr<Computed> Compute(const CaseCall& call,
-                                 const CaseSection& section,
-                                 const Engine& engine) {
-  CLEAVE_ASSIGN_OR_RETURN(const Computed outputs,
-                          ComputeOutputs(call, section, engine));
-  Computed results;
-  for (int at : call.results) {
-    results.push_back(at < 0 ? std::nullopt : outputs.at(at));
-  }
-  return results;
-}
-
 // A transform that has no answer for the op: a derivative or a batching that is
-// impossible, or reverse mode. The values themselves have no such excuse.
+// impossible. The values themselves have no such excuse.
 bool IsUnsupported(const absl::Status& status, const std::string& section) {
   return section != "outputs" &&
          status.code() == absl::StatusCode::kUnimplemented &&
-         (absl::StrContains(status.message(), "impossible:") ||
-          absl::StrContains(status.message(), kNoReverseMode));
+         absl::StrContains(status.message(), "impossible:");
 }
 
 std::string Label(const Case& c, const CaseSection& section) {
@@ -296,7 +107,8 @@ class FileRunner {
     CLEAVE_ASSIGN_OR_RETURN(
         const CaseCall call,
         MakeCaseCall(rules_, file_.op, ChangeArguments(c.arguments, change)));
-    return Compute(call, ChangeSection(section, change), {rules_, evaluate});
+    return ComputeSection(call, ChangeSection(section, change), rules_,
+                          evaluate);
   }
 
   // Runs the section with float inputs rounded to `rounded` and kept in `kept`.
@@ -356,46 +168,46 @@ class FileRunner {
   }
 
   absl::StatusOr<std::string> Check(const Case& c, const CaseSection& section) {
+    CLEAVE_ASSIGN_OR_RETURN(const CaseCall call,
+                            MakeCaseCall(rules_, file_.op, c.arguments));
+    const ExpectedOutputs expected = ExpectedOf(call, section);
     if (options_.dtype && InF64(c.arguments)) {
-      return CheckInDType(c, section, *options_.dtype);
+      return CheckInDType(c, section, expected, *options_.dtype);
     }
     Computed computed;
     if (options_.round_inputs && InF64(c.arguments)) {
       CLEAVE_ASSIGN_OR_RETURN(
           computed, RunRounded(c, section, *options_.round_inputs, DType::kF64,
                                Evaluator()));
-      Dump(computed, section);
+      Dump(computed, expected);
       return "";
     }
-    CLEAVE_ASSIGN_OR_RETURN(const CaseCall call,
-                            MakeCaseCall(rules_, file_.op, c.arguments));
     CLEAVE_ASSIGN_OR_RETURN(computed,
-                            Compute(call, section, {rules_, Evaluator()}));
-    Dump(computed, section);
-    return CompareAll(computed, section.outputs,
+                            ComputeSection(call, section, rules_, Evaluator()));
+    Dump(computed, expected);
+    return CompareAll(computed, expected,
                       [&](const Tensor&) { return section.tolerance; });
   }
 
   // The result in `dtype` against the f64 interpreter on the rounded inputs.
   absl::StatusOr<std::string> CheckInDType(const Case& c,
                                            const CaseSection& section,
+                                           const ExpectedOutputs& expected,
                                            DType dtype) {
     CLEAVE_ASSIGN_OR_RETURN(
         const Computed truth,
         RunRounded(c, section, dtype, DType::kF64, Interpret));
     CLEAVE_ASSIGN_OR_RETURN(const Computed computed,
                             RunRounded(c, section, dtype, dtype, Evaluator()));
-    Dump(computed, section);
+    Dump(computed, expected);
     ExpectedOutputs want;
     for (size_t i = 0; i < truth.size(); ++i) {
       if (!truth[i]) {
         want.push_back(std::nullopt);
         continue;
       }
-      if (!IsFloat(truth[i]->dtype()) && i < section.outputs.size() &&
-          section.outputs[i] &&
-          !Difference(*truth[i], section.outputs[i]->tensor, {}, false)
-               .empty()) {
+      if (!IsFloat(truth[i]->dtype()) && i < expected.size() && expected[i] &&
+          !Difference(*truth[i], expected[i]->tensor, {}, false).empty()) {
         report_.left_out.push_back(
             absl::StrCat(file_.op, " ", c.id, " ", Label(c, section)));
         return "";
@@ -506,11 +318,11 @@ class FileRunner {
     return "";
   }
 
-  void Dump(const Computed& computed, const CaseSection& section) {
+  void Dump(const Computed& computed, const ExpectedOutputs& expected) {
     if (options_.dump_folder.empty()) return;
-    for (size_t i = 0; i < computed.size() && i < section.outputs.size(); ++i) {
-      if (computed[i] && section.outputs[i]) {
-        dumped_.insert_or_assign(section.outputs[i]->key, *computed[i]);
+    for (size_t i = 0; i < computed.size() && i < expected.size(); ++i) {
+      if (computed[i] && expected[i]) {
+        dumped_.insert_or_assign(expected[i]->key, *computed[i]);
       }
     }
   }

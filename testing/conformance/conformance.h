@@ -2,8 +2,7 @@
 //
 // Each section of each case counts once, each element of a list section once.
 // `unsupported` is only an op without a rule, or a transform that is impossible
-// for it or not built yet (reverse mode); anything else that does not pass has
-// failed.
+// for it; anything else that does not pass has failed.
 
 #ifndef CLEAVE_TESTING_CONFORMANCE_CONFORMANCE_H_
 #define CLEAVE_TESTING_CONFORMANCE_CONFORMANCE_H_
@@ -19,12 +18,9 @@
 #include "engine/rewrite/rule_set.h"
 #include "ops/dtype.h"
 #include "testing/conformance/case_suite.h"
+#include "testing/conformance/compute_section.h"
 
 namespace cleave {
-
-// Evaluates a graph of primitives, as Interpret does.
-using GraphEvaluator = std::function<absl::StatusOr<std::vector<Tensor>>(
-    const Graph& graph, absl::Span<const Tensor> inputs)>;
 
 struct ConformanceOptions {
   // What is tested; null: the interpreter.

@@ -24,6 +24,7 @@ void AddExpand(CLI::App& app, Action& action);       // graph_commands.cc
 void AddExplain(CLI::App& app, Action& action);      // graph_commands.cc
 void AddVmap(CLI::App& app, Action& action);         // graph_commands.cc
 void AddJvp(CLI::App& app, Action& action);          // graph_commands.cc
+void AddVjp(CLI::App& app, Action& action);          // graph_commands.cc
 void AddRun(CLI::App& app, Action& action);          // run_command.cc
 void AddCompile(CLI::App& app, Action& action);      // compile_command.cc
 void AddCoverage(CLI::App& app, Action& action);     // coverage_command.cc

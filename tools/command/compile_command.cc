@@ -9,10 +9,9 @@
 #include "engine/aot/ahead_of_time.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
-#include "tools/command/axes.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
-#include "transforms/jvp.h"
+#include "tools/command/transform_flags.h"
 
 namespace cleave {
 namespace {
@@ -22,28 +21,14 @@ struct CompileFlags {
   std::string function;
   std::string name;
   std::string folder;
-  std::string vmap;
-  bool jvp = false;
-  std::vector<std::string> with_respect_to;
+  TransformFlags transforms;
   std::vector<std::string> levels;
 };
 
 absl::Status CompileFunction(const CompileFlags& flags, const RuleSet& rules) {
   CLEAVE_ASSIGN_OR_RETURN(Graph graph, DeclaredFunction(rules, flags.function));
-  if (!flags.jvp && !flags.with_respect_to.empty()) {
-    return absl::InvalidArgumentError("--wrt: it says what --jvp is taken of");
-  }
-  const int primals = static_cast<int>(graph.inputs().size());
-  if (flags.jvp) {
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> active,
-                            ActiveInputs(graph, flags.with_respect_to));
-    CLEAVE_ASSIGN_OR_RETURN(JvpResult result, Jvp(graph, active, rules));
-    graph = std::move(result.graph);
-  }
-  if (!flags.vmap.empty()) {
-    CLEAVE_ASSIGN_OR_RETURN(graph,
-                            BatchPrimals(graph, flags.vmap, primals, rules));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(graph,
+                          ApplyTransforms(graph, rules, flags.transforms));
   CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, rules));
   AheadOfTimeOptions options;
   options.name = flags.name.empty() ? flags.function : flags.name;
@@ -81,12 +66,7 @@ void AddCompile(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("--name", flags->name,
                    "The function's name in C; its own unless given");
-  verb->add_option("--vmap", flags->vmap,
-                   "Over a batch, at these axes: `0,none,1`; `split` keys");
-  verb->add_flag("--jvp", flags->jvp, "With tangents");
-  verb->add_option("--wrt", flags->with_respect_to,
-                   "The inputs that have tangents (all inexact ones)")
-      ->delimiter(',');
+  AddTransformFlags(*verb, flags->transforms);
   verb->add_option("--level", flags->levels,
                    "Vector instructions to make code for, of which the library "
                    "takes what its CPU has; all unless given")

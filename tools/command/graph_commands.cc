@@ -1,4 +1,5 @@
-// expand, explain, vmap and jvp: a declared function as a graph, transformed.
+// expand, explain, vmap, jvp and vjp: a declared function as a graph,
+// transformed.
 
 #include <iostream>
 #include <memory>
@@ -14,10 +15,9 @@
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
-#include "tools/command/axes.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
-#include "transforms/jvp.h"
+#include "tools/command/transform_flags.h"
 #include "transforms/vmap.h"
 
 namespace cleave {
@@ -29,9 +29,8 @@ struct GraphOptions {
   std::vector<std::string> preserve;
   std::string in_axes;
   std::string out_axes;
-  std::vector<std::string> with_respect_to;
+  TransformFlags transforms;
   bool expand = false;
-  bool jvp = false;
   bool fusion = false;
 };
 
@@ -85,25 +84,9 @@ absl::StatusOr<Graph> Batched(const Graph& graph, const RuleSet& rules,
   return Vmap(graph, in_axes, Dim::Variable(FreshDim(graph)), out_axes, rules);
 }
 
-absl::StatusOr<Graph> Differentiated(const Graph& graph, const RuleSet& rules,
-                                     const GraphOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> active,
-                          ActiveInputs(graph, options.with_respect_to));
-  CLEAVE_ASSIGN_OR_RETURN(JvpResult result, Jvp(graph, active, rules));
-  return std::move(result.graph);
-}
-
-// For `explain`: the tangents first, then the batch, as `run` has them.
-absl::StatusOr<Graph> DifferentiatedAndBatched(const Graph& graph,
-                                               const RuleSet& rules,
-                                               const GraphOptions& options) {
-  Graph result = graph;
-  const int primals = static_cast<int>(graph.inputs().size());
-  if (options.jvp) {
-    CLEAVE_ASSIGN_OR_RETURN(result, Differentiated(graph, rules, options));
-  }
-  if (options.in_axes.empty()) return result;
-  return BatchPrimals(result, options.in_axes, primals, rules);
+absl::StatusOr<Graph> Transformed(const Graph& graph, const RuleSet& rules,
+                                  const GraphOptions& options) {
+  return ApplyTransforms(graph, rules, options.transforms);
 }
 
 // A verb with the flags that all of them share.
@@ -142,14 +125,12 @@ void AddExplain(CLI::App& app, Action& action) {
   verb->add_flag("--fusion", options->fusion,
                  "Print instead which primitives share a kernel, and why "
                  "others do not");
-  verb->add_option("--vmap", options->in_axes,
-                   "Over a batch, at these axes: `0,none,1`; `split` keys");
-  verb->add_flag("--jvp", options->jvp, "With tangents");
+  AddTransformFlags(*verb, options->transforms);
   verb->callback([options, &action] {
     action = [options] {
       PrintOptions print;
       print.provenance = true;
-      return PrintTransformed(*options, DifferentiatedAndBatched, print);
+      return PrintTransformed(*options, Transformed, print);
     };
   });
 }
@@ -169,19 +150,37 @@ void AddVmap(CLI::App& app, Action& action) {
   });
 }
 
-void AddJvp(CLI::App& app, Action& action) {
+namespace {
+
+// `jvp` and `vjp`.
+void AddDerivative(CLI::App& app, Action& action, bool reverse) {
   auto options = std::make_shared<GraphOptions>();
+  options->transforms.jvp = !reverse;
+  options->transforms.vjp = reverse;
   CLI::App* verb = AddGraphVerb(
-      app, "jvp", "Print a function with its tangents, forward mode.", options);
-  verb->add_option("--wrt", options->with_respect_to,
-                   "The inputs that have tangents (all inexact ones)")
+      app, reverse ? "vjp" : "jvp",
+      reverse ? "Print a function with its cotangents, reverse mode."
+              : "Print a function with its tangents, forward mode.",
+      options);
+  verb->add_option("--wrt", options->transforms.with_respect_to,
+                   reverse ? "The inputs whose cotangents are asked for (all "
+                             "inexact ones)"
+                           : "The inputs that have tangents (all inexact ones)")
       ->delimiter(',');
   verb->add_flag("--expand", options->expand, "In primitives");
   verb->callback([options, &action] {
-    action = [options] {
-      return PrintTransformed(*options, Differentiated, {});
-    };
+    action = [options] { return PrintTransformed(*options, Transformed, {}); };
   });
+}
+
+}  // namespace
+
+void AddJvp(CLI::App& app, Action& action) {
+  AddDerivative(app, action, /*reverse=*/false);
+}
+
+void AddVjp(CLI::App& app, Action& action) {
+  AddDerivative(app, action, /*reverse=*/true);
 }
 
 }  // namespace cleave

@@ -11,11 +11,10 @@
 #include "engine/runtime/safetensors.h"
 #include "ops/status_macros.h"
 #include "ops/tensor.h"
-#include "tools/command/axes.h"
 #include "tools/command/backend.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
-#include "transforms/jvp.h"
+#include "tools/command/transform_flags.h"
 
 namespace cleave {
 namespace {
@@ -25,15 +24,14 @@ struct RunFlags {
   std::string function;
   std::string input;
   std::string output;
-  std::string vmap;
-  bool jvp = false;
+  TransformFlags transforms;
   BackendFlags backend;
   bool report = false;
 };
 
-// The jvp with respect to the inputs whose tangents the file has.
-absl::StatusOr<Graph> Differentiate(const Graph& graph, const TensorMap& inputs,
-                                    const RuleSet& rules) {
+// The inputs whose tangents the file has.
+absl::StatusOr<std::vector<std::string>> WithTangents(const Graph& graph,
+                                                      const TensorMap& inputs) {
   std::vector<std::string> names;
   for (const NamedValue& input : graph.inputs()) {
     if (inputs.count(input.name + ".tangent") != 0) names.push_back(input.name);
@@ -42,10 +40,7 @@ absl::StatusOr<Graph> Differentiate(const Graph& graph, const TensorMap& inputs,
     return absl::InvalidArgumentError(
         "--jvp: the input file has no tensor named `<input>.tangent`");
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> active,
-                          ActiveInputs(graph, names));
-  CLEAVE_ASSIGN_OR_RETURN(JvpResult result, Jvp(graph, active, rules));
-  return std::move(result.graph);
+  return names;
 }
 
 // The same bits: files have no dtype for keys, which are 64 bits.
@@ -61,14 +56,12 @@ absl::Status RunFunction(const RunFlags& options, const RuleSet& rules) {
                           DeclaredFunction(rules, options.function));
   CLEAVE_ASSIGN_OR_RETURN(const TensorMap inputs,
                           ReadSafetensors(options.input));
-  const int primals = static_cast<int>(graph.inputs().size());
-  if (options.jvp) {
-    CLEAVE_ASSIGN_OR_RETURN(graph, Differentiate(graph, inputs, rules));
+  TransformFlags transforms = options.transforms;
+  if (transforms.jvp && transforms.with_respect_to.empty()) {
+    CLEAVE_ASSIGN_OR_RETURN(transforms.with_respect_to,
+                            WithTangents(graph, inputs));
   }
-  if (!options.vmap.empty()) {
-    CLEAVE_ASSIGN_OR_RETURN(graph,
-                            BatchPrimals(graph, options.vmap, primals, rules));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(graph, ApplyTransforms(graph, rules, transforms));
   CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, rules));
   std::vector<Tensor> tensors;
   for (const NamedValue& input : graph.inputs()) {
@@ -144,10 +137,7 @@ void AddRun(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("--output", options->output, "The safetensors file to write")
       ->required();
-  verb->add_option("--vmap", options->vmap,
-                   "Over a batch, at these axes: `0,none,1`; `split` keys");
-  verb->add_flag("--jvp", options->jvp,
-                 "With tangents, for inputs with a tensor `<input>.tangent`");
+  AddTransformFlags(*verb, options->transforms);
   AddBackendFlags(*verb, options->backend);
   verb->add_flag("--report", options->report, "Print what ran, and how long");
   verb->callback(

@@ -1,12 +1,15 @@
-#include "tools/command/axes.h"
+#include "tools/command/transform_flags.h"
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "ops/status_macros.h"
+#include "transforms/jvp.h"
+#include "transforms/vjp.h"
 #include "transforms/vmap.h"
 
 namespace cleave {
@@ -45,20 +48,6 @@ std::string FreshDim(const Graph& graph) {
   return name;
 }
 
-absl::StatusOr<Graph> BatchPrimals(const Graph& graph, const std::string& axes,
-                                   int primals, const RuleSet& rules) {
-  CLEAVE_ASSIGN_OR_RETURN(std::vector<int> in_axes, ParseAxes(axes, primals));
-  for (size_t i = in_axes.size(); i < graph.inputs().size(); ++i) {
-    for (int p = 0; p < primals; ++p) {
-      if (graph.inputs()[p].name + ".tangent" == graph.inputs()[i].name) {
-        in_axes.push_back(in_axes[p]);
-      }
-    }
-  }
-  return Vmap(graph, in_axes, Dim::Variable(FreshDim(graph)),
-              std::vector<int>(graph.outputs().size(), 0), rules);
-}
-
 absl::StatusOr<std::vector<bool>> ActiveInputs(
     const Graph& graph, const std::vector<std::string>& names) {
   std::vector<bool> active(graph.inputs().size());
@@ -82,6 +71,51 @@ absl::StatusOr<std::vector<bool>> ActiveInputs(
     active[it - graph.inputs().begin()] = true;
   }
   return active;
+}
+
+void AddTransformFlags(CLI::App& verb, TransformFlags& flags) {
+  CLI::Option* jvp = verb.add_flag("--jvp", flags.jvp, "With tangents");
+  verb.add_flag("--vjp", flags.vjp, "With cotangents, in reverse mode")
+      ->excludes(jvp);
+  verb.add_option("--wrt", flags.with_respect_to,
+                  "The inputs that --jvp or --vjp is taken in")
+      ->delimiter(',');
+  verb.add_option("--vmap", flags.vmap,
+                  "Over a batch, at these axes: `0,none,1`; `split` keys");
+}
+
+absl::StatusOr<Graph> ApplyTransforms(const Graph& graph, const RuleSet& rules,
+                                      const TransformFlags& flags) {
+  Graph result = graph;
+  if (flags.jvp || flags.vjp) {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> active,
+                            ActiveInputs(graph, flags.with_respect_to));
+    if (flags.jvp) {
+      CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(graph, active, rules));
+      result = std::move(jvp.graph);
+    } else {
+      CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp, Vjp(graph, active, rules));
+      result = std::move(vjp.graph);
+    }
+  } else if (!flags.with_respect_to.empty()) {
+    return absl::InvalidArgumentError(
+        "--wrt: it says what --jvp or --vjp is taken in");
+  }
+  if (flags.vmap.empty()) return result;
+  const size_t primals = graph.inputs().size();
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<int> in_axes,
+                          ParseAxes(flags.vmap, static_cast<int>(primals)));
+  for (size_t i = primals; i < result.inputs().size(); ++i) {
+    int axis = 0;  // of cotangents
+    for (size_t p = 0; p < primals; ++p) {
+      if (graph.inputs()[p].name + ".tangent" == result.inputs()[i].name) {
+        axis = in_axes[p];
+      }
+    }
+    in_axes.push_back(axis);
+  }
+  return Vmap(result, in_axes, Dim::Variable(FreshDim(graph)),
+              std::vector<int>(result.outputs().size(), 0), rules);
 }
 
 }  // namespace cleave
