@@ -3,7 +3,7 @@
 
     cleave_test.py CLEAVE RULES COVERAGE
 
-COVERAGE lists the shipped ops that have not both vmap and jvp.
+COVERAGE lists the shipped ops that have not each of vmap, jvp and vjp.
 """
 
 import json
@@ -183,6 +183,10 @@ class CleaveTest(unittest.TestCase):
             "%x.tangent",
             self.succeed("jvp", "new.rules", "--fn", "pick"),
         )
+        self.assertIn(
+            "x.cotangent = %",
+            self.succeed("vjp", "new.rules", "--fn", "pick"),
+        )
         x = [0.5, -1.25, 3.0, 2.5]
         dx = [1.0, 0.25, -2.0, 0.125]
         rows = [x, [-40.0, 800.0, 801.0, 0.0], [0.0] * 4]
@@ -219,6 +223,20 @@ class CleaveTest(unittest.TestCase):
         self.assert_close(
             tensors["y.tangent"][1],
             [soft_argmax_tangent(row, dx, 2) for row in rows])
+
+        # The gradient is the slope along each element.
+        units = [[float(i == k) for i in range(4)] for k in range(4)]
+        write_safetensors(
+            self.path("xc"),
+            {"x": ([3, 4], flat), "y.cotangent": ([3], [1.0, 1.0, 2.0])})
+        self.succeed(*run, "--input", "xc", "--vjp", "--vmap", "0")
+        tensors = read_safetensors(self.path("out"))
+        self.assert_close(tensors["y"][1], want)
+        self.assert_close(
+            tensors["x.cotangent"][1],
+            [scale * soft_argmax_tangent(row, unit, 2)
+             for row, scale in zip(rows, (1.0, 1.0, 2.0)) for unit in units])
+        self.fail_with("--jvp", *run, "--input", "xc", "--vjp", "--jvp")
 
     # Softmaxes over other axes need kernels of their own; what each of them
     # needs around it is inside.
@@ -269,7 +287,7 @@ class CleaveTest(unittest.TestCase):
         transforms = coverage["ops"]["soft_argmax"]
         self.assertEqual(transforms["vmap"], "derived")
         self.assertEqual(transforms["jvp"], "derived")
-        self.assertRegex(transforms["vjp"], "^(impossible|not supported): .")
+        self.assertEqual(transforms["vjp"], "derived")
         doc = self.succeed("doc", "soft_argmax", "--rules", "new.rules")
         self.assertIn("## soft_argmax", doc)
         self.assertIn("softened", doc)
@@ -324,8 +342,8 @@ class CleaveTest(unittest.TestCase):
         self.assertRegex(self.succeed("coverage", "--kernels"),
                          r"(?m)^scatter +kernel; opencl: cpu: ")
 
-    # Every shipped op has an answer. Those that have not both vmap and jvp are
-    # listed; a new line there is to be read, not copied.
+    # Every shipped op has an answer. Those that have not each of vmap, jvp and
+    # vjp are listed; a new line there is to be read, not copied.
     def test_shipped_ops_are_covered(self):
         ops = json.loads(self.succeed("coverage", "--json"))["ops"]
         self.assertGreater(len(ops), 300)
@@ -334,22 +352,17 @@ class CleaveTest(unittest.TestCase):
         for op, transforms in sorted(ops.items()):
             for transform, how in transforms.items():
                 self.assertTrue(answer.fullmatch(how), (op, transform, how))
-            if transforms["jvp"] in ("derived", "given"):
-                self.assertEqual(
-                    transforms["vjp"],
-                    "not supported: reverse mode is not built yet", op)
-            else:
-                self.assertEqual(transforms["vjp"], transforms["jvp"], op)
-            both = (transforms["vmap"], transforms["jvp"])
-            if not set(both) <= {"derived", "given"}:
+            all_three = [transforms[t] for t in ("vmap", "jvp", "vjp", "vjp")]
+            if not set(all_three) <= {"derived", "given"}:
                 # A place in a rule file moves with its lines.
-                line = " | ".join((op, *both))
+                line = " | ".join((op, *all_three))
                 listed.append(
                     re.sub(r"\S*/(\w+\.rules):\d+:\d+", r"(\1", line) + "\n")
         with open(COVERAGE, encoding="utf-8") as file:
             self.assertEqual(listed, file.readlines())
         self.assertEqual(ops["relu"]["jvp"], "derived")
         self.assertEqual(ops["logsumexp"]["jvp"], "given")
+        self.assertEqual(ops["logsumexp"]["vjp"], "derived")
         self.assertEqual(ops["convolution"]["vmap"], "given")
         self.assertEqual(ops["einsum"]["vmap"], "derived")
         self.assertEqual(ops["aten.index.Tensor"]["jvp"], "derived")
@@ -392,7 +405,7 @@ class CleaveTest(unittest.TestCase):
         self.fail_with("none.rules", "check", "none.rules")
         self.fail_with("none.rules", "fmt", "none.rules")
         self.fail_with("none.rules", "convert", "none.rules")
-        for verb in ("expand", "explain", "jvp"):
+        for verb in ("expand", "explain", "jvp", "vjp"):
             self.fail_with("none.rules", verb, "none.rules", "--fn", "f")
         self.fail_with("none.rules", "coverage", "none.rules")
         self.fail_with("none", "conformance", "none")
@@ -412,6 +425,7 @@ class CleaveTest(unittest.TestCase):
             "explain": ["new.rules", "--fn", "pick"],
             "vmap": ["new.rules", "--fn", "pick", "--in-axes", "0"],
             "jvp": ["new.rules", "--fn", "pick"],
+            "vjp": ["new.rules", "--fn", "pick"],
             "run": ["new.rules", "--fn", "pick", "--input", "i",
                     "--output", "o"],
             "compile": ["new.rules", "--fn", "pick", "-o", "o"],
@@ -438,7 +452,7 @@ class CleaveTest(unittest.TestCase):
                        "aten.gelus")
         self.fail_with("did you mean `soft_argmax`?", "expand", "new.rules",
                        "--fn", "pick", "--preserve", "softargmax")
-        for verb in ("expand", "explain", "jvp"):
+        for verb in ("expand", "explain", "jvp", "vjp"):
             self.fail_with("did you mean `pick`?", verb, "new.rules", "--fn",
                            "pik")
         self.fail_with("did you mean `pick`?", "run", "new.rules", "--fn",
