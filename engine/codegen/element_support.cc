@@ -25,7 +25,6 @@ absl::Status CanLowerElement(Primitive primitive, DType result,
   }
   const DType dtype = operands.front();
   switch (primitive) {
-    case Primitive::kErfinv:
     case Primitive::kPolygamma:
     case Primitive::kComplex:
     case Primitive::kReal:

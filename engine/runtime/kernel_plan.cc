@@ -79,6 +79,13 @@ absl::StatusOr<PlannedStep> PlanStep(
   }
   const Graph collapsed = ReplaceAtZero(CollapseAxes(extracted.graph));
   CLEAVE_ASSIGN_OR_RETURN(result.kernel, ApplyNumerics(collapsed, rules));
+  for (uint32_t id = 0; id < result.kernel.size(); ++id) {
+    // Nothing else computes it.
+    if (result.kernel.node(Value{id}).op == ToOpId(Primitive::kErfinv)) {
+      return absl::UnimplementedError(
+          "`erfinv`: the rules have no `numeric` for it, which a kernel needs");
+    }
+  }
   CLEAVE_ASSIGN_OR_RETURN(step.dims,
                           Outer(KernelDims(result.kernel), extracted));
   for (size_t i = 0; i < extracted.inputs.size(); ++i) {

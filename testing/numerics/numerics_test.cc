@@ -9,6 +9,7 @@
 #include <iostream>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -114,6 +115,12 @@ std::vector<double> Points(int64_t count) {
   return points;
 }
 
+// Each primitive once, that has a numeric of several dtypes, too.
+std::set<std::string> NumericNames() {
+  const std::vector<std::string> names = Rules().Names(ItemKind::kNumeric);
+  return std::set<std::string>(names.begin(), names.end());
+}
+
 class ShippedNumerics : public testing::TestWithParam<std::string> {};
 
 TEST_P(ShippedNumerics, HoldItsBound) {
@@ -194,14 +201,47 @@ TEST_P(ShippedNumerics, NarrowFloats) {
   }
 }
 
+// The one numeric of f64: its logarithm and its quantile are its own.
+TEST(Erfinv, HoldsItsBoundInF64) {
+  ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
+                       Rules().Numeric(Primitive::kErfinv, DType::kF64));
+  ASSERT_NE(numeric, nullptr);
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      ApplyNumerics(Call(Primitive::kErfinv, DType::kF64), Rules()));
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> middle(-1, 1);
+  std::vector<double> points = SpecialValues(DType::kF64);
+  for (const double v : GuardValues({0.85, 1, 1 - 2e-11}, DType::kF64)) {
+    points.push_back(v);
+  }
+  // Anywhere, in the middle, and ever nearer to 1.
+  for (const double v : UlpUniformGrid(DType::kF64, 500, random)) {
+    points.push_back(v);
+  }
+  for (int i = 0; i < 2000; ++i) points.push_back(middle(random));
+  for (int i = 0; i < 2000; ++i) {
+    points.push_back(1 - std::ldexp(1 + middle(random) / 2, -i % 53));
+  }
+  const Tensor x = Vector(DType::kF64, points);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
+                       Interpret(graph, {x}));
+  NumericError worst;
+  ASSERT_OK(MeasureError(Primitive::kErfinv, {x}, results[0], &worst));
+  EXPECT_LE(worst.ulp, numeric->ulp) << worst.ToString();
+  EXPECT_GE(worst.ulp, numeric->ulp / 2)
+      << "the claim is too loose: " << worst.ToString();
+}
+
 INSTANTIATE_TEST_SUITE_P(All, ShippedNumerics,
-                         testing::ValuesIn(Rules().Names(ItemKind::kNumeric)),
+                         testing::ValuesIn(NumericNames()),
                          [](const auto& info) { return info.param; });
 
 // The primitives that the rules promise as vector arithmetic.
 TEST(ShippedNumericsList, HasTheCommonFunctions) {
-  for (const char* name : {"exp", "expm1", "log", "log1p", "tanh", "sigmoid",
-                           "erf", "erfc", "sin", "cos", "pow", "rsqrt"}) {
+  for (const char* name :
+       {"exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "erfc",
+        "erfinv", "sin", "cos", "pow", "rsqrt"}) {
     ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
                          Rules().Numeric(*FindPrimitive(name), DType::kF32));
     EXPECT_NE(numeric, nullptr) << name;
