@@ -295,7 +295,7 @@ class CleaveTest(unittest.TestCase):
     # Kept or expanded, for each op and subset of its inputs.
     def test_batching_of_ops(self):
         table = self.succeed("coverage", "--batching", "new.rules")
-        self.assertRegex(table, r"(?m)^soft_argmax +x +kept +PROVED  `axis`")
+        self.assertRegex(table, r"(?m)^soft_argmax +x +kept +PROVED +`axis`")
         self.assertIn("of 1 subset: kept 1 (100.0 %)", table)
         report = json.loads(self.succeed(
             "coverage", "--batching", "--json", "--op", "linear,mean"))
