@@ -17,6 +17,7 @@
 #include "testing/status_matchers.h"
 #include "transforms/jvp.h"
 #include "transforms/test_rules.h"
+#include "transforms/vjp.h"
 #include "transforms/vmap.h"
 
 namespace cleave {
@@ -198,6 +199,86 @@ class ControlTest : public ::testing::Test {
     }
   }
 
+  Graph Reverse(const Graph& graph) {
+    absl::StatusOr<VjpResult> vjp = Vjp(graph, Inexact(graph), synthetic_);
+    EXPECT_THAT(vjp, IsOk()) << PrintGraph(graph);
+    if (!vjp.ok()) return Graph();
+    EXPECT_THAT(Verify(vjp->graph), IsOk());
+    return std::move(vjp->graph);
+  }
+
+  // Near, or the same infinity or NaN.
+  static void ExpectNear(const Tensor& got, const Tensor& expected) {
+    ASSERT_EQ(got.shape(), expected.shape());
+    for (int64_t i = 0; i < got.size(); ++i) {
+      if (!IsFloat(got.dtype())) {
+        EXPECT_EQ(got.GetInt(i), expected.GetInt(i));
+        continue;
+      }
+      const double x = got.GetDouble(i);
+      const double y = expected.GetDouble(i);
+      const bool same = x == y || (std::isnan(x) && std::isnan(y)) ||
+                        std::fabs(x - y) <= 1e-12 * std::fmax(1, std::fabs(y));
+      EXPECT_TRUE(same) << got.ToString() << ", not " << expected.ToString();
+    }
+  }
+
+  // The same in reverse mode: vjp of vmap, and vmap of vjp, against the vjp of
+  // each example; what the examples share has the sum of its cotangents. All
+  // cotangents are 1.
+  void ExpectLoopInReverse(absl::string_view name, const std::vector<int>& axes,
+                           std::vector<Tensor> inputs) {
+    SCOPED_TRACE(absl::StrCat(name, " in reverse"));
+    const Graph function = Function(name);
+    const Graph one = Reverse(function);
+    const Graph batched = Batched(function, axes);
+    const Graph batched_first = Reverse(batched);
+    int64_t batch = 0;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i] == 0) batch = inputs[i].shape()[0];
+    }
+    std::vector<int> all_axes = axes;
+    for (size_t i = axes.size(); i < one.inputs().size(); ++i) {
+      const TensorType& type = one.type(one.inputs()[i].value);
+      std::vector<int64_t> shape = {batch};
+      for (const Dim& d : type.shape) shape.push_back(*d.Value());
+      Tensor cotangent(type.dtype, shape);
+      for (int64_t k = 0; k < cotangent.size(); ++k) cotangent.SetDouble(k, 1);
+      inputs.push_back(std::move(cotangent));
+      all_axes.push_back(0);
+    }
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> first,
+                         Interpret(batched_first, inputs));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> last,
+                         Interpret(Batched(one, all_axes), inputs));
+    std::vector<Tensor> sums;
+    for (int64_t n = 0; n < batch; ++n) {
+      std::vector<Tensor> rows;
+      for (size_t i = 0; i < inputs.size(); ++i) {
+        rows.push_back(all_axes[i] == 0 ? Row(inputs[i], n) : inputs[i]);
+      }
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
+                           Interpret(one, rows));
+      if (sums.empty()) sums = expected;
+      size_t active = function.outputs().size();
+      for (size_t i = 0; i < axes.size(); ++i) {
+        if (!IsFloat(inputs[i].dtype())) continue;
+        const size_t at = active++;
+        SCOPED_TRACE(absl::StrCat("example ", n, ", input ", i));
+        ExpectNear(Row(last[at], n), expected[at]);
+        if (axes[i] == 0) {
+          ExpectNear(Row(first[at], n), expected[at]);
+        } else if (n > 0) {
+          for (int64_t k = 0; k < sums[at].size(); ++k) {
+            sums[at].SetDouble(
+                k, sums[at].GetDouble(k) + expected[at].GetDouble(k));
+          }
+        }
+        if (axes[i] != 0 && n == batch - 1) ExpectNear(first[at], sums[at]);
+      }
+    }
+  }
+
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_, kFunctions);
   SyntheticRules synthetic_{*rules_};
@@ -282,6 +363,63 @@ TEST_F(ControlTest, NestedBatches) {
       }
     }
   }
+}
+
+TEST_F(ControlTest, NothingLeaksInReverse) {
+  const Tensor points = F64({5}, {4, 0, -1, 0.25, -INFINITY});
+  ExpectLoopInReverse("root", {0}, {points});
+  ExpectLoopInReverse("logarithm", {0}, {points});
+  ExpectLoopInReverse("reciprocal", {0}, {points});
+  ExpectLoopInReverse("root", {0}, {F64({2}, {0, -1})});
+  ExpectLoopInReverse("root", {0}, {F64({0}, {})});
+  ExpectLoopInReverse("powers", {0, 0},
+                      {F64({3}, {2, 1, 0.5}), F64({3}, {3, -2, 0})});
+  ExpectLoopInReverse("powers", {0, kNotMapped},
+                      {F64({2}, {2, 0.5}), F64({}, {-3})});
+  ExpectLoopInReverse("shared", {0, kNotMapped},
+                      {F64({3}, {2, 0, -1}), F64({2}, {3, 0})});
+  // No example takes the branch that divides by x.
+  ExpectLoopInReverse("shared", {0, kNotMapped},
+                      {F64({2}, {0, -1}), F64({2}, {3, 0})});
+  ExpectLoopInReverse(
+      "both", {0, 0},
+      {F64({3, 2}, {3, 4, 1, 1, 5, 0}), F64({3, 2}, {1, 2, 1, 5, 4, 4})});
+  ExpectLoopInReverse("both", {kNotMapped, 0},
+                      {F64({2}, {3, 4}), F64({3, 2}, {1, 2, 3, 5, 3, 4})});
+  ExpectLoopInReverse("picked", {0, 0},
+                      {F64({2, 3}, {1, 2, 3, 4, 5, 6}), I64({2}, {2, 3})});
+  ExpectLoopInReverse("picked", {kNotMapped, 0},
+                      {F64({3}, {1, 2, 3}), I64({2}, {3, 4})});
+  ExpectLoopInReverse("iterated", {0, 0},
+                      {F64({3}, {1, 2, 3}), I64({3}, {4, -1, 1})});
+}
+
+TEST_F(ControlTest, ALoopWithABoundInReverse) {
+  ExpectLoopInReverse("descended", {0, kNotMapped},
+                      {F64({4}, {3.5, 0, 1.5, 2.5}), F64({}, {2})});
+  ExpectLoopInReverse("descended", {0, 0},
+                      {F64({4}, {3.5, 0, 1.5, 2.5}), F64({4}, {2, 3, 4, 5})});
+  ExpectLoopInReverse("halved", {0, 0},
+                      {F64({3}, {8, 1, 3}), F64({3}, {1, 1, 1})});
+  ExpectLoopInReverse("halved", {kNotMapped, 0},
+                      {F64({}, {8}), F64({2}, {1, 4})});
+  ExpectLoopInReverse(
+      "scaled", {0, kNotMapped},
+      {F64({2, 3, 2}, {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}), F64({}, {0.5})});
+  const Graph reverse = Reverse(Function("halved"));
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Tensor> results,
+      Interpret(reverse, {F64({}, {8}), F64({}, {1.5}), F64({}, {1})}));
+  EXPECT_EQ(results[1].ToString(), F64({}, {0.125}).ToString());
+  EXPECT_THAT(Interpret(reverse, {F64({}, {64}), F64({}, {1}), F64({}, {1})}),
+              StatusIs(absl::StatusCode::kOutOfRange, HasSubstr("`while`")));
+}
+
+TEST_F(ControlTest, ALoopWithoutABoundHasNoReverse) {
+  const Graph function = Function("divided");
+  EXPECT_THAT(Vjp(function, Inexact(function), synthetic_),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("impossible: unbounded loop in reverse")));
 }
 
 TEST_F(ControlTest, ABoundHoldsForEachExample) {

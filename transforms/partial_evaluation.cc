@@ -9,6 +9,7 @@
 #include "engine/ir/graph_text.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
+#include "transforms/bounded_while.h"
 
 namespace cleave {
 namespace {
@@ -17,16 +18,94 @@ bool Is(const Graph& graph, Value v, Primitive primitive) {
   return graph.node(v).op == ToOpId(primitive);
 }
 
+std::vector<bool> UnknownOutputs(const Graph& graph,
+                                 const std::vector<bool>& unknown);
+
+// A carry that a step makes unknown is unknown in the next one, too. Gives the
+// body's outputs; `unknown`, of its inputs, comes to say which carries are.
+std::vector<bool> UnknownOfLoop(const Graph& body, int consts, int carries,
+                                std::vector<bool>& unknown) {
+  for (;;) {
+    std::vector<bool> outputs = UnknownOutputs(body, unknown);
+    bool changed = false;
+    for (int i = 0; i < carries; ++i) {
+      if (outputs[i] && !unknown[consts + i]) {
+        unknown[consts + i] = changed = true;
+      }
+      outputs[i] = outputs[i] || unknown[consts + i];
+    }
+    if (!changed) return outputs;
+  }
+}
+
+// Which results of a loop or branch depend on an unknown operand, as it is cut.
+std::vector<bool> UnknownResults(const Graph& graph, Value v,
+                                 std::vector<bool> unknown) {
+  const Attributes& attributes = graph.attributes(v);
+  const auto region = [&](const char* name) -> const Graph& {
+    return *attributes.Get(name).AsRegion().graph;
+  };
+  const int count = static_cast<int>(unknown.size());
+  const std::vector<bool> all(graph.types(v).size(), true);
+  switch (ToPrimitive(graph.node(v).op)) {
+    case Primitive::kScan:
+      return UnknownOfLoop(
+          region("body"), static_cast<int>(attributes.GetInt("consts")),
+          static_cast<int>(attributes.GetInt("carries")), unknown);
+    case Primitive::kWhile: {
+      const int consts = static_cast<int>(attributes.GetInt("consts"));
+      const std::vector<bool> results =
+          UnknownOfLoop(region("body"), consts, count - consts, unknown);
+      return UnknownOutputs(region("cond"), unknown)[0] ? all : results;
+    }
+    case Primitive::kCond: {
+      if (unknown[0]) return all;
+      unknown.erase(unknown.begin());
+      std::vector<bool> results = UnknownOutputs(region("then"), unknown);
+      const std::vector<bool> others = UnknownOutputs(region("else"), unknown);
+      for (size_t i = 0; i < results.size(); ++i) {
+        results[i] = results[i] || others[i];
+      }
+      return results;
+    }
+    default:
+      return all;
+  }
+}
+
 // Which outputs of `graph` depend on an unknown input.
 std::vector<bool> UnknownOutputs(const Graph& graph,
                                  const std::vector<bool>& unknown) {
   std::vector<bool> depends(graph.size(), false);
+  absl::flat_hash_map<uint32_t, std::vector<bool>> results;
   for (size_t i = 0; i < unknown.size(); ++i) {
     depends[graph.inputs()[i].value.id] = unknown[i];
   }
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    for (Value operand : graph.operands(Value{id})) {
+    const Value v{id};
+    const absl::Span<const Value> operands = graph.operands(v);
+    if (Is(graph, v, Primitive::kResult)) {
+      const auto it = results.find(operands[0].id);
+      if (it != results.end()) {
+        depends[id] = it->second[graph.attributes(v).GetInt("index")];
+        continue;
+      }
+    }
+    std::vector<bool> of_operands;
+    for (Value operand : operands) {
+      of_operands.push_back(depends[operand.id]);
       if (depends[operand.id]) depends[id] = true;
+    }
+    const OpId op = graph.node(v).op;
+    if (depends[id] && IsPrimitive(op) &&
+        ClassOf(ToPrimitive(op)) == PrimitiveClass::kControl) {
+      std::vector<bool> of_results =
+          UnknownResults(graph, v, std::move(of_operands));
+      if (of_results.size() == 1) {
+        depends[id] = of_results[0];
+      } else {
+        results.emplace(id, std::move(of_results));
+      }
     }
   }
   std::vector<bool> outputs;
@@ -141,6 +220,7 @@ class Evaluator {
     }
     if (any_unknown && any_known) {
       if (Is(graph_, v, Primitive::kScan)) return CutScan(v);
+      if (Is(graph_, v, Primitive::kWhile)) return CutWhile(v);
       if (Is(graph_, v, Primitive::kCond) && IsKnown(operands[0])) {
         return CutCond(v);
       }
@@ -195,6 +275,7 @@ class Evaluator {
 
   absl::Status CutScan(Value v);
   absl::Status CutCond(Value v);
+  absl::Status CutWhile(Value v);
 
   const Graph& graph_;
   GraphBuilder known_;
@@ -227,18 +308,8 @@ absl::Status Evaluator::CutScan(Value v) {
   const int results = static_cast<int>(body.outputs().size());
   std::vector<bool> unknown;
   for (Value operand : operands) unknown.push_back(!IsKnown(operand));
-  // Carries become unknown until none is missing.
-  std::vector<bool> outputs_unknown;
-  for (bool changed = true; changed;) {
-    changed = false;
-    outputs_unknown = UnknownOutputs(body, unknown);
-    for (int i = 0; i < carries; ++i) {
-      if (outputs_unknown[i] && !unknown[consts + i]) {
-        unknown[consts + i] = changed = true;
-      }
-      outputs_unknown[i] = outputs_unknown[i] || unknown[consts + i];
-    }
-  }
+  const std::vector<bool> outputs_unknown =
+      UnknownOfLoop(body, consts, carries, unknown);
   CLEAVE_ASSIGN_OR_RETURN(const PartialEvaluation cut,
                           PartiallyEvaluate(body, unknown, outputs_unknown));
   // Inputs of the known body, and whether each known node depends on more than
@@ -527,6 +598,56 @@ absl::Status Evaluator::CutCond(Value v) {
       all.emplace_back(Value(), unknown_.Result(unknown_cond, unknown_at++));
     } else {
       all.emplace_back(known_.Result(known_cond, known_at++), Value());
+    }
+  }
+  SetResults(v, std::move(all));
+  return absl::OkStatus();
+}
+
+// The loop as the scan that it is within its bound, cut in place.
+absl::Status Evaluator::CutWhile(Value v) {
+  const absl::Span<const Value> operands = graph_.operands(v);
+  GraphBuilder builder(graph_.context());
+  std::vector<Value> inputs;
+  std::vector<bool> unknown;
+  for (Value operand : operands) {
+    inputs.push_back(
+        builder.Input(absl::StrCat("x", inputs.size()), graph_.type(operand)));
+    unknown.push_back(!IsKnown(operand));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<Value> results,
+      BoundedWhileAsScan(builder, graph_.attributes(v), inputs));
+  std::vector<NamedValue> outputs;
+  for (Value result : results) {
+    outputs.push_back({absl::StrCat("y", outputs.size()), result});
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const PartialEvaluation cut,
+      PartiallyEvaluate(std::move(builder).Build(std::move(outputs)), unknown));
+  std::vector<Value> known_arguments;
+  std::vector<Value> unknown_arguments;
+  for (Value operand : operands) {
+    if (IsKnown(operand)) {
+      known_arguments.push_back(known_of_[operand.id]);
+    } else {
+      unknown_arguments.push_back(Unknown(operand));
+    }
+  }
+  const std::vector<Value> known = known_.Inline(cut.known, known_arguments);
+  for (size_t i = known.size() - cut.residuals; i < known.size(); ++i) {
+    unknown_arguments.push_back(Residual(known[i]));
+  }
+  const std::vector<Value> others =
+      unknown_.Inline(cut.unknown, unknown_arguments);
+  std::vector<std::pair<Value, Value>> all;
+  size_t known_at = 0;
+  size_t unknown_at = 0;
+  for (bool is_unknown : cut.output_unknown) {
+    if (is_unknown) {
+      all.emplace_back(Value(), others[unknown_at++]);
+    } else {
+      all.emplace_back(known[known_at++], Value());
     }
   }
   SetResults(v, std::move(all));

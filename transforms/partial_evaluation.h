@@ -29,8 +29,10 @@ struct PartialEvaluation {
 // outputs that count as unknown though the known inputs decide them. Loops and
 // branches are cut, too: a scan's known carries run in a scan of their own,
 // which stacks what the other one needs; what does not change from step to step
-// stays outside of both. What costs nothing to have again (constants and
-// broadcasts) is no residual. O(nodes), and once more per carry of a scan.
+// stays outside of both; a `while` becomes a scan first. What costs nothing to
+// have again (constants and broadcasts) is no residual. O(nodes), and once more
+// per carry of a scan. Unimplemented("impossible: unbounded loop in reverse")
+// for a `while` that has no bound.
 absl::StatusOr<PartialEvaluation> PartiallyEvaluate(
     const Graph& graph, const std::vector<bool>& unknown,
     const std::vector<bool>& outputs_unknown = {});
