@@ -3,6 +3,8 @@
 #ifndef CLEAVE_TRANSFORMS_TEST_RULES_H_
 #define CLEAVE_TRANSFORMS_TEST_RULES_H_
 
+#include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <sstream>
@@ -23,13 +25,22 @@ inline std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-// rules/derivative, and `extra` behind it.
+// rules/derivative and the other `folders` of rules/, and `extra` behind them.
 inline std::shared_ptr<const RuleSet> LoadTestRules(
-    const std::shared_ptr<Context>& context, const std::string& extra = "") {
+    const std::shared_ptr<Context>& context, const std::string& extra = "",
+    std::vector<std::string> folders = {}) {
+  folders.insert(folders.begin(), "derivative");
   std::vector<NamedSource> sources;
-  for (const char* name : {"arithmetic", "exponential", "special"}) {
-    const std::string path = std::string("rules/derivative/") + name + ".rules";
-    sources.push_back({path, ReadText(path)});
+  for (const std::string& folder : folders) {
+    std::vector<std::string> paths;
+    for (const auto& entry :
+         std::filesystem::directory_iterator("rules/" + folder)) {
+      if (entry.path().extension() == ".rules") paths.push_back(entry.path());
+    }
+    std::sort(paths.begin(), paths.end());
+    for (const std::string& path : paths) {
+      sources.push_back({path, ReadText(path)});
+    }
   }
   if (!extra.empty()) sources.push_back({"extra.rules", extra});
   LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
