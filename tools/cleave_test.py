@@ -368,6 +368,31 @@ class CleaveTest(unittest.TestCase):
         self.assertEqual(ops["aten.index.Tensor"]["jvp"], "derived")
         self.assertEqual(ops["onnx.ConvTranspose"]["jvp"], "derived")
 
+    # What each transform of another gives is known as well. What is impossible
+    # is so for a reason of the closed list.
+    def test_pairs_of_transforms_are_covered(self):
+        ops = json.loads(self.succeed("coverage", "--pairs", "--json"))["ops"]
+        self.assertGreater(len(ops), 300)
+        names = {f"{outer} of {inner}" for outer in ("vmap", "jvp", "vjp")
+                 for inner in ("vmap", "jvp", "vjp")}
+        answer = re.compile(
+            "derived|impossible: (discrete|ragged|no closed form known"
+            "|unbounded loop in reverse).*")
+        refused = set()
+        for op, pairs in ops.items():
+            self.assertEqual(set(pairs), names, op)
+            for how in pairs.values():
+                if not answer.fullmatch(how):
+                    refused.add(f"{op}: {how}")
+        self.assertEqual(refused, {
+            "aten.convolution_backward: not supported: no call that it accepts "
+            "was found; most met: value: transposed convolution has its own op",
+            "onnx.HannWindow: not supported: it has no tensor inputs",
+        })
+        self.assertEqual(set(ops["layer_norm"].values()), {"derived"})
+        self.assertRegex(self.succeed("coverage", "--pairs", "--op", "relu"),
+                         r"(?m)^pairs of 1 ops: 9 derived$")
+
     def test_text_and_json_are_twins(self):
         self.assertEqual(self.succeed("fmt", "new.rules"), SOFT_ARGMAX)
         self.write("new.json", self.succeed("convert", "new.rules"))

@@ -1,6 +1,7 @@
 #include "transforms/coverage.h"
 
 #include <algorithm>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <utility>
@@ -52,65 +53,89 @@ Coverage Covered(const Item* item, StatementKind kind) {
       ""};
 }
 
-absl::Status TryVmap(const Graph& call, SyntheticRules& rules) {
-  return Vmap(call, std::vector<int>(call.inputs().size(), 0),
-              Dim::Variable("batch"),
-              std::vector<int>(call.outputs().size(), 0), rules)
-      .status();
+StatementKind OverrideOf(Transform transform) {
+  switch (transform) {
+    case Transform::kVmap:
+      return StatementKind::kVmap;
+    case Transform::kJvp:
+      return StatementKind::kJvp;
+    case Transform::kVjp:
+      break;
+  }
+  return StatementKind::kVjp;
 }
 
-// All inexact inputs active; where that is impossible, each alone. A tangent
-// that is 0 everywhere (of round) is a derivative, too; a result that can have
-// none makes the op discrete.
-template <typename Derive>
-absl::Status TryDerivative(const Graph& call, const Derive& derive) {
+// Over a batch, in all inputs.
+absl::StatusOr<Graph> Batched(const Graph& graph, absl::string_view batch,
+                              SyntheticRules& rules) {
+  return Vmap(graph, std::vector<int>(graph.inputs().size(), 0),
+              Dim::Variable(batch), std::vector<int>(graph.outputs().size(), 0),
+              rules);
+}
+
+absl::StatusOr<Graph> DerivativeIn(const Graph& graph, Transform transform,
+                                   const std::vector<bool>& active,
+                                   SyntheticRules& rules) {
+  if (transform == Transform::kJvp) {
+    CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(graph, active, rules));
+    return std::move(jvp.graph);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp, Vjp(graph, active, rules));
+  return std::move(vjp.graph);
+}
+
+// In all inexact inputs; where that is impossible, in the first in which it is
+// possible. A derivative that is 0 everywhere (of round) is one, too; a result
+// that can have none makes the op discrete.
+absl::StatusOr<Graph> Differentiated(const Graph& graph, Transform transform,
+                                     SyntheticRules& rules) {
   std::vector<bool> all;
   std::vector<size_t> inexact;
-  for (size_t i = 0; i < call.inputs().size(); ++i) {
-    const DType dtype = call.type(call.inputs()[i].value).dtype;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const DType dtype = graph.type(graph.inputs()[i].value).dtype;
     all.push_back(emit::IsInexact(dtype));
     if (all.back()) inexact.push_back(i);
   }
   const bool inexact_result =
-      std::any_of(call.outputs().begin(), call.outputs().end(),
+      std::any_of(graph.outputs().begin(), graph.outputs().end(),
                   [&](const NamedValue& output) {
-                    return emit::IsInexact(call.type(output.value).dtype);
+                    return emit::IsInexact(graph.type(output.value).dtype);
                   });
   if (inexact.empty() || !inexact_result) {
     return absl::UnimplementedError("impossible: discrete");
   }
-  const absl::Status status = derive(all);
-  if (status.ok()) return status;
+  absl::StatusOr<Graph> whole = DerivativeIn(graph, transform, all, rules);
+  if (whole.ok()) return whole;
   for (size_t i : inexact) {
     std::vector<bool> one(all.size(), false);
     one[i] = true;
-    if (derive(one).ok()) return absl::OkStatus();
+    absl::StatusOr<Graph> part = DerivativeIn(graph, transform, one, rules);
+    if (part.ok()) return part;
   }
-  return status;
+  return whole;
 }
 
-absl::Status TryJvp(const Graph& call, SyntheticRules& rules) {
-  return TryDerivative(call, [&](const std::vector<bool>& active) {
-    return Jvp(call, active, rules).status();
-  });
+absl::StatusOr<Graph> Transformed(const Graph& graph, Transform transform,
+                                  absl::string_view batch,
+                                  SyntheticRules& rules) {
+  if (graph.inputs().empty()) {
+    return absl::UnimplementedError("not supported: it has no tensor inputs");
+  }
+  return transform == Transform::kVmap
+             ? Batched(graph, batch, rules)
+             : Differentiated(graph, transform, rules);
 }
 
-absl::Status TryVjp(const Graph& call, SyntheticRules& rules) {
-  return TryDerivative(call, [&](const std::vector<bool>& active) {
-    return Vjp(call, active, rules).status();
-  });
-}
-
-// One transform of one op, as the calls are tried.
+// One transform, or pair of them, of one op, as the calls are tried.
 struct Attempts {
   Coverage coverage;
   bool done = false;  // given or derived
 
-  void Add(const absl::Status& status, const Item* item, StatementKind kind) {
+  void Add(const absl::Status& status, const Coverage& if_ok) {
     if (done) return;
     done = status.ok();
     if (done) {
-      coverage = Covered(item, kind);
+      coverage = if_ok;
       return;
     }
     // What is impossible for one call is what to say, before what only some
@@ -120,61 +145,124 @@ struct Attempts {
   }
 };
 
-}  // namespace
-
-absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
-                                             absl::string_view op) {
+// Calls `try_call` with calls of the op until `settled` says that they suffice:
+// those that stand for all of them, then those that a search finds. Nullopt, or
+// why there is no call.
+template <typename TryCall, typename IsDone, typename IsSettled>
+absl::StatusOr<std::optional<Coverage>> TryCalls(const RuleSet& rules,
+                                                 absl::string_view op,
+                                                 const TryCall& try_call,
+                                                 const IsDone& is_done,
+                                                 const IsSettled& is_settled) {
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Graph> calls,
                           rules.SymbolicCalls(op));
   CLEAVE_ASSIGN_OR_RETURN(CallSearch search, CallSearch::Create(rules, op));
-  SyntheticRules synthetic(rules);
-  const Item* item = rules.Find(op);
-  Attempts vmap;
-  Attempts jvp;
-  Attempts vjp;
-  const absl::Status no_inputs =
-      absl::UnimplementedError("not supported: it has no tensor inputs");
-  const auto attempt = [&](const Graph& call) {
-    const bool none = call.inputs().empty();
-    if (!vmap.done) {
-      vmap.Add(none ? no_inputs : TryVmap(call, synthetic), item,
-               StatementKind::kVmap);
-    }
-    if (!jvp.done) {
-      jvp.Add(none ? no_inputs : TryJvp(call, synthetic), item,
-              StatementKind::kJvp);
-    }
-    if (!vjp.done) {
-      vjp.Add(none ? no_inputs : TryVjp(call, synthetic), item,
-              StatementKind::kVjp);
-    }
-    return vmap.done && jvp.done && vjp.done;
-  };
-  bool any = !calls.empty();
-  bool done = std::any_of(calls.begin(), calls.end(), attempt);
+  for (const Graph& call : calls) {
+    try_call(call);
+    if (is_done()) return std::optional<Coverage>();
+  }
   // Calls found by trial, where declarations have no shapes, or where symbolic
   // ones are not supported.
-  const auto settled = [](const Attempts& attempts) {
-    return attempts.done ||
-           attempts.coverage.kind == Coverage::Kind::kImpossible;
-  };
-  while (!done && !(any && !calls.empty() && settled(vmap) && settled(jvp) &&
-                    settled(vjp))) {
+  bool any = !calls.empty();
+  while (calls.empty() || !is_settled()) {
     const std::optional<Graph> call = search.Next();
     if (!call) break;
     any = true;
-    done = attempt(*call);
+    try_call(*call);
+    if (is_done()) break;
   }
-  if (!any) {
-    const absl::Status obstacle = search.Obstacle();
-    Coverage refused = Refused(obstacle);
-    if (!absl::IsUnimplemented(obstacle)) {
-      refused.why = absl::StrCat(
-          "no call that it accepts was found; most met: ", refused.why);
+  if (any) return std::optional<Coverage>();
+  const absl::Status obstacle = search.Obstacle();
+  Coverage refused = Refused(obstacle);
+  if (!absl::IsUnimplemented(obstacle)) {
+    refused.why = absl::StrCat("no call that it accepts was found; most met: ",
+                               refused.why);
+  }
+  return std::optional<Coverage>(std::move(refused));
+}
+
+bool AllDone(absl::Span<const Attempts> attempts) {
+  return std::all_of(attempts.begin(), attempts.end(),
+                     [](const Attempts& a) { return a.done; });
+}
+
+bool AllSettled(absl::Span<const Attempts> attempts) {
+  return std::all_of(attempts.begin(), attempts.end(), [](const Attempts& a) {
+    return a.done || a.coverage.kind == Coverage::Kind::kImpossible;
+  });
+}
+
+}  // namespace
+
+absl::string_view TransformName(Transform transform) {
+  switch (transform) {
+    case Transform::kVmap:
+      return "vmap";
+    case Transform::kJvp:
+      return "jvp";
+    case Transform::kVjp:
+      break;
+  }
+  return "vjp";
+}
+
+absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
+                                             absl::string_view op) {
+  SyntheticRules synthetic(rules);
+  const Item* item = rules.Find(op);
+  std::vector<Attempts> attempts(std::size(kTransforms));
+  const auto try_call = [&](const Graph& call) {
+    for (size_t i = 0; i < attempts.size(); ++i) {
+      if (attempts[i].done) continue;
+      attempts[i].Add(
+          Transformed(call, kTransforms[i], "batch", synthetic).status(),
+          Covered(item, OverrideOf(kTransforms[i])));
     }
-    return OpCoverage{refused, refused, refused};
+  };
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::optional<Coverage> none,
+      TryCalls(
+          rules, op, try_call, [&] { return AllDone(attempts); },
+          [&] { return AllSettled(attempts); }));
+  if (none.has_value()) return OpCoverage{*none, *none, *none};
+  return OpCoverage{attempts[0].coverage, attempts[1].coverage,
+                    attempts[2].coverage};
+}
+
+absl::StatusOr<std::vector<PairCoverage>> TransformPairs(const RuleSet& rules,
+                                                         absl::string_view op) {
+  SyntheticRules synthetic(rules);
+  constexpr size_t kCount = std::size(kTransforms);
+  std::vector<Attempts> attempts(kCount * kCount);
+  const auto try_call = [&](const Graph& call) {
+    for (size_t inner = 0; inner < kCount; ++inner) {
+      const absl::StatusOr<Graph> once =
+          Transformed(call, kTransforms[inner], "batch", synthetic);
+      for (size_t outer = 0; outer < kCount; ++outer) {
+        Attempts& pair = attempts[outer * kCount + inner];
+        if (pair.done) continue;
+        pair.Add(once.ok() ? Transformed(*once, kTransforms[outer],
+                                         "outer_batch", synthetic)
+                                 .status()
+                           : once.status(),
+                 {Coverage::Kind::kDerived, ""});
+      }
+    }
+  };
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::optional<Coverage> none,
+      TryCalls(
+          rules, op, try_call, [&] { return AllDone(attempts); },
+          [&] { return AllSettled(attempts); }));
+  std::vector<PairCoverage> pairs;
+  for (size_t outer = 0; outer < kCount; ++outer) {
+    for (size_t inner = 0; inner < kCount; ++inner) {
+      pairs.push_back(
+          {kTransforms[outer], kTransforms[inner],
+           none.value_or(attempts[outer * kCount + inner].coverage)});
+    }
   }
-  return OpCoverage{vmap.coverage, jvp.coverage, vjp.coverage};
+  return pairs;
 }
 
 }  // namespace cleave

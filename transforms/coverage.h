@@ -5,16 +5,38 @@
 #ifndef CLEAVE_TRANSFORMS_COVERAGE_H_
 #define CLEAVE_TRANSFORMS_COVERAGE_H_
 
+#include <cstdint>
+#include <vector>
+
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/rewrite/rule_set.h"
 
 namespace cleave {
 
+enum class Transform : uint8_t { kVmap, kJvp, kVjp };
+inline constexpr Transform kTransforms[] = {Transform::kVmap, Transform::kJvp,
+                                            Transform::kVjp};
+// "vmap", "jvp", "vjp".
+absl::string_view TransformName(Transform transform);
+
 struct OpCoverage {
   Coverage vmap;
   Coverage jvp;
   Coverage vjp;
+
+  const Coverage& of(Transform transform) const {
+    return transform == Transform::kVmap  ? vmap
+           : transform == Transform::kJvp ? jvp
+                                          : vjp;
+  }
+};
+
+// One transform of what another gives: jvp of vmap, say.
+struct PairCoverage {
+  Transform outer;
+  Transform inner;
+  Coverage coverage;
 };
 
 // Transforms calls of `op`, those that stand for all of them where its
@@ -24,6 +46,11 @@ struct OpCoverage {
 // form known") or kNotSupported with the reason. NotFound for no op.
 absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
                                              absl::string_view op);
+
+// The same for all pairs of transforms, the outer one as the slower index.
+// kGiven does not occur: what a pair gives is derived from what each gives.
+absl::StatusOr<std::vector<PairCoverage>> TransformPairs(const RuleSet& rules,
+                                                         absl::string_view op);
 
 }  // namespace cleave
 

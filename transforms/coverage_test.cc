@@ -27,6 +27,13 @@ op given(x: T[S..], w: T[S..]) -> T[S..]
   vmap (x, w@_) = w * x
 }
 
+op reversed(x: T[S..]) -> T[S..]
+  where T: float
+{
+  exp(x)
+  vjp (dy) = (x = dy * exp(x))
+}
+
 op whole(x: T[S..]) -> bool[S..]
   where T: float
   = x == floor(x)
@@ -88,12 +95,38 @@ TEST_F(CoverageTest, GivenAndDerived) {
                        TransformCoverage(*rules_, "derived"));
   EXPECT_EQ(derived.vmap.kind, Coverage::Kind::kDerived);
   EXPECT_EQ(derived.jvp.kind, Coverage::Kind::kDerived);
-  EXPECT_EQ(derived.vjp.kind, Coverage::Kind::kNotSupported);
-  EXPECT_EQ(derived.vjp.why, "reverse mode is not built yet");
+  EXPECT_EQ(derived.vjp.kind, Coverage::Kind::kDerived);
   ASSERT_OK_AND_ASSIGN(const OpCoverage given,
                        TransformCoverage(*rules_, "given"));
   EXPECT_EQ(given.vmap.kind, Coverage::Kind::kGiven);
   EXPECT_EQ(given.jvp.kind, Coverage::Kind::kGiven);
+  EXPECT_EQ(given.vjp.kind, Coverage::Kind::kDerived);
+  ASSERT_OK_AND_ASSIGN(const OpCoverage reversed,
+                       TransformCoverage(*rules_, "reversed"));
+  EXPECT_EQ(reversed.jvp.kind, Coverage::Kind::kDerived);
+  EXPECT_EQ(reversed.vjp.kind, Coverage::Kind::kGiven);
+}
+
+TEST_F(CoverageTest, Pairs) {
+  ASSERT_OK_AND_ASSIGN(const std::vector<PairCoverage> all,
+                       TransformPairs(*rules_, "given"));
+  ASSERT_EQ(all.size(), 9u);
+  for (const PairCoverage& pair : all) {
+    EXPECT_EQ(pair.coverage.kind, Coverage::Kind::kDerived)
+        << TransformName(pair.outer) << " of " << TransformName(pair.inner)
+        << ": " << pair.coverage.why;
+  }
+  EXPECT_EQ(all[1].outer, Transform::kVmap);
+  EXPECT_EQ(all[1].inner, Transform::kJvp);
+  ASSERT_OK_AND_ASSIGN(const std::vector<PairCoverage> whole,
+                       TransformPairs(*rules_, "whole"));
+  for (const PairCoverage& pair : whole) {
+    const bool batches =
+        pair.outer == Transform::kVmap && pair.inner == Transform::kVmap;
+    EXPECT_EQ(pair.coverage.kind,
+              batches ? Coverage::Kind::kDerived : Coverage::Kind::kImpossible);
+    EXPECT_EQ(pair.coverage.why, batches ? "" : "discrete");
+  }
 }
 
 TEST_F(CoverageTest, ImpossibleAndWhy) {
@@ -123,8 +156,8 @@ TEST_F(CoverageTest, ZeroIsADerivative) {
 
 // Types that no declaration gives are found by trial.
 TEST_F(CoverageTest, FindsCalls) {
-  for (const char* op :
-       {"named", "aten.matrices", "aten.chosen", "onnx.Larger"}) {
+  for (const char* op : {"named", "aten.matrices", "aten.chosen",
+                         "aten.backward", "onnx.Larger"}) {
     ASSERT_OK_AND_ASSIGN(const OpCoverage coverage,
                          TransformCoverage(*rules_, op));
     EXPECT_EQ(coverage.vmap.kind, Coverage::Kind::kDerived) << op;
@@ -136,12 +169,6 @@ TEST_F(CoverageTest, FindsCalls) {
 }
 
 TEST_F(CoverageTest, NamesTheObstacle) {
-  ASSERT_OK_AND_ASSIGN(const OpCoverage backward,
-                       TransformCoverage(*rules_, "aten.backward"));
-  for (const Coverage& coverage : {backward.vmap, backward.jvp, backward.vjp}) {
-    EXPECT_EQ(coverage.kind, Coverage::Kind::kNotSupported);
-    EXPECT_THAT(coverage.why, HasSubstr("reverse mode of `derived` (extra"));
-  }
   ASSERT_OK_AND_ASSIGN(const OpCoverage never,
                        TransformCoverage(*rules_, "aten.never"));
   EXPECT_EQ(never.vmap.kind, Coverage::Kind::kNotSupported);

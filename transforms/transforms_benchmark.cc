@@ -1,4 +1,5 @@
-// Vmap and jvp in distinct nodes of their results per second, one core.
+// Vmap, jvp and reverse mode in distinct nodes of their results per second, one
+// core.
 //
 //   bazel run -c opt //transforms:transforms_benchmark
 
@@ -16,6 +17,8 @@
 #include "transforms/emit.h"
 #include "transforms/jvp.h"
 #include "transforms/test_rules.h"
+#include "transforms/transpose.h"
+#include "transforms/vjp.h"
 #include "transforms/vmap.h"
 
 namespace cleave {
@@ -111,6 +114,45 @@ void BM_Jvp(benchmark::State& state) {
 }
 BENCHMARK(BM_Jvp)->Arg(1000)->Arg(100000)->Arg(1000000);
 
+void BM_Vjp(benchmark::State& state) {
+  auto context = std::make_shared<Context>();
+  const auto rules = LoadTestRules(context);
+  const Graph graph = RandomGraph(context, state.range(0));
+  const std::vector<bool> active(graph.inputs().size(), true);
+  int64_t nodes = 0;
+  for (auto _ : state) {
+    absl::StatusOr<VjpResult> vjp = Vjp(graph, active, *rules);
+    CLEAVE_CHECK(vjp.ok()) << vjp.status();
+    nodes += vjp->graph.size();
+  }
+  state.counters["nodes/s"] = benchmark::Counter(static_cast<double>(nodes),
+                                                 benchmark::Counter::kIsRate);
+}
+BENCHMARK(BM_Vjp)->Arg(1000)->Arg(100000)->Arg(1000000);
+
+// The nodes are those of the two halves and of the transpose.
+void BM_LinearizeAndTranspose(benchmark::State& state) {
+  auto context = std::make_shared<Context>();
+  const auto rules = LoadTestRules(context);
+  const Graph graph = RandomGraph(context, state.range(0));
+  const std::vector<bool> active(graph.inputs().size(), true);
+  int64_t nodes = 0;
+  for (auto _ : state) {
+    SyntheticRules synthetic(*rules);
+    absl::StatusOr<Linearization> halves = Linearize(graph, active, synthetic);
+    CLEAVE_CHECK(halves.ok()) << halves.status();
+    std::vector<bool> linear(halves->linear.inputs().size(), false);
+    std::fill_n(linear.begin(), active.size(), true);
+    absl::StatusOr<Graph> transposed =
+        Transpose(halves->linear, linear, synthetic);
+    CLEAVE_CHECK(transposed.ok()) << transposed.status();
+    nodes += halves->primal.size() + halves->linear.size() + transposed->size();
+  }
+  state.counters["nodes/s"] = benchmark::Counter(static_cast<double>(nodes),
+                                                 benchmark::Counter::kIsRate);
+}
+BENCHMARK(BM_LinearizeAndTranspose)->Arg(1000)->Arg(100000);
+
 // The shipped ops.
 std::shared_ptr<const RuleSet> LoadShippedOps(
     const std::shared_ptr<Context>& context) {
@@ -176,6 +218,43 @@ void BM_VmapCalls(benchmark::State& state, const std::string& op, bool keep,
   }
   state.counters["nodes"] = static_cast<double>(nodes);
 }
+
+// 20 chained softmax, gelu and layer_norm, differentiated `order` times from
+// nothing: the time and the size of what comes out stay those of a constant per
+// call.
+void BM_JvpOfCalls(benchmark::State& state) {
+  auto context = std::make_shared<Context>();
+  const auto rules = LoadShippedOps(context);
+  GraphBuilder b(context);
+  Value x = b.Input("x", {DType::kF32, {Dim::Variable("n"), Dim(64)}});
+  for (int i = 0; i < 20; ++i) {
+    const auto call = [&](const char* op, const Attributes& attributes) {
+      const auto results = rules->Call(b, op, {{"x", x}}, attributes);
+      CLEAVE_CHECK(results.ok()) << results.status();
+      x = *(*results)[0];
+    };
+    if (i % 3 == 0) call("softmax", {});
+    if (i % 3 == 1) call("gelu", {});
+    if (i % 3 == 2) {
+      call("layer_norm", {{"N", StaticValue::Dims(std::vector<Dim>{64})}});
+    }
+  }
+  const Graph graph = std::move(b).Build({{"y", x}});
+  int64_t nodes = 0;
+  for (auto _ : state) {
+    SyntheticRules synthetic(*rules);
+    Graph derivative = graph;
+    for (int64_t order = 0; order < state.range(0); ++order) {
+      const std::vector<bool> active(derivative.inputs().size(), true);
+      absl::StatusOr<JvpResult> jvp = Jvp(derivative, active, synthetic);
+      CLEAVE_CHECK(jvp.ok()) << jvp.status();
+      derivative = std::move(jvp->graph);
+    }
+    nodes = derivative.size();
+  }
+  state.counters["nodes"] = static_cast<double>(nodes);
+}
+BENCHMARK(BM_JvpOfCalls)->DenseRange(1, 3)->Unit(benchmark::kMillisecond);
 
 void RegisterVmapCalls() {
   for (const char* op :

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "engine/codegen/device.h"
 #include "engine/codegen/numerics.h"
 #include "engine/codegen/primitive_support.h"
@@ -31,6 +32,7 @@ struct CoverageFlags {
   std::vector<std::string> ops;
   std::string glob = "*";
   bool batching = false;
+  bool pairs = false;
   bool numerics = false;
   bool kernels = false;
   bool json = false;
@@ -140,6 +142,51 @@ int ShowKernels(const CoverageFlags& flags) {
   return kExitOk;
 }
 
+// Each transform of what another gives.
+int ShowPairs(const RuleSet& rules, const std::vector<std::string>& ops,
+              bool as_json) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+  std::map<std::string, int> counts;
+  for (const std::string& op : ops) {
+    ShowProgress(op);
+    const auto pairs = TransformPairs(rules, op);
+    if (!pairs.ok()) return Complain(pairs.status());
+    for (const PairCoverage& pair : *pairs) {
+      const std::string name = absl::StrCat(TransformName(pair.outer), " of ",
+                                            TransformName(pair.inner));
+      const std::string how = Describe(pair.coverage);
+      json[op][name] = how;
+      ++counts[how.substr(0, how.find(':'))];
+    }
+  }
+  ShowProgress("");
+  if (as_json) {
+    std::cout << nlohmann::ordered_json{{"ops", json}}.dump(2) << "\n";
+    return kExitOk;
+  }
+  // What is not the same for all pairs of an op, and what is no success.
+  for (const auto& [op, pairs] : json.items()) {
+    std::map<std::string, std::vector<std::string>> by_answer;
+    for (const auto& [name, how] : pairs.items()) {
+      by_answer[how.get<std::string>()].push_back(name);
+    }
+    for (const auto& [how, names] : by_answer) {
+      if (how == "derived") continue;
+      std::cout << op << "  "
+                << (names.size() == pairs.size() ? "all"
+                                                 : absl::StrJoin(names, ", "))
+                << "  " << how << "\n";
+    }
+  }
+  std::vector<std::string> summary;
+  for (const auto& [how, count] : counts) {
+    summary.push_back(absl::StrCat(count, " ", how));
+  }
+  std::cout << "pairs of " << ops.size()
+            << " ops: " << absl::StrJoin(summary, ", ") << "\n";
+  return kExitOk;
+}
+
 int ShowCoverage(const CoverageFlags& flags) {
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
@@ -160,6 +207,7 @@ int ShowCoverage(const CoverageFlags& flags) {
                         : absl::StrCat("no op matches `", flags.glob, "`"));
   }
   if (flags.batching) return ShowBatching(*loaded->rules, chosen, flags.json);
+  if (flags.pairs) return ShowPairs(*loaded->rules, chosen, flags.json);
   std::vector<Row> rows;
   for (const std::string& name : chosen) {
     ShowProgress(name);
@@ -197,15 +245,21 @@ void AddCoverage(CLI::App& app, Action& action) {
   verb->add_flag("--batching", flags->batching,
                  "Print instead, for each op and subset of batched inputs, "
                  "whether vmap keeps the op one call, and why not");
+  verb->add_flag("--pairs", flags->pairs,
+                 "Print instead which pairs of transforms, one of the other, "
+                 "an op does not have, and why")
+      ->excludes("--batching");
   verb->add_flag("--numerics", flags->numerics,
                  "Print instead what each function of f32 becomes in a kernel: "
                  "a numeric of the rules or a call of the C library")
-      ->excludes("--batching");
+      ->excludes("--batching")
+      ->excludes("--pairs");
   verb->add_flag("--kernels", flags->kernels,
                  "Print instead which primitives have code in kernels on each "
                  "device, and why others run by reference kernels or the CPU")
       ->excludes("--numerics")
-      ->excludes("--batching");
+      ->excludes("--batching")
+      ->excludes("--pairs");
   verb->add_flag("--json", flags->json, "As JSON");
   verb->callback([flags, &action] {
     action = [flags] {
