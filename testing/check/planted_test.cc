@@ -60,6 +60,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"softmax", Layer::kRounding},
                     Planted{"variance", Layer::kRounding},
                     Planted{"jvp_factor", Layer::kTransforms},
+                    Planted{"vjp_sum", Layer::kTransforms},
                     Planted{"vmap_slices", Layer::kTransforms},
                     Planted{"gelu", Layer::kReals},
                     Planted{"hardswish", Layer::kRounding}),
