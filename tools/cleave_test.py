@@ -352,7 +352,7 @@ class CleaveTest(unittest.TestCase):
         for op, transforms in sorted(ops.items()):
             for transform, how in transforms.items():
                 self.assertTrue(answer.fullmatch(how), (op, transform, how))
-            all_three = [transforms[t] for t in ("vmap", "jvp", "vjp", "vjp")]
+            all_three = [transforms[t] for t in ("vmap", "jvp", "vjp")]
             if not set(all_three) <= {"derived", "given"}:
                 # A place in a rule file moves with its lines.
                 line = " | ".join((op, *all_three))
@@ -416,7 +416,7 @@ class CleaveTest(unittest.TestCase):
         self.fail_with("subcommand")
         self.fail_with("", "fly")
         verbs = ["check", "fmt", "convert", "expand", "explain", "vmap", "jvp",
-                 "run", "compile", "coverage", "conformance", "doc"]
+                 "vjp", "run", "compile", "coverage", "conformance", "doc"]
         for verb in verbs:
             self.assertIn("Usage", self.succeed(verb, "--help"))
             self.fail_with("--help", verb, "--unknown")
