@@ -129,11 +129,21 @@ const Function kFunctions[] = {
      {{0.5, -1, 2}, {0.75}}},
 };
 
+// The shipped ops, and `text` behind them. They are loaded once.
+std::shared_ptr<const RuleSet> WithCore(const std::string& text) {
+  static const auto& core = *new std::shared_ptr<const RuleSet>(
+      LoadTestRules(std::make_shared<Context>(), "", {"core"}));
+  const LoadResult loaded =
+      ExtendRules(core, {"extra.rules", absl::StrCat("language 1\n\n", text)});
+  EXPECT_TRUE(loaded.diagnostics.empty()) << loaded.diagnostics[0];
+  return loaded.rules;
+}
+
 class NestedDerivatives : public ::testing::TestWithParam<Function> {
  protected:
   void SetUp() override {
-    rules_ = LoadTestRules(
-        context_, absl::StrCat("language 1\n\n", GetParam().rule), {"core"});
+    rules_ = WithCore(GetParam().rule);
+    ASSERT_NE(rules_, nullptr);
     synthetic_ = std::make_unique<SyntheticRules>(*rules_);
     absl::StatusOr<Graph> function = rules_->Function("f");
     ASSERT_THAT(function, IsOk());
@@ -238,7 +248,6 @@ class NestedDerivatives : public ::testing::TestWithParam<Function> {
     return sum;
   }
 
-  std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_;
   std::unique_ptr<SyntheticRules> synthetic_;
   Graph function_;
@@ -284,14 +293,12 @@ INSTANTIATE_TEST_SUITE_P(Functions, NestedDerivatives,
 // The second derivative of sum y along x = [1, 0], twice. A rule that takes the
 // saved mean and deviation for constants gives -0.38487.
 TEST(NestedDerivativesOfLayerNorm, StatisticsVary) {
-  auto context = std::make_shared<Context>();
-  const auto rules = LoadTestRules(
-      context,
-      "language 1\n\nfn f(x: f64[2]) -> f64[]\n{\n"
+  const auto rules = WithCore(
+      "fn f(x: f64[2]) -> f64[]\n{\n"
       "  let r = layer_norm(x, convert(iota(2) + 1, dtype: f64), N: [2], "
       "eps: 0.25)\n"
-      "  reduce_sum(r.y, axes: [0], keepdims: false)\n}\n",
-      {"core"});
+      "  reduce_sum(r.y, axes: [0], keepdims: false)\n}\n");
+  ASSERT_NE(rules, nullptr);
   SyntheticRules synthetic(*rules);
   ASSERT_OK_AND_ASSIGN(const Graph f, rules->Function("f"));
   ASSERT_OK_AND_ASSIGN(const JvpResult once, Jvp(f, {true}, synthetic));
