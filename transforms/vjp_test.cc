@@ -12,7 +12,9 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
@@ -588,6 +590,48 @@ graph (%x: f64[n], %dy: f64[n]) -> (y: f64[n], z: f64[n]) {
                            Tensor::FromDoubles(DType::kF64, {1}, {2})}));
   EXPECT_EQ(results[0].GetDouble(0), 3 * 2 + 10 * 2);
   EXPECT_EQ(results[1].GetDouble(0), 3 * 3);
+}
+
+// The litmus of the language differentiates: its gradient by reverse mode, and
+// a product with its Hessian by forward mode over that.
+TEST_F(VjpTest, RunsTheLitmus) {
+  auto context = std::make_shared<Context>();
+  // The shipped derivatives of primitives stand for the litmus's own, which are
+  // one-line items, or a line and a body in braces.
+  std::string litmus;
+  bool skips = false;
+  for (absl::string_view line :
+       absl::StrSplit(ReadText("engine/lang/testdata/litmus.rules"), '\n')) {
+    const bool item = absl::StartsWith(line, "jvp ");
+    skips = skips || item;
+    if (!skips) absl::StrAppend(&litmus, line, "\n");
+    if (line == "}" || (item && absl::StrContains(line, " = "))) skips = false;
+  }
+  const auto rules = LoadTestRules(context, litmus);
+  const auto run = [&](const char* name, const std::vector<Tensor>& inputs) {
+    absl::StatusOr<Graph> graph = rules->Function(name);
+    EXPECT_THAT(graph, IsOk());
+    if (graph.ok()) graph = Expand(*graph, *rules);
+    EXPECT_THAT(graph, IsOk());
+    if (!graph.ok()) return std::vector<double>();
+    const auto results = Interpret(*graph, inputs);
+    EXPECT_THAT(results, IsOk());
+    std::vector<double> values;
+    for (int64_t i = 0; results.ok() && i < (*results)[0].size(); ++i) {
+      values.push_back((*results)[0].GetDouble(i));
+    }
+    return values;
+  };
+  const auto tensor = [](const std::vector<int64_t>& shape,
+                         const std::vector<double>& values) {
+    return Tensor::FromDoubles(DType::kF32, shape, values);
+  };
+  // logsumexp(x w): of one output column it is x w itself.
+  const Tensor x = tensor({2, 2}, {1, 2, 3, 4});
+  const Tensor w = tensor({2, 1}, {5, 7});
+  const Tensor dy = tensor({2}, {1, 2});
+  EXPECT_THAT(run("gradient", {x, w, dy}), ElementsAre(5, 7, 10, 14));
+  EXPECT_THAT(run("curvature", {x, w, dy, x}), ElementsAre(0, 0, 0, 0));
 }
 
 TEST_F(VjpTest, SymbolicZerosAndNames) {

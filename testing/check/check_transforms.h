@@ -1,5 +1,5 @@
-// L5: vmap against the stacked loop, jvp against derivatives over the reals, vjp
-// against jvp.
+// L5: vmap against the stacked loop, jvp against derivatives over the reals,
+// vjp against jvp.
 
 #ifndef CLEAVE_TESTING_CHECK_CHECK_TRANSFORMS_H_
 #define CLEAVE_TESTING_CHECK_CHECK_TRANSFORMS_H_
