@@ -1,8 +1,7 @@
-// SyntheticRules: how single nodes are batched and differentiated, in both
-// directions, made once
-// per signature, rule to rule, and never per graph. A composite's rule comes
-// from its override, or from the transform of its body; the primitives' from
-// the functions of this folder and from rules/derivative.
+// SyntheticRules: how single nodes are batched and differentiated, forward and
+// in reverse: made once per signature, rule to rule, and never per graph. A
+// composite's rule comes from its override, or from the transform of its body;
+// the primitives' from the functions of this folder and from rules/derivative.
 //
 // Passing one table to several transforms lets them share it; nested ones
 // always do.

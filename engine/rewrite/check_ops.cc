@@ -184,7 +184,22 @@ class OpChecker {
         })) {
       return false;
     }
-    if (jvp.has_value() && !CheckLinear(signature, *jvp)) return false;
+    if (jvp.has_value() &&
+        !CheckLinear(signature, jvp->graph, StatementKind::kJvp)) {
+      return false;
+    }
+    const std::vector<bool> live(callable_.results.size(), true);
+    std::optional<RuleSet::VjpOverride> vjp;
+    if (!Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
+          CLEAVE_ASSIGN_OR_RETURN(vjp, compiler.Vjp(live));
+          return absl::OkStatus();
+        })) {
+      return false;
+    }
+    if (vjp.has_value() &&
+        !CheckLinear(signature, vjp->graph, StatementKind::kVjp)) {
+      return false;
+    }
     return CheckVmap(signature);
   }
 
@@ -212,20 +227,24 @@ class OpChecker {
     return true;
   }
 
-  bool CheckLinear(const Signature& signature,
-                   const RuleSet::JvpOverride& jvp) {
+  // Whether an override is linear in its inputs behind the operands: tangents
+  // of jvp, cotangents of vjp.
+  bool CheckLinear(const Signature& signature, const Graph& override,
+                   StatementKind kind) {
     std::vector<Linearity> inputs(signature.operands.size(),
                                   Linearity::kConstant);
-    inputs.resize(jvp.graph.inputs().size(), Linearity::kLinear);
-    const auto linearity = LinearityOf(jvp.graph, inputs, rules_);
+    inputs.resize(override.inputs().size(), Linearity::kLinear);
+    const auto linearity = LinearityOf(override, inputs, rules_);
     if (!linearity.ok()) return true;  // a callee's mistake is its own
     for (const Linearity l : *linearity) {
       if (l != Linearity::kNonlinear && l != Linearity::kConstant) continue;
       for (const Statement& statement : callable_.item->body->statements) {
-        if (statement.kind != StatementKind::kJvp) continue;
+        if (statement.kind != kind) continue;
         Add({DiagnosticKind::kNotLinear,
-             absl::StrCat("the derivative is not linear in `d",
-                          statement.equation.name, "`"),
+             kind == StatementKind::kJvp
+                 ? absl::StrCat("the derivative is not linear in `d",
+                                statement.equation.name, "`")
+                 : "the cotangents are not linear in those of the results",
              statement.range, "", ""});
         return false;
       }

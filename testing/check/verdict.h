@@ -27,7 +27,7 @@ enum class Layer : uint8_t {
   kReals,       // L2: spec against body over the reals
   kRounding,    // L3: the error in ULP
   kEdges,       // L4: NaN, infinities, zeros, denormals, guard constants
-  kTransforms,  // L5: vmap and jvp
+  kTransforms,  // L5: vmap, jvp and vjp
   kKernels,     // L6: compiled kernels against the interpreter
   kExamples,    // examples and laws
 };
