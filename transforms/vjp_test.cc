@@ -522,6 +522,14 @@ op nested(x: T[S..]) -> T[S..]
   where T: float
   = pushed(reversed(x, x))
 
+/// In terms of its result, as `jvp` lines may be.
+op by_result(x: T[S..]) -> T[S..]
+  where T: float
+{
+  exp(x)
+  vjp (dy) = (x = dy * y)
+}
+
 op pulled(x: T[S..], dy: T[S..]) -> T[S..]
   where T: float
   = vjp reversed(x, x)(dy).w + vjp reversed(x, 2 * x)(dy).x
@@ -572,6 +580,19 @@ graph (%x: f64[n]) -> (y: f64[n]) {
   EXPECT_EQ(GradientAt(Gradients(nested, *rules,
                                  {Tensor::FromDoubles(DType::kF64, {1}, {3})})),
             7 * (10 + 3));
+}
+
+TEST_F(VjpTest, OverridesMayUseTheResult) {
+  const auto rules = LoadTestRules(context_, kOverrides);
+  const Graph by_result = Parse(R"(
+graph (%x: f64[n]) -> (y: f64[n]) {
+  %1: f64[n] = by_result(%x)
+  return y = %1
+}
+)");
+  EXPECT_EQ(GradientAt(Gradients(by_result, *rules,
+                                 {Tensor::FromDoubles(DType::kF64, {1}, {0})})),
+            1);
 }
 
 TEST_F(VjpTest, IsAnExpressionOfRules) {

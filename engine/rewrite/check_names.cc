@@ -269,6 +269,7 @@ void NameChecker::CheckOverrides(const Callable& callable, bool is_host) {
       bool any_batched = statement.kind == StatementKind::kVjp;
       std::string pattern;
       Enter();
+      if (statement.kind == StatementKind::kVjp) DefineResults(callable);
       for (const Statement::OverrideInput& input : statement.inputs) {
         any_batched = any_batched || !input.unbatched;
         absl::StrAppend(&pattern, input.name, input.unbatched ? "@_," : ",");
