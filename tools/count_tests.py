@@ -47,7 +47,8 @@ def main(arguments):
             if "testResult" in identity:
                 name = identity["testResult"]
                 key = (name["label"], name.get("shard"), name.get("run"))
-                results[key] = event["testResult"]
+                # Interrupted, it has no result.
+                results[key] = event.get("testResult", {"status": "ABORTED"})
             elif "targetCompleted" in identity:
                 if not event.get("completed", {}).get("success"):
                     label = identity["targetCompleted"]["label"]

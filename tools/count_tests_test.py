@@ -65,6 +65,13 @@ class CountTestsTest(unittest.TestCase):
         self.assertEqual(self.count([result("//a", "TIMEOUT")], 3),
                          (1, ["FAILED //a (TIMEOUT)", "0 passed, 1 failed"]))
 
+    def test_counts_a_test_that_was_interrupted(self):
+        aborted = {"id": result("//a", "")["id"],
+                   "aborted": {"reason": "USER_INTERRUPTED"}}
+        code, lines = self.count([aborted], 8)
+        self.assertEqual(code, 1)
+        self.assertEqual(lines[-1], "0 passed, 1 failed")
+
     def test_the_last_attempt_counts(self):
         uri = self.xml("a.xml", '<testcase name="A"/>')
         events = [result("//a", "FAILED"), result("//a", "PASSED", uri)]
