@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
+#include "testing/conformance/case_rounding.h"
 #include "transforms/jvp.h"
 #include "transforms/vjp.h"
 #include "transforms/vmap.h"
@@ -203,7 +204,10 @@ absl::StatusOr<Program> Pull(const CaseCall& call, const CaseSection& section,
       return absl::InvalidArgumentError(
           absl::StrCat("the section has no cotangent of output ", o));
     }
-    program.tensors.push_back(*given);
+    // A result may have a dtype of its own, whatever the inputs are cast to.
+    program.tensors.push_back(IsFloat(dtype) && given->dtype() != dtype
+                                  ? RoundTensor(*given, given->dtype(), dtype)
+                                  : *given);
   }
   return program;
 }
