@@ -115,11 +115,7 @@ class Batcher {
     }
     TensorType wanted = context.types(type)[i];
     if (batched) wanted = WithBatch(wanted, batch_);
-    if (context.types(is)[0] == wanted) return value;
-    const Attributes shape = {{"shape", StaticValue::Dims(wanted.shape)}};
-    return builder_.AddTyped(ToOpId(Primitive::kReshape), context.Intern(shape),
-                             context.Intern(wanted), {value},
-                             builder_.provenance());
+    return emit::WithShape(builder_, value, wanted.shape);
   }
 
   TypeId BatchedType(TypeId type) {

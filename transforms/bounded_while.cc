@@ -8,41 +8,24 @@
 #include "engine/ir/graph_text.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
+#include "transforms/names.h"
 
 namespace cleave {
 namespace {
 
-std::vector<NamedValue> Named(const std::vector<Value>& values) {
-  std::vector<NamedValue> named;
-  for (size_t i = 0; i < values.size(); ++i) {
-    named.push_back({absl::StrCat("y", i), values[i]});
-  }
-  return named;
-}
-
-// The inputs of a region of the loop: consts, then carries.
-std::vector<Value> AddInputs(GraphBuilder& builder, const Graph& region) {
-  std::vector<Value> inputs;
-  for (size_t i = 0; i < region.inputs().size(); ++i) {
-    inputs.push_back(builder.Input(absl::StrCat("x", i),
-                                   region.type(region.inputs()[i].value)));
-  }
-  return inputs;
-}
-
 // The carries as they are.
 Region Identity(const Graph& body, int consts) {
   GraphBuilder builder(body.context());
-  const std::vector<Value> inputs = AddInputs(builder, body);
-  return MakeRegion(
-      std::move(builder).Build(Named({inputs.begin() + consts, inputs.end()})));
+  const std::vector<Value> inputs = AddInputsOf(builder, body);
+  return MakeRegion(std::move(builder).Build(
+      Numbered({inputs.begin() + consts, inputs.end()})));
 }
 
 // One step: the body where the condition holds.
 absl::StatusOr<Region> Step(const Graph& condition, const Region& body,
                             int consts) {
   GraphBuilder builder(condition.context());
-  const std::vector<Value> inputs = AddInputs(builder, condition);
+  const std::vector<Value> inputs = AddInputsOf(builder, condition);
   std::vector<Value> operands = builder.Inline(condition, inputs);
   operands.insert(operands.end(), inputs.begin(), inputs.end());
   CLEAVE_ASSIGN_OR_RETURN(
@@ -53,7 +36,7 @@ absl::StatusOr<Region> Step(const Graph& condition, const Region& body,
   std::vector<Value> next;
   const int carries = static_cast<int>(inputs.size()) - consts;
   for (int i = 0; i < carries; ++i) next.push_back(builder.Result(cond, i));
-  return MakeRegion(std::move(builder).Build(Named(next)));
+  return MakeRegion(std::move(builder).Build(Numbered(next)));
 }
 
 // `true`, by a loop of no steps that fails where the condition holds of
@@ -89,8 +72,8 @@ absl::StatusOr<Value> CheckEnded(GraphBuilder& b, const Graph& condition,
   operands.push_back(b.Constant(Exact(1), flag));
   const std::vector<Value> holds = goes_on.Inline(condition, arguments);
   return b.Add(Primitive::kWhile,
-               {{"cond", MakeRegion(std::move(goes_on).Build(Named(holds)))},
-                {"body", MakeRegion(std::move(step).Build(Named({ended})))},
+               {{"cond", MakeRegion(std::move(goes_on).Build(Numbered(holds)))},
+                {"body", MakeRegion(std::move(step).Build(Numbered({ended})))},
                 {"consts", consts},
                 {"max", 0}},
                operands);

@@ -24,7 +24,7 @@ class ReverseWalk {
         rules_(rules),
         primals_(graph.size()),
         active_(graph.size(), false),
-        cotangents_(graph.size()) {}
+        cotangents_(builder, graph) {}
 
   absl::Status Forward(absl::Span<const Value> primals,
                        const std::vector<bool>& active) {
@@ -58,7 +58,7 @@ class ReverseWalk {
     }
     std::vector<Value> result;
     for (const NamedValue& input : graph_.inputs()) {
-      result.push_back(Unguarded(builder_, cotangents_[input.value.id]));
+      result.push_back(Unguarded(builder_, cotangents_.of(input.value)));
     }
     return result;
   }
@@ -155,42 +155,33 @@ class ReverseWalk {
   }
 
   void Give(Value v, const Guarded& cotangent) {
-    if (!cotangent.valid() || !active_[v.id]) return;
-    cotangents_[v.id] =
-        AddGuarded(builder_, cotangents_[v.id],
-                   WithShape(builder_, cotangent, graph_.type(v).shape));
+    if (active_[v.id]) cotangents_.Give(v, cotangent);
   }
 
   absl::Status VisitBackward(Value v) {
     if (!active_[v.id] || IsOp(v, Primitive::kInput)) return absl::OkStatus();
     const absl::Span<const Value> operands = graph_.operands(v);
-    const Guarded dy = cotangents_[v.id];
     if (IsOp(v, Primitive::kResult)) {
-      std::vector<Guarded>& tuple = tuples_[operands[0].id];
-      tuple.resize(graph_.types(operands[0]).size());
-      Guarded& result = tuple[graph_.attributes(v).GetInt("index")];
-      result = AddGuarded(builder_, result, dy);
+      cotangents_.GiveToTuple(v);
       return absl::OkStatus();
     }
-    const auto tuple = tuples_.find(v.id);
-    if (tuple == tuples_.end() && !dy.valid()) return absl::OkStatus();
-    const Node& node = graph_.node(v);
-    builder_.SetProvenance(node.provenance);
+    const std::vector<Guarded> dy = cotangents_.Results(v);
+    if (dy.empty()) return absl::OkStatus();
+    builder_.SetProvenance(graph_.node(v).provenance);
     if (IsOp(v, Primitive::kSelect)) {
       const Value condition = primals_[operands[0].id];
-      Give(operands[1], Guard(builder_, dy, condition, true));
-      Give(operands[2], Guard(builder_, dy, condition, false));
+      Give(operands[1], Guard(builder_, dy[0], condition, true));
+      Give(operands[2], Guard(builder_, dy[0], condition, false));
       return absl::OkStatus();
     }
     std::vector<Value> given;
     Value mask;
-    if (tuple != tuples_.end()) {
-      for (const Guarded& result : tuple->second) {
-        given.push_back(Unguarded(builder_, result));
-      }
-    } else {
-      CLEAVE_ASSIGN_OR_RETURN(mask, OperandMask(v, dy.mask));
-      given.push_back(mask.valid() ? dy.value : Unguarded(builder_, dy));
+    if (dy.size() == 1) {
+      CLEAVE_ASSIGN_OR_RETURN(mask, OperandMask(v, dy[0].mask));
+    }
+    for (const Guarded& result : dy) {
+      given.push_back(mask.valid() ? result.value
+                                   : Unguarded(builder_, result));
     }
     std::vector<Value> of_operands;
     const auto replaced = replaced_.find(v.id);
@@ -281,10 +272,9 @@ class ReverseWalk {
   GraphBuilder& builder_;
   const Graph& graph_;
   SyntheticRules& rules_;
-  std::vector<Value> primals_;       // by node
-  std::vector<bool> active_;         // by node: a cotangent may reach it
-  std::vector<Guarded> cotangents_;  // by node
-  absl::flat_hash_map<uint32_t, std::vector<Guarded>> tuples_;
+  std::vector<Value> primals_;  // by node
+  std::vector<bool> active_;    // by node: a cotangent may reach it
+  CotangentTable cotangents_;
   absl::flat_hash_map<uint32_t, Replaced> replaced_;
   absl::InlinedVector<bool, 8> mask_;        // scratch
   absl::InlinedVector<Value, 8> arguments_;  // scratch

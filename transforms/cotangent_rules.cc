@@ -236,11 +236,7 @@ absl::StatusOr<bool> SyntheticRules::WalksThrough(
   CLEAVE_ASSIGN_OR_RETURN(const bool control, HasControl(signature));
   if (!control) return false;
   const Item* item = rules_.Find(rules_.context()->op_name(signature.op));
-  if (item != nullptr && item->body != nullptr) {
-    for (const Statement& statement : item->body->statements) {
-      if (statement.kind == StatementKind::kVjp) return false;
-    }
-  }
+  if (Declares(item, StatementKind::kVjp)) return false;
   CLEAVE_ASSIGN_OR_RETURN(const RuleSet::JvpOverride* given,
                           rules_.Jvp(signature, ToVector(active)));
   return given == nullptr;

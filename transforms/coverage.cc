@@ -39,14 +39,6 @@ Coverage Refused(const absl::Status& status) {
   return {Coverage::Kind::kNotSupported, std::string(line)};
 }
 
-bool Declares(const Item* item, StatementKind kind) {
-  if (item == nullptr || item->body == nullptr) return false;
-  for (const Statement& statement : item->body->statements) {
-    if (statement.kind == kind) return true;
-  }
-  return false;
-}
-
 Coverage Covered(const Item* item, StatementKind kind) {
   return {
       Declares(item, kind) ? Coverage::Kind::kGiven : Coverage::Kind::kDerived,

@@ -49,14 +49,6 @@ std::vector<bool> Only(const Graph& graph, int input) {
   return active;
 }
 
-std::vector<Value> AddInputs(GraphBuilder& b, const Graph& graph) {
-  std::vector<Value> inputs;
-  for (const NamedValue& input : graph.inputs()) {
-    inputs.push_back(b.Input(input.name, graph.type(input.value)));
-  }
-  return inputs;
-}
-
 // The tensors of `type` that are 1 at one element and 0 elsewhere, in row-major
 // order along a leading axis of extent `count`.
 absl::StatusOr<Value> UnitTensors(GraphBuilder& b, const TensorType& type,
@@ -88,7 +80,7 @@ absl::StatusOr<Graph> ValueAndGrad(const Graph& graph,
   CLEAVE_RETURN_IF_ERROR(OneScalar(graph, "grad"));
   CLEAVE_ASSIGN_OR_RETURN(const VjpResult vjp, Vjp(graph, active, rules));
   GraphBuilder b(graph.context());
-  std::vector<Value> arguments = AddInputs(b, graph);
+  std::vector<Value> arguments = AddInputsOf(b, graph);
   arguments.push_back(
       b.Constant(Exact(1), graph.type(graph.outputs()[0].value).dtype));
   const std::vector<Value> values = b.Inline(vjp.graph, arguments);
@@ -106,14 +98,7 @@ absl::StatusOr<Graph> ValueAndGrad(const Graph& graph,
 absl::StatusOr<Graph> Grad(const Graph& graph, const std::vector<bool>& active,
                            SyntheticRules& rules) {
   CLEAVE_ASSIGN_OR_RETURN(const Graph both, ValueAndGrad(graph, active, rules));
-  GraphBuilder b(graph.context());
-  const std::vector<Value> arguments = AddInputs(b, both);
-  const std::vector<Value> values = b.Inline(both, arguments);
-  std::vector<NamedValue> outputs;
-  for (size_t i = 1; i < values.size(); ++i) {
-    outputs.push_back({both.outputs()[i].name, values[i]});
-  }
-  return std::move(b).Build(std::move(outputs));
+  return WithoutOutputsBefore(both, 1);
 }
 
 // The tangents of all unit tensors at once; the batch comes to stand last.
@@ -131,7 +116,7 @@ absl::StatusOr<Graph> JacobianForward(const Graph& graph, int input,
   CLEAVE_ASSIGN_OR_RETURN(const Graph all,
                           Vmap(jvp.graph, in_axes, count, out_axes, rules));
   GraphBuilder b(graph.context());
-  std::vector<Value> arguments = AddInputs(b, graph);
+  std::vector<Value> arguments = AddInputsOf(b, graph);
   CLEAVE_ASSIGN_OR_RETURN(arguments.emplace_back(),
                           UnitTensors(b, type, count));
   const std::vector<Value> values = b.Inline(all, arguments);
@@ -162,7 +147,7 @@ absl::StatusOr<Graph> JacobianReverse(const Graph& graph, int input,
   CLEAVE_ASSIGN_OR_RETURN(const VjpResult vjp,
                           Vjp(graph, Only(graph, input), rules));
   GraphBuilder b(graph.context());
-  const std::vector<Value> primals = AddInputs(b, graph);
+  const std::vector<Value> primals = AddInputsOf(b, graph);
   absl::flat_hash_set<std::string> taken;
   std::vector<NamedValue> outputs;
   const size_t inputs = primals.size();
@@ -209,7 +194,7 @@ absl::StatusOr<Graph> Hessian(const Graph& graph, int input,
   CLEAVE_ASSIGN_OR_RETURN(const Graph jacobian,
                           JacobianForward(gradient, input, rules));
   GraphBuilder b(graph.context());
-  const std::vector<Value> arguments = AddInputs(b, graph);
+  const std::vector<Value> arguments = AddInputsOf(b, graph);
   const std::vector<Value> values = b.Inline(jacobian, arguments);
   return std::move(b).Build(
       {{absl::StrCat(graph.outputs()[0].name, ".hessian"), values[0]}});
@@ -222,7 +207,7 @@ absl::StatusOr<Graph> HessianVectorProduct(const Graph& graph,
   CLEAVE_ASSIGN_OR_RETURN(const Graph gradient, Grad(graph, active, rules));
   CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp, Jvp(gradient, active, rules));
   GraphBuilder b(graph.context());
-  const std::vector<Value> arguments = AddInputs(b, jvp.graph);
+  const std::vector<Value> arguments = AddInputsOf(b, jvp.graph);
   const std::vector<Value> values = b.Inline(jvp.graph, arguments);
   absl::flat_hash_set<std::string> taken;
   std::vector<NamedValue> outputs;

@@ -8,6 +8,7 @@
 #include "ops/status_macros.h"
 #include "transforms/cotangent_graph.h"
 #include "transforms/jvp.h"
+#include "transforms/names.h"
 #include "transforms/synthetic_rules.h"
 
 namespace cleave {
@@ -19,18 +20,7 @@ class TransformBodies : public DerivedBodies {
                             const std::vector<bool>& active) override {
     CLEAVE_ASSIGN_OR_RETURN(const JvpResult both,
                             cleave::Jvp(call, active, rules));
-    // Without the primal results.
-    GraphBuilder builder(call.context());
-    std::vector<Value> inputs;
-    for (const NamedValue& input : both.graph.inputs()) {
-      inputs.push_back(builder.Input(input.name, both.graph.type(input.value)));
-    }
-    const std::vector<Value> results = builder.Inline(both.graph, inputs);
-    std::vector<NamedValue> tangents;
-    for (size_t i = call.outputs().size(); i < results.size(); ++i) {
-      tangents.push_back({both.graph.outputs()[i].name, results[i]});
-    }
-    return std::move(builder).Build(std::move(tangents));
+    return WithoutOutputsBefore(both.graph, call.outputs().size());
   }
 
   absl::StatusOr<Graph> Vjp(const RuleSet& rules, const Graph& call,
@@ -38,10 +28,7 @@ class TransformBodies : public DerivedBodies {
                             const std::vector<bool>& live) override {
     SyntheticRules synthetic(rules);
     GraphBuilder builder(call.context());
-    std::vector<Value> primals;
-    for (const NamedValue& input : call.inputs()) {
-      primals.push_back(builder.Input(input.name, call.type(input.value)));
-    }
+    const std::vector<Value> primals = AddInputsOf(builder, call);
     std::vector<Value> cotangents;
     for (size_t i = 0; i < live.size(); ++i) {
       const NamedValue& output = call.outputs()[i];

@@ -78,6 +78,40 @@ Value SliceAxis(GraphBuilder& b, Value x, int axis, const Dim& start,
                   {"stride", StaticValue::Ints(strides)}});
 }
 
+Value Pad(GraphBuilder& b, Value x, Value fill, const std::vector<Dim>& low,
+          const std::vector<Dim>& high, const std::vector<Dim>& interior) {
+  return b.Apply(Primitive::kPad, {x, fill},
+                 {{"low", StaticValue::Dims(low)},
+                  {"high", StaticValue::Dims(high)},
+                  {"interior", StaticValue::Dims(interior)}});
+}
+
+Value Shift(GraphBuilder& b, Value x, int axis, bool back, const Exact& fill) {
+  const TensorType type = b.type(x);
+  const std::vector<Dim> none(type.rank(), Dim(0));
+  std::vector<Dim> low = none;
+  std::vector<Dim> high = none;
+  low[axis] = back ? -1 : 1;
+  high[axis] = back ? 1 : -1;
+  return Pad(b, x, b.Constant(fill, type.dtype), low, high, none);
+}
+
+Dim SpreadExtent(const Dim& size, const Dim& interior) {
+  if (interior == Dim(0)) return size;
+  const bool some = Compare(size, CompareOp::kGe, 1) == Truth::kTrue;
+  return size + (some ? size - 1 : Dim::Max(size - 1, 0)) * interior;
+}
+
+Value WithShape(GraphBuilder& b, Value x, const Shape& shape) {
+  const TensorType type = b.type(x);
+  if (type.shape == shape) return x;
+  Context& context = *b.context();
+  const Attributes attributes = {{"shape", StaticValue::Dims(shape)}};
+  return b.AddTyped(ToOpId(Primitive::kReshape), context.Intern(attributes),
+                    context.Intern(TensorType{type.dtype, shape}), {x},
+                    b.provenance());
+}
+
 Value Broadcast(GraphBuilder& b, Value x, const Shape& shape,
                 const std::vector<int>& axes) {
   if (b.graph().node(x).op != ToOpId(Primitive::kBroadcastInDim)) {

@@ -31,6 +31,16 @@ Value MergeAxesAtEnd(GraphBuilder& b, Value x, const std::vector<int>& axes);
 // x read along `axis` from `start`, `size` elements, the other axes whole.
 Value SliceAxis(GraphBuilder& b, Value x, int axis, const Dim& start,
                 const Dim& size);
+// x, `fill` (0-d) between neighbours and at both ends of each axis.
+Value Pad(GraphBuilder& b, Value x, Value fill, const std::vector<Dim>& low,
+          const std::vector<Dim>& high, const std::vector<Dim>& interior);
+// x shifted by one along `axis`, towards the end or, if `back`, the beginning.
+Value Shift(GraphBuilder& b, Value x, int axis, bool back, const Exact& fill);
+// The extent of `size` elements with `interior` others between neighbours.
+Dim SpreadExtent(const Dim& size, const Dim& interior);
+// x in another shape of the same extents, written as other expressions: what
+// makes them equal is known, and not proved again.
+Value WithShape(GraphBuilder& b, Value x, const Shape& shape);
 // x repeated along new axes, which are those of `shape` not in `axes`; a
 // broadcast of a broadcast is one.
 Value Broadcast(GraphBuilder& b, Value x, const Shape& shape,

@@ -5,9 +5,9 @@
 namespace cleave {
 
 Guarded WithShape(GraphBuilder& b, const Guarded& x, const Shape& shape) {
-  if (!x.valid() || b.type(x.value).shape == shape) return x;
-  return {b.Reshape(x.value, shape),
-          x.mask.valid() ? b.Reshape(x.mask, shape) : x.mask};
+  if (!x.valid()) return x;
+  return {emit::WithShape(b, x.value, shape),
+          x.mask.valid() ? emit::WithShape(b, x.mask, shape) : x.mask};
 }
 
 Value Unguarded(GraphBuilder& b, const Guarded& x) {
@@ -47,6 +47,27 @@ Value MaskOfOperands(GraphBuilder& b, const Graph& graph, Value v, Value mask) {
     default:
       return Value();
   }
+}
+
+void CotangentTable::Give(Value v, const Guarded& cotangent) {
+  if (!cotangent.valid()) return;
+  of_[v.id] = AddGuarded(builder_, of_[v.id],
+                         WithShape(builder_, cotangent, graph_.type(v).shape));
+}
+
+void CotangentTable::GiveToTuple(Value result) {
+  const Value node = graph_.operands(result)[0];
+  std::vector<Guarded>& tuple = tuples_[node.id];
+  tuple.resize(graph_.types(node).size());
+  Guarded& place = tuple[graph_.attributes(result).GetInt("index")];
+  place = AddGuarded(builder_, place, of_[result.id]);
+}
+
+std::vector<Guarded> CotangentTable::Results(Value v) const {
+  const auto tuple = tuples_.find(v.id);
+  if (tuple != tuples_.end()) return tuple->second;
+  if (!of_[v.id].valid()) return {};
+  return {of_[v.id]};
 }
 
 }  // namespace cleave

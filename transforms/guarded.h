@@ -9,6 +9,10 @@
 #ifndef CLEAVE_TRANSFORMS_GUARDED_H_
 #define CLEAVE_TRANSFORMS_GUARDED_H_
 
+#include <cstdint>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
 #include "engine/ir/graph.h"
 
 namespace cleave {
@@ -38,6 +42,29 @@ Guarded Guard(GraphBuilder& b, const Guarded& x, Value condition, bool side);
 // made of those of one element of its; invalid where that is not so, or there
 // is no mask.
 Value MaskOfOperands(GraphBuilder& b, const Graph& graph, Value v, Value mask);
+
+// What has come back to the nodes of `graph` so far. The graph and the builder
+// must outlive it.
+class CotangentTable {
+ public:
+  CotangentTable(GraphBuilder& builder, const Graph& graph)
+      : builder_(builder), graph_(graph), of_(graph.size()) {}
+
+  // Adds to the cotangent of a node with one result.
+  void Give(Value v, const Guarded& cotangent);
+  // That of a node with one result; invalid: a symbolic zero.
+  const Guarded& of(Value v) const { return of_[v.id]; }
+  // Hands what a `result` node has to the node that it projects.
+  void GiveToTuple(Value result);
+  // Per result of v; empty where nothing has come back.
+  std::vector<Guarded> Results(Value v) const;
+
+ private:
+  GraphBuilder& builder_;
+  const Graph& graph_;
+  std::vector<Guarded> of_;  // by node
+  absl::flat_hash_map<uint32_t, std::vector<Guarded>> tuples_;
+};
 
 }  // namespace cleave
 

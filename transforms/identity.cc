@@ -12,6 +12,7 @@
 #include "transforms/batch.h"
 #include "transforms/emit.h"
 #include "transforms/identity_proposals.h"
+#include "transforms/names.h"
 #include "transforms/parallel_axis.h"
 #include "transforms/unit_axes.h"
 
@@ -148,13 +149,7 @@ class Search {
       return std::nullopt;
     }
     GraphBuilder builder(rules_.context());
-    std::vector<Value> operands;
-    for (size_t i = 0; i < types_.size(); ++i) {
-      const NamedValue& input = derived_.graph.inputs()[i];
-      const Value x =
-          builder.Input(input.name, derived_.graph.type(input.value));
-      operands.push_back(x);
-    }
+    std::vector<Value> operands = AddInputsOf(builder, derived_.graph);
     builder.SetProvenance(Provenance());
     for (size_t i = 0; i < operands.size(); ++i) {
       if (proposal.operands[i].repeated) {
@@ -186,11 +181,7 @@ class Search {
     }
     Signature called = signature_;
     GraphBuilder builder(rules_.context());
-    std::vector<Value> operands;
-    for (const NamedValue& input : derived_.graph.inputs()) {
-      operands.push_back(
-          builder.Input(input.name, derived_.graph.type(input.value)));
-    }
+    std::vector<Value> operands = AddInputsOf(builder, derived_.graph);
     builder.SetProvenance(Provenance());
     for (size_t i = 0; i < operands.size(); ++i) {
       if (!batched_[i]) continue;
@@ -290,7 +281,7 @@ class Search {
     const Shape given = Unified(builder.type(value).shape);
     const Shape shape = Unified(wanted.shape);
     if (WithoutUnitAxes(given) == WithoutUnitAxes(shape)) {
-      value = Retyped(builder, value, wanted);
+      value = emit::WithShape(builder, value, wanted.shape);
       return true;
     }
     for (size_t axis = 1; axis < given.size(); ++axis) {
@@ -299,21 +290,12 @@ class Search {
       std::rotate(moved.begin(), moved.begin() + axis,
                   moved.begin() + axis + 1);
       if (moved != shape) continue;
-      value = Retyped(builder,
-                      emit::MoveAxis(builder, value, static_cast<int>(axis), 0),
-                      wanted);
+      value = emit::WithShape(
+          builder, emit::MoveAxis(builder, value, static_cast<int>(axis), 0),
+          wanted.shape);
       return true;
     }
     return false;
-  }
-
-  Value Retyped(GraphBuilder& builder, Value value,
-                const TensorType& type) const {
-    if (builder.type(value) == type) return value;
-    const Attributes shape = {{"shape", StaticValue::Dims(type.shape)}};
-    return builder.AddTyped(ToOpId(Primitive::kReshape), context_.Intern(shape),
-                            context_.Intern(type), {value},
-                            builder.provenance());
   }
 
   Graph Finish(GraphBuilder builder, const std::vector<Value>& results) const {

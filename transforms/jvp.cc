@@ -15,27 +15,10 @@ absl::StatusOr<JvpResult> Jvp(const Graph& graph,
                               const std::vector<bool>& active,
                               SyntheticRules& rules,
                               const JvpOptions& options) {
-  if (active.size() != graph.inputs().size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("jvp: `active` has ", active.size(), " entries for ",
-                     graph.inputs().size(), " inputs"));
-  }
-  if (graph.context() != rules.rules().context()) {
-    return absl::InvalidArgumentError(
-        "jvp: the graph and the rules are of different contexts");
-  }
   GraphBuilder builder(graph.context());
-  std::vector<Value> primals;
-  for (size_t i = 0; i < active.size(); ++i) {
-    const NamedValue& input = graph.inputs()[i];
-    const TensorType& type = graph.type(input.value);
-    if (active[i] && !emit::IsInexact(type.dtype)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("jvp: the input `", input.name, "` is ", type.ToString(),
-                       ", which has no tangents"));
-    }
-    primals.push_back(builder.Input(input.name, type));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> primals,
+                          AddActiveInputs(builder, graph, active, rules.rules(),
+                                          "jvp", "no tangents"));
   absl::flat_hash_set<std::string> taken = NamesOf(graph.inputs());
   std::vector<Value> tangents(active.size());
   for (size_t i = 0; i < active.size(); ++i) {

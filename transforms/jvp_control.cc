@@ -9,6 +9,7 @@
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
 #include "transforms/jvp_primitive.h"
+#include "transforms/names.h"
 #include "transforms/tangent_graph.h"
 
 namespace cleave {
@@ -105,14 +106,6 @@ std::vector<Value> JointOperands(const JvpNode& node,
   return operands;
 }
 
-std::vector<NamedValue> Named(const std::vector<Value>& values) {
-  std::vector<NamedValue> named;
-  for (size_t i = 0; i < values.size(); ++i) {
-    named.push_back({absl::StrCat("y", i), values[i]});
-  }
-  return named;
-}
-
 }  // namespace
 
 absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
@@ -149,8 +142,8 @@ absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
   }
   const std::vector<Value> operands = JointOperands(node, active, groups);
   Attributes attributes = node.attributes;
-  attributes.Set("body",
-                 MakeRegion(std::move(region.builder).Build(Named(outputs))));
+  attributes.Set(
+      "body", MakeRegion(std::move(region.builder).Build(Numbered(outputs))));
   attributes.Set("consts", consts + active_consts);
   attributes.Set("carries", all_carries);
   CLEAVE_ASSIGN_OR_RETURN(const Value scan,
@@ -206,10 +199,10 @@ absl::StatusOr<JvpNodeResult> JvpCond(const JvpNode& node) {
       b.Add(Primitive::kCond,
             {{"then",
               MakeRegion(
-                  std::move(branches[0].builder).Build(Named(outputs[0])))},
+                  std::move(branches[0].builder).Build(Numbered(outputs[0])))},
              {"else",
               MakeRegion(
-                  std::move(branches[1].builder).Build(Named(outputs[1])))}},
+                  std::move(branches[1].builder).Build(Numbered(outputs[1])))}},
             operands));
   JvpNodeResult result;
   for (int i = 0; i < results; ++i) {
@@ -247,9 +240,9 @@ absl::StatusOr<JvpNodeResult> JvpWhile(const JvpNode& node) {
   int active_consts = 0;
   for (int i = 0; i < consts; ++i) active_consts += active[i] ? 1 : 0;
   Attributes attributes = node.attributes;
-  attributes.Set("cond", MakeRegion(std::move(goes_on).Build(Named(holds))));
-  attributes.Set("body",
-                 MakeRegion(std::move(region.builder).Build(Named(outputs))));
+  attributes.Set("cond", MakeRegion(std::move(goes_on).Build(Numbered(holds))));
+  attributes.Set(
+      "body", MakeRegion(std::move(region.builder).Build(Numbered(outputs))));
   attributes.Set("consts", consts + active_consts);
   CLEAVE_ASSIGN_OR_RETURN(const Value loop,
                           b.Add(Primitive::kWhile, attributes,

@@ -30,20 +30,6 @@ Value Rows(GraphBuilder& b, Value x, Value at, int batch, const Exact& fill) {
                   {"mode", "fill"}});
 }
 
-// x shifted by one along `axis`, towards the end or, if `back`, the beginning.
-Value Shift(GraphBuilder& b, Value x, int axis, bool back, const Exact& fill) {
-  const TensorType type = b.type(x);
-  std::vector<Dim> low(type.rank(), Dim(0));
-  std::vector<Dim> high = low;
-  const std::vector<Dim> interior = low;
-  low[axis] = back ? -1 : 1;
-  high[axis] = back ? 1 : -1;
-  return b.Apply(Primitive::kPad, {x, b.Constant(fill, type.dtype)},
-                 {{"low", StaticValue::Dims(low)},
-                  {"high", StaticValue::Dims(high)},
-                  {"interior", StaticValue::Dims(interior)}});
-}
-
 // A scatter as one along a single axis: x is [B.., M, rest..], M the indexed
 // axes merged; place is [B.., U], M where an index is out of range; updates are
 // [B.., U, rest..].
@@ -173,14 +159,15 @@ Tangent ScatterMul(const JvpNode& node) {
       Rows(b, FlatUpdates(b, flat, node.dx(2)), order, axis, Exact(0));
   const Shape shape = b.type(u).shape;
   const auto same_as = [&](bool back) {
-    const Value same = emit::Eq(b, place, Shift(b, place, axis, back, -1));
+    const Value same =
+        emit::Eq(b, place, emit::Shift(b, place, axis, back, -1));
     return b.BroadcastInDim(same, shape, emit::Range(axis + 1));
   };
-  const Value before =
-      RunningProducts(b, same_as(false), Shift(b, u, axis, false, Exact(1)),
-                      Rows(b, flat.x, place, axis, Exact(1)), axis, false);
+  const Value before = RunningProducts(
+      b, same_as(false), emit::Shift(b, u, axis, false, Exact(1)),
+      Rows(b, flat.x, place, axis, Exact(1)), axis, false);
   const Value behind =
-      RunningProducts(b, same_as(true), Shift(b, u, axis, true, Exact(1)),
+      RunningProducts(b, same_as(true), emit::Shift(b, u, axis, true, Exact(1)),
                       emit::Like(b, u, Exact(1)), axis, true);
   CLEAVE_ASSIGN_OR_RETURN(
       const Value added,

@@ -31,15 +31,7 @@ Value ExclusiveProducts(GraphBuilder& b, Value x, bool reverse) {
   const Value inclusive = b.Apply(
       Primitive::kLinearScan, {x, b.Zeros(type), b.Constant(Exact(1), init)},
       {{"axis", axis}, {"reverse", reverse}});
-  std::vector<Dim> low(type.rank(), Dim(0));
-  std::vector<Dim> high = low;
-  const std::vector<Dim> interior = low;
-  low[axis] = reverse ? -1 : 1;
-  high[axis] = reverse ? 1 : -1;
-  return b.Apply(Primitive::kPad, {inclusive, b.Constant(Exact(1), type.dtype)},
-                 {{"low", StaticValue::Dims(low)},
-                  {"high", StaticValue::Dims(high)},
-                  {"interior", StaticValue::Dims(interior)}});
+  return emit::Shift(b, inclusive, axis, reverse, Exact(1));
 }
 
 }  // namespace
@@ -179,18 +171,7 @@ Tangent JvpCumulativeMaxMin(const JvpNode& node) {
   const int axis = static_cast<int>(node.attributes.GetInt("axis"));
   const bool reverse = node.attributes.GetBool("reverse");
   const TensorType type = node.type(0);
-  std::vector<Dim> low(type.rank(), Dim(0));
-  std::vector<Dim> high = low;
-  const std::vector<Dim> interior = low;
-  low[axis] = reverse ? -1 : 1;
-  high[axis] = reverse ? 1 : -1;
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Value before,
-      b.Add(Primitive::kPad,
-            {{"low", StaticValue::Dims(low)},
-             {"high", StaticValue::Dims(high)},
-             {"interior", StaticValue::Dims(interior)}},
-            {node.y(), b.Constant(Exact::NaN(), type.dtype)}));
+  const Value before = emit::Shift(b, node.y(), axis, reverse, Exact::NaN());
   const DType dtype = AccumulationType(type.dtype);
   const Value stays = emit::Convert(b, emit::Eq(b, node.y(), before), dtype);
   const Value taken = emit::Eq(b, node.x(0), node.y());

@@ -10,6 +10,7 @@
 #include "transforms/emit.h"
 #include "transforms/identity.h"
 #include "transforms/jvp_primitive.h"
+#include "transforms/names.h"
 #include "transforms/rule_key.h"
 #include "transforms/tangent_graph.h"
 
@@ -20,14 +21,6 @@ ProvenanceId RuleProvenance(Context& context, absl::string_view transform,
                             OpId op) {
   return context.Intern(
       Provenance{absl::StrCat(transform, " ", context.op_name(op)), "", 0});
-}
-
-std::vector<NamedValue> Named(const std::vector<Value>& values) {
-  std::vector<NamedValue> named;
-  for (size_t i = 0; i < values.size(); ++i) {
-    named.push_back({absl::StrCat("y", i), values[i]});
-  }
-  return named;
 }
 
 }  // namespace
@@ -107,7 +100,7 @@ absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
     values.push_back(result.value);
     rule.batched.push_back(result.batched);
   }
-  rule.graph = std::move(builder).Build(Named(values));
+  rule.graph = std::move(builder).Build(Numbered(values));
   if (!IsPrimitive(signature.op) && identity_ != nullptr) {
     IdentityAnswer kept = identity_->Find(signature, batched, batch, rule);
     if (kept.call.has_value()) rule = *std::move(kept.call);
@@ -175,7 +168,7 @@ absl::StatusOr<TangentRule> SyntheticRules::MakeTangentRule(
     rule.has_tangent.push_back(tangent.valid());
     if (tangent.valid()) outputs.push_back(tangent);
   }
-  rule.graph = std::move(builder).Build(Named(outputs));
+  rule.graph = std::move(builder).Build(Numbered(outputs));
   return rule;
 }
 
@@ -240,7 +233,7 @@ absl::StatusOr<TangentRule> SyntheticRules::MakeCompositeTangent(
     rule.has_tangent.push_back(sum.valid());
     if (sum.valid()) outputs.push_back(sum);
   }
-  rule.graph = std::move(builder).Build(Named(outputs));
+  rule.graph = std::move(builder).Build(Numbered(outputs));
   return rule;
 }
 

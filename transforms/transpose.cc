@@ -3,7 +3,6 @@
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "ops/check.h"
@@ -27,7 +26,7 @@ class Transposer {
         rules_(rules),
         known_(graph.size()),
         linear_(graph.size(), false),
-        cotangents_(graph.size()) {}
+        cotangents_(builder, graph) {}
 
   absl::StatusOr<std::vector<Value>> Run(absl::Span<const Value> arguments,
                                          absl::Span<const Value> cotangents) {
@@ -40,14 +39,16 @@ class Transposer {
     for (const ShapeGuard& guard : graph_.guards()) builder_.AddGuard(guard);
     for (size_t i = 0; i < cotangents.size(); ++i) {
       const Value output = graph_.outputs()[i].value;
-      if (linear_[output.id]) Give(output, {cotangents[i], Value()});
+      if (linear_[output.id]) {
+        cotangents_.Give(output, {cotangents[i], Value()});
+      }
     }
     for (uint32_t id = graph_.size(); id-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(Backward(Value{id}));
     }
     std::vector<Value> result;
     for (const NamedValue& input : graph_.inputs()) {
-      result.push_back(Unguarded(builder_, cotangents_[input.value.id]));
+      result.push_back(Unguarded(builder_, cotangents_.of(input.value)));
     }
     return result;
   }
@@ -66,13 +67,6 @@ class Transposer {
                                      arguments, node.provenance);
   }
 
-  void Give(Value v, const Guarded& cotangent) {
-    if (!cotangent.valid()) return;
-    cotangents_[v.id] =
-        AddGuarded(builder_, cotangents_[v.id],
-                   WithShape(builder_, cotangent, graph_.type(v).shape));
-  }
-
   absl::Status Backward(Value v) {
     const Node& node = graph_.node(v);
     if (!linear_[v.id] || node.op == ToOpId(Primitive::kInput)) {
@@ -80,39 +74,32 @@ class Transposer {
     }
     const absl::Span<const Value> operands = graph_.operands(v);
     if (node.op == ToOpId(Primitive::kResult)) {
-      std::vector<Guarded>& tuple = tuples_[operands[0].id];
-      tuple.resize(graph_.types(operands[0]).size());
-      Guarded& result = tuple[graph_.attributes(v).GetInt("index")];
-      result = AddGuarded(builder_, result, cotangents_[v.id]);
+      cotangents_.GiveToTuple(v);
       return absl::OkStatus();
     }
+    const std::vector<Guarded> dy = cotangents_.Results(v);
+    if (dy.empty()) return absl::OkStatus();
     builder_.SetProvenance(node.provenance);
-    Guarded dy = cotangents_[v.id];
-    const auto tuple = tuples_.find(v.id);
-    if (tuple == tuples_.end() && !dy.valid()) return absl::OkStatus();
-    if (IsPrimitive(node.op) && tuple == tuples_.end()) {
-      if (ToPrimitive(node.op) == Primitive::kSelect) {
-        const Value condition = known_[operands[0].id];
-        if (!condition.valid()) {
-          return absl::InternalError("transpose: a condition is not linear");
-        }
-        for (int side : {1, 2}) {
-          if (!linear_[operands[side].id]) continue;
-          Give(operands[side], Guard(builder_, dy, condition, side == 1));
-        }
-        return absl::OkStatus();
+    if (node.op == ToOpId(Primitive::kSelect)) {
+      const Value condition = known_[operands[0].id];
+      if (!condition.valid()) {
+        return absl::InternalError("transpose: a condition is not linear");
       }
-      const Value mask = MaskOfOperands(builder_, graph_, v, dy.mask);
-      if (!mask.valid()) dy = {Unguarded(builder_, dy), Value()};
-      return BackwardPrimitive(v, {dy.value}, mask);
+      for (int side : {1, 2}) {
+        if (!linear_[operands[side].id]) continue;
+        cotangents_.Give(operands[side],
+                         Guard(builder_, dy[0], condition, side == 1));
+      }
+      return absl::OkStatus();
+    }
+    if (IsPrimitive(node.op) && dy.size() == 1) {
+      const Value mask = MaskOfOperands(builder_, graph_, v, dy[0].mask);
+      return BackwardPrimitive(
+          v, {mask.valid() ? dy[0].value : Unguarded(builder_, dy[0])}, mask);
     }
     std::vector<Value> cotangents;
-    if (tuple == tuples_.end()) {
-      cotangents.push_back(Unguarded(builder_, dy));
-    } else {
-      for (const Guarded& result : tuple->second) {
-        cotangents.push_back(Unguarded(builder_, result));
-      }
+    for (const Guarded& result : dy) {
+      cotangents.push_back(Unguarded(builder_, result));
     }
     if (IsPrimitive(node.op)) return BackwardPrimitive(v, cotangents, {});
     return BackwardComposite(v, cotangents);
@@ -137,7 +124,7 @@ class Transposer {
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> given,
                             TransposePrimitive(node));
     for (size_t i = 0; i < given.size(); ++i) {
-      Give(graph_.operands(v)[i], {given[i], mask});
+      cotangents_.Give(graph_.operands(v)[i], {given[i], mask});
     }
     return absl::OkStatus();
   }
@@ -160,7 +147,9 @@ class Transposer {
     const std::vector<Value> outputs = builder_.Inline(rule->graph, arguments);
     size_t next = 0;
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (rule->has_cotangent[i]) Give(operands[i], {outputs[next++], Value()});
+      if (rule->has_cotangent[i]) {
+        cotangents_.Give(operands[i], {outputs[next++], Value()});
+      }
     }
     return absl::OkStatus();
   }
@@ -168,10 +157,9 @@ class Transposer {
   GraphBuilder& builder_;
   const Graph& graph_;
   SyntheticRules& rules_;
-  std::vector<Value> known_;         // by node; invalid: linear
-  std::vector<bool> linear_;         // by node
-  std::vector<Guarded> cotangents_;  // by node
-  absl::flat_hash_map<uint32_t, std::vector<Guarded>> tuples_;
+  std::vector<Value> known_;  // by node; invalid: linear
+  std::vector<bool> linear_;  // by node
+  CotangentTable cotangents_;
 };
 
 // Whether a loop or branch mixes what is linear with what is not.

@@ -78,9 +78,7 @@ ConvGeometry GeometryOf(const Attributes& attributes) {
 
 // The extent of `size` elements that stand `dilation` apart.
 Dim Dilated(const Dim& size, int64_t dilation) {
-  if (dilation == 1) return size;
-  const bool some = Compare(size, CompareOp::kGe, 1) == Truth::kTrue;
-  return size + (some ? size - 1 : Dim::Max(size - 1, 0)) * (dilation - 1);
+  return emit::SpreadExtent(size, dilation - 1);
 }
 
 Attributes ConvAttributes(const ConvGeometry& g, const std::vector<Dim>& high) {

@@ -8,6 +8,7 @@
 #include "engine/ir/graph_text.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
+#include "transforms/names.h"
 #include "transforms/transpose.h"
 #include "transforms/transpose_primitive.h"
 
@@ -16,14 +17,6 @@ namespace {
 
 Value Dense(GraphBuilder& b, Value cotangent, const TensorType& type) {
   return cotangent.valid() ? cotangent : b.Zeros(type);
-}
-
-std::vector<NamedValue> Named(const std::vector<Value>& values) {
-  std::vector<NamedValue> named;
-  for (size_t i = 0; i < values.size(); ++i) {
-    named.push_back({absl::StrCat("y", i), values[i]});
-  }
-  return named;
 }
 
 }  // namespace
@@ -99,7 +92,7 @@ Cotangents TransposeScan(const TransposeNode& node) {
   CLEAVE_ASSIGN_OR_RETURN(
       const Value scan,
       b.Add(Primitive::kScan,
-            {{"body", MakeRegion(std::move(step).Build(Named(outputs)))},
+            {{"body", MakeRegion(std::move(step).Build(Numbered(outputs)))},
              {"consts", known_consts},
              {"carries", new_carries},
              {"length", node.attributes.Get("length")},
@@ -155,7 +148,8 @@ Cotangents TransposeCond(const TransposeNode& node) {
       outputs.push_back(
           Dense(branch, given[i], region.type(region.inputs()[i].value)));
     }
-    attributes.Set(name, MakeRegion(std::move(branch).Build(Named(outputs))));
+    attributes.Set(name,
+                   MakeRegion(std::move(branch).Build(Numbered(outputs))));
   }
   CLEAVE_ASSIGN_OR_RETURN(const Value cond,
                           b.Add(Primitive::kCond, attributes, operands));

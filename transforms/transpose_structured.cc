@@ -10,21 +10,6 @@
 namespace cleave {
 namespace {
 
-// The extent of `size` elements with `interior` others between neighbours.
-Dim Spread(const Dim& size, const Dim& interior) {
-  if (interior == Dim(0)) return size;
-  const bool some = Compare(size, CompareOp::kGe, 1) == Truth::kTrue;
-  return size + (some ? size - 1 : Dim::Max(size - 1, 0)) * interior;
-}
-
-Value PadWith(GraphBuilder& b, Value x, Value fill, const std::vector<Dim>& low,
-              const std::vector<Dim>& high, const std::vector<Dim>& interior) {
-  return b.Apply(Primitive::kPad, {x, fill},
-                 {{"low", StaticValue::Dims(low)},
-                  {"high", StaticValue::Dims(high)},
-                  {"interior", StaticValue::Dims(interior)}});
-}
-
 Value ScalarZero(GraphBuilder& b, Value like) {
   return b.Constant(Exact(0), b.type(like).dtype);
 }
@@ -49,7 +34,7 @@ Value Thin(GraphBuilder& b, Value x, int axis, const Dim& size,
   const std::vector<Dim> none(shape.size(), Dim(0));
   std::vector<Dim> high = none;
   high[axis] = size * row - shape[axis];
-  x = PadWith(b, x, ScalarZero(b, x), none, high, none);
+  x = emit::Pad(b, x, ScalarZero(b, x), none, high, none);
   Shape rows = shape;
   rows[axis] = size;
   const Shape result = rows;
@@ -71,8 +56,8 @@ Cotangents TransposePad(const TransposeNode& node) {
     std::vector<Dim> no_high;
     for (const Dim& d : low) no_low.push_back(-d);
     for (const Dim& d : high) no_high.push_back(-d);
-    Value dx = PadWith(b, node.dy(), ScalarZero(b, node.dy()), no_low, no_high,
-                       std::vector<Dim>(low.size(), Dim(0)));
+    Value dx = emit::Pad(b, node.dy(), ScalarZero(b, node.dy()), no_low,
+                         no_high, std::vector<Dim>(low.size(), Dim(0)));
     for (size_t d = 0; d < low.size(); ++d) {
       dx =
           Thin(b, dx, static_cast<int>(d), node.types[0].shape[d], interior[d]);
@@ -81,8 +66,8 @@ Cotangents TransposePad(const TransposeNode& node) {
   }
   if (node.linear[1]) {
     const Value none = b.Zeros(TensorType{DType::kBool, node.types[0].shape});
-    const Value mask = PadWith(b, none, b.Constant(Exact(1), DType::kBool), low,
-                               high, interior);
+    const Value mask = emit::Pad(b, none, b.Constant(Exact(1), DType::kBool),
+                                 low, high, interior);
     cotangents[1] = SumWhere(b, mask, node.dy());
   }
   return cotangents;
@@ -98,10 +83,10 @@ Cotangents TransposeSlice(const TransposeNode& node) {
   for (size_t d = 0; d < start.size(); ++d) {
     interior.push_back(stride[d] - 1);
     high.push_back(node.types[0].shape[d] - start[d] -
-                   Spread(size[d], interior[d]));
+                   emit::SpreadExtent(size[d], interior[d]));
   }
   return std::vector<Value>{
-      PadWith(b, node.dy(), ScalarZero(b, node.dy()), start, high, interior)};
+      emit::Pad(b, node.dy(), ScalarZero(b, node.dy()), start, high, interior)};
 }
 
 Cotangents TransposeConcatenate(const TransposeNode& node) {
@@ -165,10 +150,10 @@ Cotangents TransposeLinearScan(const TransposeNode& node) {
   std::vector<Dim> one = none;
   one[axis] = 1;
   const Value zero = ScalarZero(b, node.dy());
-  const Value a = PadWith(b, Conjugate(b, node.x(0)), zero,
-                          reverse ? one : none, reverse ? none : one, none);
-  const Value dy = PadWith(b, node.dy(), zero, reverse ? none : one,
-                           reverse ? one : none, none);
+  const Value a = emit::Pad(b, Conjugate(b, node.x(0)), zero,
+                            reverse ? one : none, reverse ? none : one, none);
+  const Value dy = emit::Pad(b, node.dy(), zero, reverse ? none : one,
+                             reverse ? one : none, none);
   CLEAVE_ASSIGN_OR_RETURN(
       const Value all,
       b.Add(Primitive::kLinearScan, {{"axis", axis}, {"reverse", !reverse}},

@@ -18,27 +18,10 @@ namespace cleave {
 absl::StatusOr<VjpResult> Vjp(const Graph& graph,
                               const std::vector<bool>& active,
                               SyntheticRules& rules) {
-  if (active.size() != graph.inputs().size()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("vjp: `active` has ", active.size(), " entries for ",
-                     graph.inputs().size(), " inputs"));
-  }
-  if (graph.context() != rules.rules().context()) {
-    return absl::InvalidArgumentError(
-        "vjp: the graph and the rules are of different contexts");
-  }
   GraphBuilder builder(graph.context());
-  std::vector<Value> primals;
-  for (size_t i = 0; i < active.size(); ++i) {
-    const NamedValue& input = graph.inputs()[i];
-    const TensorType& type = graph.type(input.value);
-    if (active[i] && !emit::IsInexact(type.dtype)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("vjp: the input `", input.name, "` is ", type.ToString(),
-                       ", which has no cotangent"));
-    }
-    primals.push_back(builder.Input(input.name, type));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> primals,
+                          AddActiveInputs(builder, graph, active, rules.rules(),
+                                          "vjp", "no cotangent"));
   absl::flat_hash_set<std::string> taken = NamesOf(graph.inputs());
   std::vector<Value> cotangents;
   for (const NamedValue& output : graph.outputs()) {

@@ -245,6 +245,10 @@ struct Item {
   SourceRange range;
 };
 
+// Whether the item's body has a statement of this kind: an override, say. An
+// item that is not there, or has no body, has none.
+bool Declares(const Item* item, StatementKind kind);
+
 // A file: items with the comments and blank lines between them, in order.
 struct RuleFile {
   int language = 1;

@@ -422,4 +422,11 @@ std::string PrintRuleFile(const RuleFile& file) {
   return out;
 }
 
+bool Declares(const Item* item, StatementKind kind) {
+  return item != nullptr && item->body != nullptr &&
+         std::any_of(item->body->statements.begin(),
+                     item->body->statements.end(),
+                     [&](const Statement& s) { return s.kind == kind; });
+}
+
 }  // namespace cleave

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/rewrite/builtins.h"
+#include "engine/rewrite/call_of.h"
 #include "engine/rewrite/numeric.h"
 #include "engine/rewrite/primitive_jvp.h"
 #include "engine/rewrite/rule_set_impl.h"
@@ -319,55 +320,22 @@ absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
   }
   const bool reverse = absl::StartsWith(name, kVjpCallPrefix);
   name = *DerivedFrom(name);
-  Attributes attributes = context->attributes(signature.attributes);
+  const Attributes attributes = context->attributes(signature.attributes);
   std::vector<bool> active;
   for (const StaticValue& a : attributes.Get("active").AsList()) {
     active.push_back(a.AsBool());
   }
-  // The call of f alone. Its canonical attributes are given again by name.
-  const Callable* callable = library.FindCallable(name);
-  CLEAVE_CHECK(callable != nullptr) << name;
-  GraphBuilder builder(context);
-  std::vector<Value> operands;
-  for (size_t i = 0; i < active.size(); ++i) {
-    operands.push_back(builder.Input(
-        absl::StrCat("x", i), context->types(signature.operands[i]).front()));
-  }
-  std::vector<Argument> arguments;
-  const StaticValue* layout = attributes.Find("layout");
-  size_t next = 0;
-  size_t tensor_input = 0;
-  for (const InputDecl& input : callable->inputs) {
-    if (input.is_static) continue;
-    const StaticValue* entry =
-        layout == nullptr ? nullptr : &layout->AsList()[tensor_input];
-    ++tensor_input;
-    if (entry != nullptr && entry->kind() == StaticValue::Kind::kList) {
-      std::vector<std::optional<Value>> list;
-      for (const StaticValue& there : entry->AsList()) {
-        list.push_back(there.AsBool() ? std::optional<Value>(operands[next++])
-                                      : std::nullopt);
-      }
-      arguments.push_back({input.name, std::move(list)});
-    } else if (entry == nullptr || entry->AsBool()) {
-      arguments.push_back({input.name, operands[next++]});
-    }
-  }
   Attributes own;
   for (const auto& [key, value] : attributes.values()) {
-    if (key != "active" && key != "live" && key != "layout") {
-      own.Set(key, value);
-    }
+    if (key != "active" && key != "live") own.Set(key, value);
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::optional<Value>> results,
-                          Call(builder, name, arguments, own));
-  std::vector<NamedValue> outputs;
-  for (size_t i = 0; i < results.size(); ++i) {
-    if (results[i].has_value()) {
-      outputs.push_back({callable->results[i].name, *results[i]});
-    }
-  }
-  const Graph call = std::move(builder).Build(std::move(outputs));
+  // The call of f alone: its operands come first.
+  Signature called;
+  called.op = context->InternOp(name);
+  called.attributes = context->Intern(own);
+  called.operands.assign(signature.operands.begin(),
+                         signature.operands.begin() + active.size());
+  CLEAVE_ASSIGN_OR_RETURN(const Graph call, CallOf(*rules, called));
   if (!reverse) return options.derived->Jvp(*rules, call, active);
   std::vector<bool> live;
   for (const StaticValue& given : attributes.Get("live").AsList()) {
@@ -480,11 +448,7 @@ absl::StatusOr<const Graph*> RuleSet::Vmap(const Signature& signature,
   Impl::GraphOr cached = [&]() -> Impl::GraphOr {
     const Callable* callable = impl_->CallableOf(signature.op);
     if (callable == nullptr) return std::unique_ptr<const Graph>();
-    const auto& statements = callable->item->body->statements;
-    if (std::none_of(statements.begin(), statements.end(),
-                     [](const Statement& s) {
-                       return s.kind == StatementKind::kVmap;
-                     })) {
+    if (!Declares(callable->item, StatementKind::kVmap)) {
       return std::unique_ptr<const Graph>();
     }
     OpCompiler compiler = impl_->MakeCompiler(*callable);

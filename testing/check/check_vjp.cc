@@ -16,6 +16,7 @@
 #include "testing/check/shrink.h"
 #include "testing/check/value_sampler.h"
 #include "transforms/jvp.h"
+#include "transforms/names.h"
 #include "transforms/vjp.h"
 
 namespace cleave {
@@ -71,15 +72,15 @@ class Transformed {
     const size_t results = call.outputs().size();
     CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp, Jvp(call, t.active_, rules));
     CLEAVE_ASSIGN_OR_RETURN(const VjpResult vjp, Vjp(call, t.active_, rules));
-    const Graph push = WithoutFirst(jvp.graph, results);
-    const Graph pull = WithoutFirst(vjp.graph, results);
+    const Graph push = WithoutOutputsBefore(jvp.graph, results);
+    const Graph pull = WithoutOutputsBefore(vjp.graph, results);
     for (const NamedValue& tangent : push.outputs()) {
       t.result_types_.push_back(push.type(tangent.value));
     }
     const auto keep = [&](const Graph& graph, size_t first,
                           Graph& kept) -> absl::Status {
       CLEAVE_ASSIGN_OR_RETURN(
-          kept, Expand(WithoutFirst(graph, first), rules.rules()));
+          kept, Expand(WithoutOutputsBefore(graph, first), rules.rules()));
       return absl::OkStatus();
     };
     CLEAVE_RETURN_IF_ERROR(keep(push, 0, t.jvp_));
@@ -138,21 +139,6 @@ class Transformed {
   }
 
  private:
-  // Without its first outputs.
-  static Graph WithoutFirst(const Graph& graph, size_t count) {
-    GraphBuilder builder(graph.context());
-    std::vector<Value> inputs;
-    for (const NamedValue& input : graph.inputs()) {
-      inputs.push_back(builder.Input(input.name, graph.type(input.value)));
-    }
-    const std::vector<Value> values = builder.Inline(graph, inputs);
-    std::vector<NamedValue> outputs;
-    for (size_t i = count; i < values.size(); ++i) {
-      outputs.push_back({graph.outputs()[i].name, values[i]});
-    }
-    return std::move(builder).Build(std::move(outputs));
-  }
-
   // The outputs times `factors`: over the reals, or in f64 where those have no
   // meaning (bits, complex numbers).
   static absl::StatusOr<Sum> Product(
