@@ -63,15 +63,25 @@ bool Updating() {
   return false;
 }
 
+// Of `bazel run`: where the sources are.
+std::string SourcePath(const std::string& path) {
+  const char* workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
+  return workspace == nullptr ? path : absl::StrCat(workspace, "/", path);
+}
+
+void WriteText(const std::string& file, const std::string& text) {
+  std::ofstream out(file);
+  out << text;
+  out.close();
+  ASSERT_TRUE(out.good()) << "cannot write " << file;
+}
+
 }  // namespace
 
 void TestGoldenFile(
     const std::string& path,
     const std::function<std::string(absl::string_view input)>& stage) {
-  // Of `bazel run`: where the sources are.
-  const char* workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
-  const std::string file =
-      workspace == nullptr ? path : absl::StrCat(workspace, "/", path);
+  const std::string file = SourcePath(path);
   std::ifstream in(file);
   ASSERT_TRUE(in.good()) << "cannot read " << file;
   std::stringstream text;
@@ -87,11 +97,20 @@ void TestGoldenFile(
           << "at " << path << ":" << c.line << "; run with --update to accept";
     }
   }
-  if (Updating() && updated != text.str()) {
-    std::ofstream out(file);
-    out << updated;
-    ASSERT_TRUE(out.good()) << "cannot write " << file;
+  if (Updating() && updated != text.str()) WriteText(file, updated);
+}
+
+void TestGeneratedFile(const std::string& path, const std::string& text) {
+  const std::string file = SourcePath(path);
+  if (Updating()) {
+    WriteText(file, text);
+    return;
   }
+  std::ifstream in(file);
+  ASSERT_TRUE(in.good()) << "cannot read " << file;
+  std::stringstream now;
+  now << in.rdbuf();
+  EXPECT_EQ(now.str(), text) << path << "; run with --update to accept";
 }
 
 }  // namespace cleave

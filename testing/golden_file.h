@@ -37,6 +37,10 @@ void TestGoldenFile(
     const std::string& path,
     const std::function<std::string(absl::string_view input)>& stage);
 
+// Expects the file, likewise relative to the root, to be `text`, or rewrites
+// it.
+void TestGeneratedFile(const std::string& path, const std::string& text);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_TESTING_GOLDEN_FILE_H_
