@@ -37,32 +37,35 @@ Value ExclusiveProducts(GraphBuilder& b, Value x, bool reverse) {
 }  // namespace
 
 // The tangent of the operand that is taken. At a tie: half of each, or the
-// first's, or the second's. Where one is NaN, so is the slope; the other's
-// tangent is never multiplied by 0, since it may be infinite.
+// first's, or the second's. Where one is NaN, so is the slope. Of an operand
+// that is not taken nothing is multiplied by 0, neither its tangent nor, in
+// reverse, the slope that it has itself: either may be infinite.
 Tangent JvpMaxMin(const JvpNode& node) {
   GraphBuilder& b = node.builder;
   const bool max = node.primitive == Primitive::kMax;
-  const Value a_wins =
-      b.Apply(max ? Primitive::kGt : Primitive::kLt, {node.x(0), node.x(1)});
-  const Value b_wins =
-      b.Apply(max ? Primitive::kLt : Primitive::kGt, {node.x(0), node.x(1)});
+  const Value wins[] = {
+      b.Apply(max ? Primitive::kGt : Primitive::kLt, {node.x(0), node.x(1)}),
+      b.Apply(max ? Primitive::kLt : Primitive::kGt, {node.x(0), node.x(1)})};
   const Value tied = emit::Eq(b, node.x(0), node.x(1));
   const std::string tie = TieOf(node.attributes);
   const Exact half = Exact(1) / Exact(2);
   const Exact shares[] = {
       tie == "even" ? half : Exact(tie == "first" ? 1 : 0),
       tie == "even" ? half : Exact(tie == "second" ? 1 : 0)};
-  // What the active operands give where neither wins.
-  Value neither;
+  Value sum;
   for (int i = 0; i < 2; ++i) {
     if (!node.active(i)) continue;
-    const Value slope =
-        emit::Select(b, tied, emit::Like(b, node.x(i), shares[i]),
-                     emit::Like(b, node.x(i), Exact::NaN()));
-    neither = emit::AddTangents(b, neither, emit::Mul(b, node.dx(i), slope));
+    const auto constant = [&](const Exact& value) {
+      return emit::Like(b, node.x(i), value);
+    };
+    const Value slope = emit::Select(
+        b, wins[i], constant(Exact(1)),
+        emit::Select(b, tied, constant(shares[i]), constant(Exact::NaN())));
+    sum = emit::AddTangents(b, sum,
+                            emit::Select(b, wins[1 - i], constant(Exact(0)),
+                                         emit::Mul(b, node.dx(i), slope)));
   }
-  return emit::Select(b, a_wins, node.DenseTangent(0),
-                      emit::Select(b, b_wins, node.DenseTangent(1), neither));
+  return sum;
 }
 
 // dy = sum_i dx_i prod_(j != i) x_j, the product by those before and behind i:
