@@ -8,7 +8,6 @@
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
-#include "transforms/guarded.h"
 #include "transforms/transpose.h"
 
 namespace cleave {
@@ -48,7 +47,7 @@ class ReverseWalk {
     return outputs;
   }
 
-  absl::StatusOr<std::vector<Value>> Backward(
+  absl::StatusOr<std::vector<Guarded>> Backward(
       absl::Span<const Value> cotangents) {
     for (size_t i = 0; i < cotangents.size(); ++i) {
       Give(graph_.outputs()[i].value, {cotangents[i], Value()});
@@ -56,9 +55,9 @@ class ReverseWalk {
     for (uint32_t id = graph_.size(); id-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(VisitBackward(Value{id}));
     }
-    std::vector<Value> result;
+    std::vector<Guarded> result;
     for (const NamedValue& input : graph_.inputs()) {
-      result.push_back(Unguarded(builder_, cotangents_.of(input.value)));
+      result.push_back(cotangents_.of(input.value));
     }
     return result;
   }
@@ -183,7 +182,7 @@ class ReverseWalk {
       given.push_back(mask.valid() ? result.value
                                    : Unguarded(builder_, result));
     }
-    std::vector<Value> of_operands;
+    std::vector<Guarded> of_operands;
     const auto replaced = replaced_.find(v.id);
     if (replaced == replaced_.end()) {
       CLEAVE_ASSIGN_OR_RETURN(of_operands, ByRule(v, given));
@@ -195,7 +194,7 @@ class ReverseWalk {
                               ByTranspose(v, replaced->second, given));
     }
     for (size_t i = 0; i < operands.size(); ++i) {
-      Give(operands[i], {of_operands[i], mask});
+      Give(operands[i], WithMask(builder_, of_operands[i], mask));
     }
     return absl::OkStatus();
   }
@@ -214,8 +213,8 @@ class ReverseWalk {
     return elementwise.ok() && *elementwise ? mask : Value();
   }
 
-  absl::StatusOr<std::vector<Value>> ByRule(Value v,
-                                            const std::vector<Value>& given) {
+  absl::StatusOr<std::vector<Guarded>> ByRule(Value v,
+                                              const std::vector<Value>& given) {
     const absl::Span<const Value> operands = graph_.operands(v);
     mask_.clear();
     arguments_.clear();
@@ -238,16 +237,10 @@ class ReverseWalk {
     for (Value cotangent : given) {
       if (cotangent.valid()) arguments_.push_back(cotangent);
     }
-    const std::vector<Value> outputs = builder_.Inline(rule->graph, arguments_);
-    std::vector<Value> result(operands.size());
-    size_t next = 0;
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (rule->has_cotangent[i]) result[i] = outputs[next++];
-    }
-    return result;
+    return OutputsOf(builder_, *rule, arguments_);
   }
 
-  absl::StatusOr<std::vector<Value>> ByTranspose(
+  absl::StatusOr<std::vector<Guarded>> ByTranspose(
       Value v, const Replaced& replaced, const std::vector<Value>& given) {
     const Graph& linear = replaced.control->linear;
     std::vector<Value> arguments(linear.inputs().size() -
@@ -259,12 +252,12 @@ class ReverseWalk {
       if (replaced.control->has_tangent[i]) of_tangents.push_back(given[i]);
     }
     CLEAVE_ASSIGN_OR_RETURN(
-        const std::vector<Value> cotangents,
-        TransposeGraph(builder_, linear, arguments, of_tangents, rules_));
-    std::vector<Value> result;
+        const std::vector<Guarded> cotangents,
+        TransposeGuarded(builder_, linear, arguments, of_tangents, rules_));
+    std::vector<Guarded> result;
     size_t next = 0;
     for (Value operand : graph_.operands(v)) {
-      result.push_back(active_[operand.id] ? cotangents[next++] : Value());
+      result.push_back(active_[operand.id] ? cotangents[next++] : Guarded());
     }
     return result;
   }

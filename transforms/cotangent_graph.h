@@ -9,6 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
+#include "transforms/guarded.h"
 #include "transforms/synthetic_rules.h"
 
 namespace cleave {
@@ -16,7 +17,7 @@ namespace cleave {
 struct CotangentGraphResult {
   std::vector<Value> outputs;
   // Per input; invalid: a symbolic zero, or not active.
-  std::vector<Value> cotangents;
+  std::vector<Guarded> cotangents;
 };
 
 // Copies `graph` into `builder` with `primals` for its inputs; `cotangents` are

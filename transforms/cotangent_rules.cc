@@ -25,16 +25,22 @@ std::vector<bool> ToVector(absl::Span<const bool> mask) {
 class Sums {
  public:
   Sums(GraphBuilder& builder, size_t count) : builder_(builder), of_(count) {}
-  void Add(size_t i, Value cotangent) {
-    of_[i] = emit::AddTangents(builder_, of_[i], cotangent);
+  void Add(size_t i, const Guarded& cotangent) {
+    of_[i] = AddGuarded(builder_, of_[i], cotangent);
   }
   CotangentRule Finish() && {
     CotangentRule rule;
     std::vector<NamedValue> outputs;
-    for (Value sum : of_) {
+    for (const Guarded& sum : of_) {
       rule.has_cotangent.push_back(sum.valid());
       if (sum.valid()) {
-        outputs.push_back({absl::StrCat("dx", outputs.size()), sum});
+        outputs.push_back({absl::StrCat("dx", outputs.size()), sum.value});
+      }
+    }
+    for (const Guarded& sum : of_) {
+      rule.has_mask.push_back(sum.valid() && sum.mask.valid());
+      if (rule.has_mask.back()) {
+        outputs.push_back({absl::StrCat("mask", outputs.size()), sum.mask});
       }
     }
     rule.graph = std::move(builder_).Build(std::move(outputs));
@@ -43,7 +49,7 @@ class Sums {
 
  private:
   GraphBuilder& builder_;
-  std::vector<Value> of_;
+  std::vector<Guarded> of_;
 };
 
 }  // namespace
@@ -103,9 +109,9 @@ absl::StatusOr<CotangentRule> SyntheticRules::MakeCotangentRule(
     for (size_t i = 0; i < types.size(); ++i) {
       if (tangent.has_tangent[i]) of_tangents.push_back(cotangents[i]);
     }
-    CLEAVE_ASSIGN_OR_RETURN(
-        const std::vector<Value> given,
-        TransposeGraph(builder, tangent.graph, arguments, of_tangents, *this));
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Guarded> given,
+                            TransposeGuarded(builder, tangent.graph, arguments,
+                                             of_tangents, *this));
     size_t next = tangent.graph.inputs().size() -
                   std::count(active.begin(), active.end(), true);
     for (size_t i = 0; i < count; ++i) {
@@ -127,7 +133,7 @@ absl::StatusOr<CotangentRule> SyntheticRules::MakeCotangentRule(
     size_t next = 0;
     for (size_t i = 0; i < count; ++i) {
       if (!reverse->covered[i]) continue;
-      if (derived[i]) sums.Add(i, given[next]);
+      if (derived[i]) sums.Add(i, {given[next], Value()});
       derived[i] = false;
       ++next;
     }
@@ -147,9 +153,9 @@ absl::StatusOr<CotangentRule> SyntheticRules::MakeCotangentRule(
           of_tangents.push_back(cotangents[i]);
         }
       }
-      CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> given,
-                              TransposeGraph(builder, forward->graph, arguments,
-                                             of_tangents, *this));
+      CLEAVE_ASSIGN_OR_RETURN(const std::vector<Guarded> given,
+                              TransposeGuarded(builder, forward->graph,
+                                               arguments, of_tangents, *this));
       size_t next = count;
       for (size_t i = 0; i < count; ++i) {
         if (!forward->covered[i]) continue;
@@ -196,8 +202,8 @@ absl::StatusOr<const CotangentRule*> SyntheticRules::Transposed(
                 : Value());
   }
   CLEAVE_ASSIGN_OR_RETURN(
-      const std::vector<Value> given,
-      TransposeGraph(builder, *body, operands, cotangents, *this));
+      const std::vector<Guarded> given,
+      TransposeGuarded(builder, *body, operands, cotangents, *this));
   Sums sums(builder, operands.size());
   for (size_t i = 0; i < given.size(); ++i) {
     if (linear[i]) sums.Add(i, given[i]);

@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
 #include "transforms/cotangent_graph.h"
+#include "transforms/guarded.h"
 #include "transforms/jvp.h"
 #include "transforms/names.h"
 #include "transforms/synthetic_rules.h"
@@ -42,7 +43,7 @@ class TransformBodies : public DerivedBodies {
     std::vector<NamedValue> outputs;
     for (size_t i = 0; i < active.size(); ++i) {
       if (!active[i]) continue;
-      const Value cotangent = walked.cotangents[i];
+      const Value cotangent = Unguarded(builder, walked.cotangents[i]);
       outputs.push_back({absl::StrCat("dx", i),
                          cotangent.valid() ? cotangent
                                            : builder.Zeros(call.type(

@@ -24,9 +24,28 @@ Guarded AddGuarded(GraphBuilder& b, const Guarded& x, const Guarded& y) {
 
 Guarded Guard(GraphBuilder& b, const Guarded& x, Value condition, bool side) {
   if (!x.valid()) return x;
-  const Value taken = side ? condition : b.Apply(Primitive::kNot, {condition});
-  if (!x.mask.valid()) return {x.value, taken};
-  return {x.value, b.Apply(Primitive::kAnd, {x.mask, taken})};
+  return WithMask(b, x,
+                  side ? condition : b.Apply(Primitive::kNot, {condition}));
+}
+
+Guarded WithMask(GraphBuilder& b, const Guarded& x, Value mask) {
+  if (!x.valid() || !mask.valid()) return x;
+  if (!x.mask.valid()) return {x.value, mask};
+  return {x.value, b.Apply(Primitive::kAnd, {x.mask, mask})};
+}
+
+std::vector<Guarded> OutputsOf(GraphBuilder& b, const CotangentRule& rule,
+                               absl::Span<const Value> arguments) {
+  const std::vector<Value> outputs = b.Inline(rule.graph, arguments);
+  std::vector<Guarded> result(rule.has_cotangent.size());
+  size_t next = 0;
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (rule.has_cotangent[i]) result[i].value = outputs[next++];
+  }
+  for (size_t i = 0; i < result.size(); ++i) {
+    if (rule.has_mask[i]) result[i].mask = outputs[next++];
+  }
+  return result;
 }
 
 Value MaskOfOperands(GraphBuilder& b, const Graph& graph, Value v, Value mask) {

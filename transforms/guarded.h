@@ -2,8 +2,9 @@
 //
 // A branch that select does not take gets the cotangent 0, and 0 times the
 // infinite slope that it may have there would be NaN. So the condition travels
-// beside the cotangent, through all that works element by element, and is
-// applied behind it: select(c, dy * slope, 0), not select(c, dy, 0) * slope.
+// beside the cotangent, through all that works element by element and out of
+// the rules of whole ops, and is applied behind it: select(c, dy * slope, 0),
+// not select(c, dy, 0) * slope.
 // Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_GUARDED_H_
@@ -13,7 +14,9 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/types/span.h"
 #include "engine/ir/graph.h"
+#include "transforms/synthetic_rules.h"
 
 namespace cleave {
 
@@ -36,6 +39,13 @@ Guarded AddGuarded(GraphBuilder& b, const Guarded& x, const Guarded& y);
 // The part of x that reaches the side of a select by `condition` which is taken
 // where it is `side`.
 Guarded Guard(GraphBuilder& b, const Guarded& x, Value condition, bool side);
+
+// The part of x where `mask` holds as well; a mask that is not valid holds
+// everywhere.
+Guarded WithMask(GraphBuilder& b, const Guarded& x, Value mask);
+// What a rule gives for its inputs `arguments`, per operand.
+std::vector<Guarded> OutputsOf(GraphBuilder& b, const CotangentRule& rule,
+                               absl::Span<const Value> arguments);
 
 // The mask of the cotangents of v's operands, where v is a primitive of `graph`
 // whose result has the cotangents' mask `mask`, and each element of theirs is

@@ -50,11 +50,14 @@ struct TangentRule {
 
 // A node in reverse: inputs are the operands, then the results if
 // `takes_results`, then the cotangents of the results that are live. Outputs
-// are the cotangents of the operands that have one.
+// are the cotangents of the operands that have one, then the masks of those
+// that have one: where a mask does not hold, the cotangent is 0, whatever the
+// output is (guarded.h).
 struct CotangentRule {
   Graph graph;
   bool takes_results = false;
   std::vector<bool> has_cotangent;  // per operand
+  std::vector<bool> has_mask;       // per operand
 };
 
 // A loop or branch in reverse: `forward` replaces it, and gives its results,

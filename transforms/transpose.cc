@@ -8,7 +8,6 @@
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
-#include "transforms/guarded.h"
 #include "transforms/names.h"
 #include "transforms/partial_evaluation.h"
 #include "transforms/transpose_primitive.h"
@@ -28,8 +27,8 @@ class Transposer {
         linear_(graph.size(), false),
         cotangents_(builder, graph) {}
 
-  absl::StatusOr<std::vector<Value>> Run(absl::Span<const Value> arguments,
-                                         absl::Span<const Value> cotangents) {
+  absl::StatusOr<std::vector<Guarded>> Run(absl::Span<const Value> arguments,
+                                           absl::Span<const Value> cotangents) {
     for (size_t i = 0; i < arguments.size(); ++i) {
       const uint32_t id = graph_.inputs()[i].value.id;
       known_[id] = arguments[i];
@@ -46,9 +45,9 @@ class Transposer {
     for (uint32_t id = graph_.size(); id-- > 0;) {
       CLEAVE_RETURN_IF_ERROR(Backward(Value{id}));
     }
-    std::vector<Value> result;
+    std::vector<Guarded> result;
     for (const NamedValue& input : graph_.inputs()) {
-      result.push_back(Unguarded(builder_, cotangents_.of(input.value)));
+      result.push_back(cotangents_.of(input.value));
     }
     return result;
   }
@@ -144,12 +143,9 @@ class Transposer {
     }
     CLEAVE_ASSIGN_OR_RETURN(const CotangentRule* rule,
                             rules_.Transposed(graph_, v, linear, live));
-    const std::vector<Value> outputs = builder_.Inline(rule->graph, arguments);
-    size_t next = 0;
+    const std::vector<Guarded> given = OutputsOf(builder_, *rule, arguments);
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (rule->has_cotangent[i]) {
-        cotangents_.Give(operands[i], {outputs[next++], Value()});
-      }
+      cotangents_.Give(operands[i], given[i]);
     }
     return absl::OkStatus();
   }
@@ -189,6 +185,20 @@ absl::StatusOr<std::vector<Value>> TransposeGraph(
     GraphBuilder& builder, const Graph& graph,
     absl::Span<const Value> arguments, absl::Span<const Value> cotangents,
     SyntheticRules& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<Guarded> guarded,
+      TransposeGuarded(builder, graph, arguments, cotangents, rules));
+  std::vector<Value> result;
+  for (const Guarded& cotangent : guarded) {
+    result.push_back(Unguarded(builder, cotangent));
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<Guarded>> TransposeGuarded(
+    GraphBuilder& builder, const Graph& graph,
+    absl::Span<const Value> arguments, absl::Span<const Value> cotangents,
+    SyntheticRules& rules) {
   CLEAVE_CHECK(arguments.size() == graph.inputs().size() &&
                cotangents.size() == graph.outputs().size())
       << arguments.size() << " arguments, " << cotangents.size()
@@ -213,10 +223,10 @@ absl::StatusOr<std::vector<Value>> TransposeGraph(
   for (size_t i = 0; i < cotangents.size(); ++i) {
     if (cut.output_unknown[i]) cut_cotangents.push_back(cotangents[i]);
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> of_linear,
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Guarded> of_linear,
                           Transposer(builder, cut.unknown, rules)
                               .Run(cut_arguments, cut_cotangents));
-  std::vector<Value> result(arguments.size());
+  std::vector<Guarded> result(arguments.size());
   size_t next = 0;
   for (size_t i = 0; i < arguments.size(); ++i) {
     if (unknown[i]) result[i] = of_linear[next++];

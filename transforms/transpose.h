@@ -15,6 +15,7 @@
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
 #include "engine/rewrite/rule_set.h"
+#include "transforms/guarded.h"
 #include "transforms/synthetic_rules.h"
 
 namespace cleave {
@@ -33,6 +34,11 @@ absl::StatusOr<Graph> Transpose(const Graph& graph,
 // outputs, invalid for symbolic zeros. One cotangent per input, invalid for a
 // symbolic zero and where it is not linear.
 absl::StatusOr<std::vector<Value>> TransposeGraph(
+    GraphBuilder& builder, const Graph& graph,
+    absl::Span<const Value> arguments, absl::Span<const Value> cotangents,
+    SyntheticRules& rules);
+// The same, with what selects keep from the results beside them.
+absl::StatusOr<std::vector<Guarded>> TransposeGuarded(
     GraphBuilder& builder, const Graph& graph,
     absl::Span<const Value> arguments, absl::Span<const Value> cotangents,
     SyntheticRules& rules);

@@ -9,6 +9,7 @@
 #include "ops/status_macros.h"
 #include "transforms/cotangent_graph.h"
 #include "transforms/emit.h"
+#include "transforms/guarded.h"
 #include "transforms/jvp.h"
 #include "transforms/names.h"
 #include "transforms/partial_evaluation.h"
@@ -43,7 +44,7 @@ absl::StatusOr<VjpResult> Vjp(const Graph& graph,
   for (size_t i = 0; i < active.size(); ++i) {
     if (!active[i]) continue;
     const NamedValue& input = graph.inputs()[i];
-    const Value cotangent = walked.cotangents[i];
+    const Value cotangent = Unguarded(builder, walked.cotangents[i]);
     result.depends.push_back(cotangent.valid());
     outputs.push_back({NameWith(input.name, kCotangent, taken),
                        cotangent.valid()
