@@ -24,7 +24,7 @@ namespace {
 
 constexpr int64_t kTangentPoints = 1000;
 constexpr int64_t kVariantTangentPoints = 200;
-// Tangents of structured ops are compared in f64 to this part of the largest.
+// Tangents of structured ops are compared to this part of the largest, in f64.
 constexpr double kStructuredTolerance = 1e-8;
 // One-hot directions of one operand.
 constexpr int64_t kMaxDirections = 5;
@@ -175,12 +175,12 @@ std::vector<Tensor> Directions(const Tensor& input, ValueSampler& sampler) {
 }
 
 bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
-                     Pattern pattern, ValueSampler& sampler,
+                     DType dtype, Pattern pattern, ValueSampler& sampler,
                      SyntheticRules& rules, Verdict& verdict) {
   const std::vector<Tensor> inputs = sampler.Tensors(prepared.call, pattern);
   const std::vector<std::string> names = prepared.call.OperandNames();
   for (size_t k = 0; k < inputs.size(); ++k) {
-    if (inputs[k].dtype() != DType::kF64) continue;
+    if (inputs[k].dtype() != dtype) continue;
     std::vector<bool> active(inputs.size());
     active[k] = true;
     const auto jvp =
@@ -397,9 +397,11 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
           ties, " points at ties, where the derivative is a convention"));
     }
   } else {
+    const DType widest = WidestDType(concrete);
     for (const PreparedCall& call : concrete.calls) {
       for (Pattern pattern : {Pattern::kNormal, Pattern::kUnit}) {
-        if (!CheckStructured(context, call, pattern, sampler, rules, verdict)) {
+        if (!CheckStructured(context, call, widest, pattern, sampler, rules,
+                             verdict)) {
           return verdict;
         }
       }

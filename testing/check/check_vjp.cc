@@ -274,6 +274,7 @@ Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
                  SyntheticRules& rules) {
   Verdict verdict;
   ValueSampler sampler(context.seed + 7);
+  const DType widest = WidestDType(concrete);
   bool any = false;
   bool dynamic = false;
   for (const PreparedCall& call : concrete.calls) {
@@ -284,8 +285,7 @@ Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
     const bool differentiable =
         std::find(inputs.begin(), inputs.end(), true) != inputs.end() &&
         std::find(outputs.begin(), outputs.end(), true) != outputs.end();
-    // Other float dtypes have the same rules, and more rounding.
-    if (!differentiable || MainDType(call.call) != DType::kF64) continue;
+    if (!differentiable || MainDType(call.call) != widest) continue;
     if (!HasKnownExtents(call.graphs.call)) {
       dynamic = true;
       continue;
@@ -296,7 +296,7 @@ Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
   if (!any) {
     return Verdict::NotChecked(
         dynamic ? "extents of its results are known only at run time"
-                : "no f64 operand and float result");
+                : "no float operand and result");
   }
   return verdict;
 }

@@ -205,8 +205,9 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
       const double value = std::abs(outputs[r].GetDouble(i));
       if (std::isfinite(value)) largest_value = std::max(largest_value, value);
     }
+    // Half of the digits that f64 has more.
     const double relative =
-        tolerance * std::ldexp(1.0, 53 - SignificandBits(tangent.dtype()));
+        tolerance * std::exp2((53 - SignificandBits(tangent.dtype())) / 2.0);
     const double unit = relative * std::max(largest, tolerance);
     for (int64_t i = 0; i < tangent.size(); ++i) {
       const std::optional<Real>& coarse = slopes.values[r][i];

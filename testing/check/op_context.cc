@@ -144,6 +144,19 @@ DType MainDType(const SampledCall& call) {
   return types.empty() ? DType::kF32 : types.front().dtype;
 }
 
+DType WidestDType(const PreparedCalls& calls) {
+  DType widest = DType::kBF16;
+  for (const PreparedCall& call : calls.calls) {
+    for (const TensorType& type : call.call.OperandTypes()) {
+      if (IsFloat(type.dtype) &&
+          SignificandBits(type.dtype) > SignificandBits(widest)) {
+        widest = type.dtype;
+      }
+    }
+  }
+  return widest;
+}
+
 PreparedCalls PrepareCalls(const OpContext& context) {
   PreparedCalls prepared;
   SignatureSampler sampler(*context.item, context.seed);

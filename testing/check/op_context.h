@@ -53,6 +53,10 @@ struct PreparedCalls {
   int rejected = 0;                   // by declared errors
   std::vector<std::string> problems;  // what could not be prepared, and why
 };
+
+// The widest float dtype of the calls' operands: derivatives of structured ops
+// are compared there, since others have the same rules and more rounding.
+DType WidestDType(const PreparedCalls& calls);
 PreparedCalls PrepareCalls(const OpContext& context);
 // Random signatures of any op, smaller ones first.
 PreparedCalls PrepareConcreteCalls(const OpContext& context);
