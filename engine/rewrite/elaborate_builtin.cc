@@ -311,6 +311,12 @@ absl::StatusOr<std::optional<RuleValue>> Elaborator::CallBuiltin(
       CLEAVE_ASSIGN_OR_RETURN(const TermPtr x, call.Tensor(0));
       CLEAVE_ASSIGN_OR_RETURN(const DTypePtr dtype, call.DTypeOf("dtype"));
       if (*primitive == Primitive::kConvert) {
+        // A number has no dtype before: it is rounded once, to this one.
+        const RuleValue& value = arguments.positional[0];
+        if ((value.Is(Kind::kInt) || value.Is(Kind::kReal)) &&
+            DTypeVariable::Unify(x->dtype, dtype)) {
+          return std::optional<RuleValue>(x);
+        }
         CLEAVE_ASSIGN_OR_RETURN(TermPtr y, terms_.Convert(x, dtype));
         return std::optional<RuleValue>(std::move(y));
       }

@@ -83,6 +83,7 @@ class SignatureBinder {
     std::string pack;            // a name to bind
     std::optional<Shape> known;  // what it evaluates to
     int length = -1;
+    // Without any of them: computed from names that the same shape binds.
   };
 
   absl::Status BindShapes();
@@ -93,7 +94,8 @@ class SignatureBinder {
   // A name, or `n[i]` of a variadic input: (name, whether it is indexed).
   std::optional<std::pair<std::string, bool>> BindableName(
       const Expr& e, const InputDecl& input) const;
-  bool AllBound(const Expr& e) const;
+  // Whether the sizes in `e` are bound, or will be by axes of `input`.
+  bool AllBound(const Expr& e, const InputDecl* input = nullptr) const;
   // Whether some input binds this name.
   bool IsSizeName(const std::string& name) const;
   static int OpenPacks(const std::vector<Wanted>& wanted);

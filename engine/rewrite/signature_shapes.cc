@@ -111,7 +111,7 @@ absl::StatusOr<bool> SignatureBinder::BindShape(const InputDecl& input,
         CLEAVE_ASSIGN_OR_RETURN(const Dim dim,
                                 elaborator_.EvalDim(e, binding_.scope));
         w.known = Shape{dim};
-      } else {
+      } else if (!AllBound(e, &input)) {
         return false;
       }
     }
@@ -123,23 +123,32 @@ absl::StatusOr<bool> SignatureBinder::BindShape(const InputDecl& input,
                               rank == 1 ? " axis" : " axes",
                               "; its type does not"));
   }
+  const auto require = [&](const Dim& known, const Dim& extent) {
+    if (elaborator_.terms().RequireEqual(
+            known, extent,
+            absl::StrCat("`", callable_.name, "`: an axis of `", input.name,
+                         "`"))) {
+      return absl::OkStatus();
+    }
+    return Wrong(absl::StrCat("argument `", input.name, "` has shape ",
+                              ShapeToString(shape),
+                              "; an axis should have extent ", known.ToString(),
+                              ", not ", extent.ToString()));
+  };
   int axis = 0;
+  // Of the names that this shape binds: `m[n, 2 * n]`.
+  std::vector<std::pair<const Expr*, Dim>> computed;
   for (const Wanted& w : wanted) {
     const Shape part(shape.begin() + axis, shape.begin() + axis + w.length);
     axis += w.length;
     if (w.known.has_value()) {
       for (int d = 0; d < w.length; ++d) {
-        if (!elaborator_.terms().RequireEqual(
-                (*w.known)[d], part[d],
-                absl::StrCat("`", callable_.name, "`: an axis of `", input.name,
-                             "`"))) {
-          return Wrong(absl::StrCat(
-              "argument `", input.name, "` has shape ", ShapeToString(shape),
-              "; an axis should "
-              "have extent ",
-              (*w.known)[d].ToString(), ", not ", part[d].ToString()));
-        }
+        CLEAVE_RETURN_IF_ERROR(require((*w.known)[d], part[d]));
       }
+      continue;
+    }
+    if (w.single.empty() && w.pack.empty()) {
+      computed.emplace_back(w.axis->size.get(), part[0]);
       continue;
     }
     const bool is_pack = !w.pack.empty();
@@ -160,6 +169,11 @@ absl::StatusOr<bool> SignatureBinder::BindShape(const InputDecl& input,
                                 part[0].ToString()));
     }
   }
+  for (const auto& [size, extent] : computed) {
+    CLEAVE_ASSIGN_OR_RETURN(const Dim known,
+                            elaborator_.EvalDim(*size, binding_.scope));
+    CLEAVE_RETURN_IF_ERROR(require(known, extent));
+  }
   return true;
 }
 
@@ -175,13 +189,18 @@ std::optional<std::pair<std::string, bool>> SignatureBinder::BindableName(
   return std::nullopt;
 }
 
-bool SignatureBinder::AllBound(const Expr& e) const {
+bool SignatureBinder::AllBound(const Expr& e, const InputDecl* input) const {
   if (e.kind == ExprKind::kName && binding_.scope.Find(e.text) == nullptr &&
       IsSizeName(e.text)) {
-    return false;
+    return input != nullptr &&
+           std::any_of(input->type.axes.begin(), input->type.axes.end(),
+                       [&](const AxisExpr& axis) {
+                         return axis.size->kind == ExprKind::kName &&
+                                axis.size->text == e.text;
+                       });
   }
   for (const ExprPtr& child : e.children) {
-    if (!AllBound(*child)) return false;
+    if (!AllBound(*child, input)) return false;
   }
   return true;
 }
