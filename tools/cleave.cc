@@ -19,6 +19,7 @@ int main(int argc, char** argv) {
   cleave::AddVmap(app, action);
   cleave::AddJvp(app, action);
   cleave::AddVjp(app, action);
+  cleave::AddDerive(app, action);
   cleave::AddRun(app, action);
   cleave::AddCompile(app, action);
   cleave::AddCoverage(app, action);

@@ -292,6 +292,46 @@ class CleaveTest(unittest.TestCase):
         self.assertIn("## soft_argmax", doc)
         self.assertIn("softened", doc)
 
+    # Derived rules are rules: canonical, and checked against what they are
+    # derived from. A wrong one is refuted.
+    def test_rules_are_derived(self):
+        calls = [("soft_argmax", transform, "new.rules")
+                 for transform in ("jvp", "vjp", "vmap")]
+        calls += [("pick", "vjp", "new.rules"),
+                  ("layer_norm", "vjp", "--wrt", "x,w"),
+                  ("cumprod", "jvp"), ("smooth_l1_loss", "jvp"),
+                  ("linear", "vmap", "--in-axes", "0,none,none"),
+                  ("aten.max_pool2d", "vjp"), ("clip_norm", "vjp"),
+                  ("ctc_loss", "jvp")]
+        for call in calls:
+            text = self.succeed("derive", *call)
+            self.write("derived.rules", text)
+            self.succeed("fmt", "--check", "derived.rules")
+            paths = ["derived.rules"] + [p for p in call if p == "new.rules"]
+            report = self.succeed("check", *paths, "--op", "*_with_*",
+                                  "--layers", "L0", "L5")
+            self.assertIn("checked 1 rules", report, call)
+            self.assertIn("0 disagree, 0 inconclusive", report, call)
+        self.write("derived.rules",
+                   self.succeed("derive", "softmax", "jvp").replace(
+                       "dx * ", "2 * dx * "))
+        wrong = self.run_cleave("check", "derived.rules", "--op", "*_with_*")
+        self.assertEqual(wrong.returncode, 1, wrong.stdout)
+        self.assertIn("L5 disagrees", wrong.stdout)
+
+    def test_rules_that_are_not_derived(self):
+        self.fail_with("did you mean `softmax`?", "derive", "softmaks", "jvp")
+        self.fail_with("jvp", "derive", "softmax", "grad")
+        self.fail_with("impossible: discrete", "derive", "argmax", "jvp")
+        self.fail_with("--in-axes is for vmap", "derive", "softmax", "jvp",
+                       "--in-axes", "0")
+        self.fail_with("--wrt is for jvp and vjp", "derive", "softmax", "vmap",
+                       "--wrt", "x")
+        self.fail_with("batch in front", "derive", "softmax", "vmap",
+                       "--in-axes", "1")
+        self.fail_with("`z`", "derive", "softmax", "jvp", "--wrt", "z")
+        self.fail_with("at run time only", "derive", "unique", "vmap")
+
     # Kept or expanded, for each op and subset of its inputs.
     def test_batching_of_ops(self):
         table = self.succeed("coverage", "--batching", "new.rules")
@@ -416,13 +456,14 @@ class CleaveTest(unittest.TestCase):
         self.fail_with("subcommand")
         self.fail_with("", "fly")
         verbs = ["check", "fmt", "convert", "expand", "explain", "vmap", "jvp",
-                 "vjp", "run", "compile", "coverage", "conformance", "doc"]
+                 "vjp", "derive", "run", "compile", "coverage",
+                 "conformance", "doc"]
         for verb in verbs:
             self.assertIn("Usage", self.succeed(verb, "--help"))
             self.fail_with("--help", verb, "--unknown")
         self.fail_with("--unknown", "coverage", "--unknown")
-        for verb in ("check", "fmt", "convert", "expand", "run", "compile",
-                     "conformance"):
+        for verb in ("check", "fmt", "convert", "expand", "derive", "run",
+                     "compile", "conformance"):
             self.fail_with("required", verb)
         self.assertIn("cleave", self.succeed("--version"))
 
@@ -433,6 +474,7 @@ class CleaveTest(unittest.TestCase):
         for verb in ("expand", "explain", "jvp", "vjp"):
             self.fail_with("none.rules", verb, "none.rules", "--fn", "f")
         self.fail_with("none.rules", "coverage", "none.rules")
+        self.fail_with("none.rules", "derive", "softmax", "jvp", "none.rules")
         self.fail_with("none", "conformance", "none")
         self.fail_with("none", "doc", "none")
         self.fail_with("none", "run", "new.rules", "--fn", "pick", "--input",
@@ -451,6 +493,7 @@ class CleaveTest(unittest.TestCase):
             "vmap": ["new.rules", "--fn", "pick", "--in-axes", "0"],
             "jvp": ["new.rules", "--fn", "pick"],
             "vjp": ["new.rules", "--fn", "pick"],
+            "derive": ["soft_argmax", "vjp", "new.rules"],
             "run": ["new.rules", "--fn", "pick", "--input", "i",
                     "--output", "o"],
             "compile": ["new.rules", "--fn", "pick", "-o", "o"],

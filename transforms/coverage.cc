@@ -186,18 +186,6 @@ bool AllSettled(absl::Span<const Attempts> attempts) {
 
 }  // namespace
 
-absl::string_view TransformName(Transform transform) {
-  switch (transform) {
-    case Transform::kVmap:
-      return "vmap";
-    case Transform::kJvp:
-      return "jvp";
-    case Transform::kVjp:
-      break;
-  }
-  return "vjp";
-}
-
 absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
                                              absl::string_view op) {
   SyntheticRules synthetic(rules);

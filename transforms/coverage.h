@@ -5,20 +5,14 @@
 #ifndef CLEAVE_TRANSFORMS_COVERAGE_H_
 #define CLEAVE_TRANSFORMS_COVERAGE_H_
 
-#include <cstdint>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/rewrite/rule_set.h"
+#include "transforms/transform.h"
 
 namespace cleave {
-
-enum class Transform : uint8_t { kVmap, kJvp, kVjp };
-inline constexpr Transform kTransforms[] = {Transform::kVmap, Transform::kJvp,
-                                            Transform::kVjp};
-// "vmap", "jvp", "vjp".
-absl::string_view TransformName(Transform transform);
 
 struct OpCoverage {
   Coverage vmap;

@@ -61,15 +61,21 @@ absl::StatusOr<std::vector<Value>> AddActiveInputs(
   return AddInputsOf(builder, graph);
 }
 
-Graph WithoutOutputsBefore(const Graph& graph, size_t first) {
+Graph WithOutputsAt(const Graph& graph, const std::vector<size_t>& places) {
   GraphBuilder builder(graph.context());
   const std::vector<Value> inputs = AddInputsOf(builder, graph);
   const std::vector<Value> values = builder.Inline(graph, inputs);
   std::vector<NamedValue> outputs;
-  for (size_t i = first; i < values.size(); ++i) {
+  for (size_t i : places) {
     outputs.push_back({graph.outputs()[i].name, values[i]});
   }
   return std::move(builder).Build(std::move(outputs));
+}
+
+Graph WithoutOutputsBefore(const Graph& graph, size_t first) {
+  std::vector<size_t> places;
+  for (size_t i = first; i < graph.outputs().size(); ++i) places.push_back(i);
+  return WithOutputsAt(graph, places);
 }
 
 }  // namespace cleave

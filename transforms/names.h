@@ -39,7 +39,8 @@ absl::StatusOr<std::vector<Value>> AddActiveInputs(
     const RuleSet& rules, absl::string_view transform,
     absl::string_view has_not);
 
-// The graph with its outputs from `first` on alone.
+// The graph with the outputs at these places alone, or those from `first` on.
+Graph WithOutputsAt(const Graph& graph, const std::vector<size_t>& places);
 Graph WithoutOutputsBefore(const Graph& graph, size_t first);
 
 }  // namespace cleave

@@ -1,5 +1,6 @@
 #include "transforms/vmap.h"
 
+#include <set>
 #include <string>
 #include <utility>
 
@@ -111,6 +112,18 @@ absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
                            const RuleSet& rules) {
   SyntheticRules synthetic(rules);
   return Vmap(graph, in_axes, batch, out_axes, synthetic);
+}
+
+std::string FreshBatch(const Graph& graph) {
+  std::set<std::string> used;
+  for (const NamedValue& input : graph.inputs()) {
+    for (const Dim& dim : graph.type(input.value).shape) {
+      for (const std::string& name : dim.Variables()) used.insert(name);
+    }
+  }
+  std::string name = "batch";
+  for (int i = 1; used.count(name) != 0; ++i) name = absl::StrCat("batch_", i);
+  return name;
 }
 
 }  // namespace cleave

@@ -25,6 +25,7 @@
 #ifndef CLEAVE_TRANSFORMS_VMAP_H_
 #define CLEAVE_TRANSFORMS_VMAP_H_
 
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -55,6 +56,9 @@ absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
 absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
                            const Dim& batch, const std::vector<int>& out_axes,
                            SyntheticRules& rules);
+
+// A variable for the batch that no input has: "batch", "batch_1", ...
+std::string FreshBatch(const Graph& graph);
 
 }  // namespace cleave
 

@@ -25,6 +25,7 @@ void AddExplain(CLI::App& app, Action& action);      // graph_commands.cc
 void AddVmap(CLI::App& app, Action& action);         // graph_commands.cc
 void AddJvp(CLI::App& app, Action& action);          // graph_commands.cc
 void AddVjp(CLI::App& app, Action& action);          // graph_commands.cc
+void AddDerive(CLI::App& app, Action& action);       // derive_command.cc
 void AddRun(CLI::App& app, Action& action);          // run_command.cc
 void AddCompile(CLI::App& app, Action& action);      // compile_command.cc
 void AddCoverage(CLI::App& app, Action& action);     // coverage_command.cc

@@ -81,7 +81,8 @@ absl::StatusOr<Graph> Batched(const Graph& graph, const RuleSet& rules,
         out_axes,
         ParseAxes(options.out_axes, static_cast<int>(graph.outputs().size())));
   }
-  return Vmap(graph, in_axes, Dim::Variable(FreshDim(graph)), out_axes, rules);
+  return Vmap(graph, in_axes, Dim::Variable(FreshBatch(graph)), out_axes,
+              rules);
 }
 
 absl::StatusOr<Graph> Transformed(const Graph& graph, const RuleSet& rules,

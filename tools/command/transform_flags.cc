@@ -1,7 +1,6 @@
 #include "tools/command/transform_flags.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/numbers.h"
@@ -34,18 +33,6 @@ absl::StatusOr<std::vector<int>> ParseAxes(const std::string& text, int count) {
         "axes `", text, "`: ", axes.size(), " entries for ", count));
   }
   return axes;
-}
-
-std::string FreshDim(const Graph& graph) {
-  std::set<std::string> used;
-  for (const NamedValue& input : graph.inputs()) {
-    for (const Dim& dim : graph.type(input.value).shape) {
-      for (const std::string& name : dim.Variables()) used.insert(name);
-    }
-  }
-  std::string name = "batch";
-  for (int i = 1; used.count(name) != 0; ++i) name = absl::StrCat("batch_", i);
-  return name;
 }
 
 absl::StatusOr<std::vector<bool>> ActiveInputs(
@@ -114,7 +101,7 @@ absl::StatusOr<Graph> ApplyTransforms(const Graph& graph, const RuleSet& rules,
     }
     in_axes.push_back(axis);
   }
-  return Vmap(result, in_axes, Dim::Variable(FreshDim(graph)),
+  return Vmap(result, in_axes, Dim::Variable(FreshBatch(graph)),
               std::vector<int>(result.outputs().size(), 0), rules);
 }
 

@@ -17,9 +17,6 @@ namespace cleave {
 // `none`, kSplit for `split`.
 absl::StatusOr<std::vector<int>> ParseAxes(const std::string& text, int count);
 
-// A dimension variable that `graph` does not use: "batch", "batch_1", ...
-std::string FreshDim(const Graph& graph);
-
 // Which inputs are named; all inexact ones if `names` is empty. InvalidArgument
 // for a name that no input has, or an input that is not inexact.
 absl::StatusOr<std::vector<bool>> ActiveInputs(

@@ -1,0 +1,180 @@
+#include "engine/rewrite/graph_to_rule.h"
+
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "engine/lang/parser.h"
+#include "engine/rewrite/graph_writer.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+// The variables that inputs of these shapes, in order, have before they are
+// read in an extent such as `2 * n`: what binds them.
+class BoundVariables {
+ public:
+  void Add(const Shape& shape) {
+    for (const Dim& extent : shape) {
+      const std::set<std::string> variables = extent.Variables();
+      const bool alone =
+          variables.size() == 1 && extent == Dim::Variable(*variables.begin());
+      for (const std::string& variable : variables) {
+        if (read_.insert(variable).second && alone) bound_.insert(variable);
+      }
+    }
+  }
+  bool Has(const std::string& variable) const {
+    return bound_.count(variable) > 0;
+  }
+
+ private:
+  std::set<std::string> read_;
+  std::set<std::string> bound_;
+};
+
+absl::string_view ComparisonText(CompareOp op) {
+  switch (op) {
+    case CompareOp::kEq:
+      return "==";
+    case CompareOp::kNe:
+      return "!=";
+    case CompareOp::kLt:
+      return "<";
+    case CompareOp::kLe:
+      return "<=";
+    case CompareOp::kGt:
+      return ">";
+    case CompareOp::kGe:
+      break;
+  }
+  return ">=";
+}
+
+std::string Quoted(absl::string_view text) {
+  return absl::StrCat(
+      "\"",
+      absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", " "}}),
+      "\"");
+}
+
+// The item as `cleave fmt` writes it.
+std::string Canonical(const std::string& text) {
+  const Source source("derived", absl::StrCat("language 1\n\n", text));
+  const ParseResult parsed = ParseRules(source);
+  CLEAVE_CHECK(parsed.ok()) << Render(parsed.diagnostics, source) << text;
+  const std::string printed = PrintRuleFile(parsed.file);
+  return printed.substr(printed.find("\n\n") + 2);
+}
+
+}  // namespace
+
+std::string RuleName(absl::string_view name) {
+  std::string prefix;
+  while (absl::ConsumeSuffix(&name, ".tangent") ||
+         absl::ConsumeSuffix(&name, ".cotangent")) {
+    prefix += "d";
+  }
+  return absl::StrCat(prefix, absl::StrReplaceAll(name, {{".", "_"}}));
+}
+
+absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
+                                    const RuleSet& rules,
+                                    const GraphToOpOptions& options) {
+  WrittenOp written;
+  RuleNames names(rules);
+  std::vector<std::string> lines;
+  GraphWriter writer(graph, rules, names, lines);
+  const std::vector<bool> read = writer.Needed();
+  BoundVariables bound;
+  std::vector<std::string> inputs;
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    const NamedValue& input = graph.inputs()[i];
+    if (!read[input.value.id] && !options.keep_inputs) continue;
+    if (!read[input.value.id]) {
+      return NotWritten(absl::StrCat("the input `", input.name,
+                                     "`, of which the shape alone is read,"));
+    }
+    bound.Add(graph.type(input.value).shape);
+    written.inputs.push_back(static_cast<int>(i));
+  }
+  // Names of inputs first: they are what the caller reads.
+  for (int i : written.inputs) {
+    const NamedValue& input = graph.inputs()[i];
+    written.input_names.push_back(names.Own(RuleName(input.name)));
+    writer.SetInput(input.value, written.input_names.back());
+  }
+  const auto type_text = [&](Value v) {
+    const TensorType& type = graph.type(v);
+    return type.dtype == DType::kKey && type.shape.empty()
+               ? std::string("key")
+               : absl::StrCat(DTypeName(type.dtype),
+                              names.ShapeText(type.shape));
+  };
+  for (size_t k = 0; k < written.inputs.size(); ++k) {
+    inputs.push_back(
+        absl::StrCat(written.input_names[k], ": ",
+                     type_text(graph.inputs()[written.inputs[k]].value)));
+  }
+  std::vector<std::string> results;
+  for (const NamedValue& output : graph.outputs()) {
+    written.results.push_back(names.Own(RuleName(output.name)));
+    results.push_back(
+        absl::StrCat(written.results.back(), ": ", type_text(output.value)));
+  }
+  const bool is_one = results.size() == 1;
+  std::string errors;
+  for (const ShapeGuard& guard : graph.guards()) {
+    absl::StrAppend(&errors, "  error shape ", Quoted(guard.why), " if not (",
+                    names.DimText(guard.lhs), " ", ComparisonText(guard.op),
+                    " ", names.DimText(guard.rhs), ")\n");
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
+                          writer.Write());
+  if (is_one) {
+    lines.push_back(outputs[0]);
+  } else {
+    std::vector<std::string> fields;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      fields.push_back(absl::StrCat(written.results[i], " = ", outputs[i]));
+    }
+    lines.push_back(absl::StrCat("(", absl::StrJoin(fields, ", "), ")"));
+  }
+  for (const OverrideLine& line : options.overrides) {
+    lines.push_back(absl::StrCat(line.head, " = ", line.body));
+  }
+  for (const auto& [variable, rule_name] : names.variables()) {
+    if (!bound.Has(variable)) written.sizes.push_back(rule_name);
+  }
+  std::string signature = absl::StrJoin(inputs, ", ");
+  for (size_t i = 0; i < written.sizes.size(); ++i) {
+    absl::StrAppend(&signature,
+                    signature.empty() ? "*, "
+                    : i == 0          ? ", *, "
+                                      : ", ",
+                    written.sizes[i], ": dim");
+  }
+  std::string text;
+  for (const std::string& doc : options.docs) {
+    absl::StrAppend(&text, "/// ", doc, "\n");
+  }
+  absl::StrAppend(&text, "op ", name, "(", signature, ") -> ",
+                  is_one ? type_text(graph.outputs()[0].value)
+                         : absl::StrCat("(", absl::StrJoin(results, ", "), ")"),
+                  "\n", errors, "{\n");
+  // A statement goes on over deeper lines.
+  for (const std::string& line : lines) {
+    absl::StrAppend(&text, "  ", absl::StrReplaceAll(line, {{"\n", "\n    "}}),
+                    "\n");
+  }
+  text += "}\n";
+  written.text = Canonical(text);
+  return written;
+}
+
+}  // namespace cleave

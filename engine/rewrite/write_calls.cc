@@ -1,0 +1,354 @@
+// Calls of ops, loops and branches.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
+#include "engine/rewrite/builtins.h"
+#include "engine/rewrite/graph_writer.h"
+#include "engine/rewrite/rule_set_impl.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+// An attribute as it is written in a call.
+absl::StatusOr<std::string> AttributeText(const StaticValue& value,
+                                          RuleNames& names) {
+  switch (value.kind()) {
+    case StaticValue::Kind::kBool:
+      return std::string(value.AsBool() ? "true" : "false");
+    case StaticValue::Kind::kInt:
+      return names.DimText(value.AsDim());
+    case StaticValue::Kind::kReal:
+      return NumberText(value.AsReal());
+    case StaticValue::Kind::kString:
+      return absl::StrCat(
+          "\"",
+          absl::StrReplaceAll(
+              value.AsString(),
+              {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\t", "\\t"}}),
+          "\"");
+    case StaticValue::Kind::kDType:
+      return std::string(DTypeName(value.AsDType()));
+    case StaticValue::Kind::kList: {
+      std::vector<std::string> elements;
+      for (const StaticValue& element : value.AsList()) {
+        CLEAVE_ASSIGN_OR_RETURN(std::string text,
+                                AttributeText(element, names));
+        elements.push_back(std::move(text));
+      }
+      return absl::StrCat("[", absl::StrJoin(elements, ", "), "]");
+    }
+    default:
+      return NotWritten(absl::StrCat("the attribute ", value.ToString()));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RuleText> GraphWriter::Call(Value v) {
+  const Signature signature = RuleSet::SignatureOf(graph_, v);
+  const std::string op(rules_.context()->op_name(signature.op));
+  if (DerivedFrom(op).has_value()) return TransformCall(v, op);
+  const Callable* callable = rules_.impl().CallableOf(signature.op);
+  CLEAVE_CHECK(callable != nullptr) << op;
+  size_t next = 0;
+  CLEAVE_ASSIGN_OR_RETURN(const std::string text, CallText(*callable, v, next));
+  if (callable->results.size() == 1) {
+    return RuleText{text, true, true, graph_.type(v).shape};
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules_.Body(signature));
+  std::vector<std::string> fields;
+  for (const NamedValue& output : body->outputs()) {
+    fields.push_back(output.name);
+  }
+  if (fields.size() == 1) {
+    return RuleText{absl::StrCat(text, ".", fields[0]), true, true,
+                    graph_.type(v).shape};
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::string record, Let(text));
+  for (std::string& field : fields) field = absl::StrCat(record, ".", field);
+  return Fields(v, std::move(fields));
+}
+
+// `jvp f(x, w)(w: dw)`, `vjp f(x, w)(y: dy).x`.
+absl::StatusOr<RuleText> GraphWriter::TransformCall(Value v,
+                                                    absl::string_view op) {
+  const bool is_jvp = absl::StartsWith(op, kJvpCallPrefix);
+  const std::string name(*DerivedFrom(op));
+  const Callable* callable = rules_.impl().library.FindCallable(name);
+  CLEAVE_CHECK(callable != nullptr) << name;
+  for (const InputDecl& input : callable->inputs) {
+    if (!input.variadic_index.empty()) {
+      return NotWritten("a transform of an op with a list of inputs");
+    }
+  }
+  const Attributes& attributes = graph_.attributes(v);
+  const absl::Span<const Value> operands = graph_.operands(v);
+  size_t next = 0;
+  CLEAVE_ASSIGN_OR_RETURN(const std::string call, CallText(*callable, v, next));
+  // The inputs that are there are the operands.
+  std::vector<std::string> names;
+  const StaticValue* layout = attributes.Find("layout");
+  size_t tensor_input = 0;
+  for (const InputDecl& input : callable->inputs) {
+    if (input.is_static) continue;
+    const bool there =
+        layout == nullptr || layout->AsList()[tensor_input].AsBool();
+    ++tensor_input;
+    if (there) names.push_back(input.name);
+  }
+  const StaticValue::List& active = attributes.Get("active").AsList();
+  std::vector<std::string> seconds;
+  std::vector<std::string> fields;
+  if (is_jvp) {
+    for (size_t i = 0; i < active.size(); ++i) {
+      if (!active[i].AsBool()) continue;
+      seconds.push_back(absl::StrCat(names[i], ": ", Full(operands[next++])));
+    }
+    if (callable->results.size() > 1) {
+      return NotWritten("a tangent of an op with several results");
+    }
+  } else {
+    const StaticValue::List& live = attributes.Get("live").AsList();
+    for (size_t r = 0; r < live.size(); ++r) {
+      if (!live[r].AsBool()) continue;
+      seconds.push_back(absl::StrCat(callable->results[r].name, ": ",
+                                     Full(operands[next++])));
+    }
+    for (size_t i = 0; i < active.size(); ++i) {
+      if (active[i].AsBool()) fields.push_back(names[i]);
+    }
+  }
+  const std::string text = absl::StrCat(is_jvp ? "jvp " : "vjp ", call, "(",
+                                        absl::StrJoin(seconds, ", "), ")");
+  if (is_jvp) return RuleText{text, true, true, graph_.type(v).shape};
+  for (std::string& field : fields) field = absl::StrCat(text, ".", field);
+  return Fields(v, std::move(fields));
+}
+
+absl::StatusOr<std::string> GraphWriter::CallText(const Callable& callable,
+                                                  Value v, size_t& next) {
+  if (callable.item->kind == ItemKind::kAten ||
+      callable.item->kind == ItemKind::kOnnx) {
+    return NotWritten(
+        absl::StrCat("a call of the host's op `", callable.name, "`"));
+  }
+  const Attributes& attributes = graph_.attributes(v);
+  const StaticValue* layout = attributes.Find("layout");
+  std::vector<std::string> arguments;
+  size_t tensor_input = 0;
+  bool by_position = true;
+  for (const InputDecl& input : callable.inputs) {
+    if (input.is_static) {
+      by_position = false;
+      continue;
+    }
+    const StaticValue* entry =
+        layout == nullptr ? nullptr : &layout->AsList()[tensor_input];
+    ++tensor_input;
+    std::string text;
+    if (entry != nullptr && entry->kind() == StaticValue::Kind::kList) {
+      std::vector<std::string> elements;
+      for (const StaticValue& there : entry->AsList()) {
+        if (!there.AsBool()) {
+          return NotWritten("an element of a list that is absent");
+        }
+        elements.push_back(Full(graph_.operands(v)[next++]));
+      }
+      text = absl::StrCat("[", absl::StrJoin(elements, ", "), "]");
+    } else if (entry == nullptr || entry->AsBool()) {
+      text = Full(graph_.operands(v)[next++]);
+    } else {
+      by_position = false;
+      continue;
+    }
+    arguments.push_back(by_position ? text
+                                    : absl::StrCat(input.name, ": ", text));
+  }
+  for (const auto& [name, value] : attributes.values()) {
+    const bool declared =
+        std::any_of(callable.attributes.begin(), callable.attributes.end(),
+                    [&, &name = name](const AttributeDecl& a) {
+                      return a.name == name;
+                    }) ||
+        std::any_of(callable.inputs.begin(), callable.inputs.end(),
+                    [&, &name = name](const InputDecl& i) {
+                      return i.is_static && i.name == name;
+                    });
+    if (absl::StartsWith(name, "new.")) {
+      return NotWritten("an extent known at run time only");
+    }
+    if (!declared || value.is_none()) continue;
+    CLEAVE_ASSIGN_OR_RETURN(const std::string text,
+                            AttributeText(value, names_));
+    arguments.push_back(absl::StrCat(name, ": ", text));
+  }
+  return absl::StrCat(callable.name, "(", absl::StrJoin(arguments, ", "), ")");
+}
+
+// --- regions
+
+absl::StatusOr<std::string> GraphWriter::RegionBody(
+    const Graph& region, const std::vector<std::string>& inputs,
+    const std::vector<std::string>& names) {
+  std::vector<std::string> lines;
+  GraphWriter writer(region, rules_, names_, lines);
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    writer.SetInput(region.inputs()[i].value, inputs[i]);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
+                          writer.Write());
+  std::string result;
+  if (names.empty()) {
+    result = outputs[0];
+  } else {
+    std::vector<std::string> fields;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      fields.push_back(absl::StrCat(names[i], " = ", outputs[i]));
+    }
+    result = absl::StrCat("(", absl::StrJoin(fields, ", "), ")");
+  }
+  lines.push_back(std::move(result));
+  return absl::StrCat("{\n", absl::StrJoin(lines, "\n"), "\n}");
+}
+
+absl::StatusOr<RuleText> GraphWriter::Scan(Value v) {
+  const Attributes& attributes = graph_.attributes(v);
+  const absl::Span<const Value> operands = graph_.operands(v);
+  const Graph& body = *attributes.Get("body").AsRegion().graph;
+  const size_t consts = attributes.GetInt("consts");
+  const size_t carries = attributes.GetInt("carries");
+  const bool reverse = attributes.GetBool("reverse");
+  std::vector<std::string> inputs;
+  std::vector<std::string> starts;
+  std::vector<std::string> names;
+  std::vector<std::string> sources;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i < consts) {
+      CLEAVE_ASSIGN_OR_RETURN(std::string name, Name(operands[i]));
+      inputs.push_back(std::move(name));
+      continue;
+    }
+    std::string text = Full(operands[i]);
+    inputs.push_back(names_.Fresh(i < consts + carries ? 'c' : 't'));
+    if (i < consts + carries) {
+      starts.push_back(absl::StrCat(inputs.back(), " = ", text));
+      names.push_back(inputs.back());
+      continue;
+    }
+    if (reverse) text = absl::StrCat("reverse(", text, ", axes: [0])");
+    sources.push_back(absl::StrCat(inputs.back(), " in ", text));
+  }
+  if (sources.empty()) {
+    sources.push_back(
+        absl::StrCat(names_.Fresh('t'), " in iota(",
+                     names_.DimText(attributes.Get("length").AsDim()), ")"));
+  }
+  for (size_t i = carries; i < body.outputs().size(); ++i) {
+    names.push_back(names_.Fresh('s'));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::string region,
+                          RegionBody(body, inputs, names));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::string loop,
+      Let(starts.empty()
+              ? absl::StrCat("map(", absl::StrJoin(sources, ", "), ") ", region)
+              : absl::StrCat("scan(", absl::StrJoin(starts, ", "), ") over ",
+                             absl::StrJoin(sources, ", "), " ", region)));
+  std::vector<std::string> fields;
+  for (size_t i = 0; i < names.size(); ++i) {
+    std::string field = absl::StrCat(loop, ".", names[i]);
+    if (reverse && i >= carries) {
+      field = absl::StrCat("reverse(", field, ", axes: [0])");
+      CLEAVE_ASSIGN_OR_RETURN(field, Let(field));
+    }
+    fields.push_back(std::move(field));
+  }
+  return Fields(v, std::move(fields));
+}
+
+absl::StatusOr<RuleText> GraphWriter::Cond(Value v) {
+  const Attributes& attributes = graph_.attributes(v);
+  const absl::Span<const Value> operands = graph_.operands(v);
+  const std::string predicate = Full(operands[0]);
+  std::vector<std::string> inputs;
+  for (Value operand : operands.subspan(1)) {
+    CLEAVE_ASSIGN_OR_RETURN(std::string name, Name(operand));
+    inputs.push_back(std::move(name));
+  }
+  std::vector<std::string> names;
+  for (size_t i = 0; i < graph_.types(v).size(); ++i) {
+    names.push_back(names_.Fresh('r'));
+  }
+  if (names.size() == 1) names.clear();
+  std::vector<std::string> regions;
+  for (const char* branch : {"then", "else"}) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        std::string region,
+        RegionBody(*attributes.Get(branch).AsRegion().graph, inputs, names));
+    regions.push_back(std::move(region));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::string branched,
+                          Let(absl::StrCat("cond(", predicate, ") ", regions[0],
+                                           " else ", regions[1])));
+  std::vector<std::string> fields;
+  for (const std::string& name : names) {
+    fields.push_back(absl::StrCat(branched, ".", name));
+  }
+  if (fields.empty()) fields.push_back(branched);
+  return Fields(v, std::move(fields));
+}
+
+absl::StatusOr<RuleText> GraphWriter::While(Value v) {
+  const Attributes& attributes = graph_.attributes(v);
+  const absl::Span<const Value> operands = graph_.operands(v);
+  const size_t consts = attributes.GetInt("consts");
+  std::vector<std::string> inputs;
+  std::vector<std::string> starts;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (i < consts) {
+      CLEAVE_ASSIGN_OR_RETURN(std::string name, Name(operands[i]));
+      inputs.push_back(std::move(name));
+      continue;
+    }
+    const std::string text = Full(operands[i]);
+    inputs.push_back(names_.Fresh('c'));
+    names.push_back(inputs.back());
+    starts.push_back(absl::StrCat(inputs.back(), " = ", text));
+  }
+  const Graph& condition = *attributes.Get("cond").AsRegion().graph;
+  std::vector<std::string> none;
+  GraphWriter writer(condition, rules_, names_, none);
+  writer.WriteAsExpression();
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    writer.SetInput(condition.inputs()[i].value, inputs[i]);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> goes_on,
+                          writer.Write());
+  std::string head =
+      absl::StrCat("while(", absl::StrJoin(starts, ", "), ") ", goes_on[0]);
+  if (const StaticValue* max = attributes.Find("max")) {
+    absl::StrAppend(&head, " max ", names_.DimText(max->AsDim()));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::string region,
+      RegionBody(*attributes.Get("body").AsRegion().graph, inputs, names));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string loop,
+                          Let(absl::StrCat(head, " ", region)));
+  std::vector<std::string> fields;
+  for (const std::string& name : names) {
+    fields.push_back(absl::StrCat(loop, ".", name));
+  }
+  return Fields(v, std::move(fields));
+}
+
+}  // namespace cleave

@@ -1,0 +1,131 @@
+// derive: the rule that a transform derives from an op, as rule text.
+
+#include <algorithm>
+#include <iostream>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "ops/status_macros.h"
+#include "tools/command/command.h"
+#include "tools/command/load.h"
+#include "tools/command/transform_flags.h"
+#include "transforms/coverage.h"
+#include "transforms/derive_rule.h"
+#include "transforms/vmap.h"
+
+namespace cleave {
+namespace {
+
+struct DeriveOptions {
+  std::string op;
+  std::string transform;
+  std::vector<std::string> paths;
+  std::vector<std::string> with_respect_to;
+  std::string in_axes;
+};
+
+// The inputs that are active, or batched.
+absl::StatusOr<std::vector<bool>> ChosenInputs(const Graph& graph,
+                                               Transform transform,
+                                               const DeriveOptions& options) {
+  if (transform != Transform::kVmap) {
+    if (!options.in_axes.empty()) {
+      return absl::InvalidArgumentError("--in-axes is for vmap");
+    }
+    return ActiveInputs(graph, options.with_respect_to);
+  }
+  if (!options.with_respect_to.empty()) {
+    return absl::InvalidArgumentError("--wrt is for jvp and vjp");
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<int> axes,
+      ParseAxes(options.in_axes.empty() ? "0" : options.in_axes,
+                static_cast<int>(graph.inputs().size())));
+  std::vector<bool> batched;
+  for (int axis : axes) {
+    if (axis != 0 && axis != kNotMapped) {
+      return absl::InvalidArgumentError(
+          "a rule has its batch in front: `0` or `none` for each input");
+    }
+    batched.push_back(axis == 0);
+  }
+  return batched;
+}
+
+// Of a fn at its types, of an op at the first call that has the rule.
+absl::StatusOr<std::string> DerivedOf(const RuleSet& rules, const Item& item,
+                                      Transform transform,
+                                      const DeriveOptions& options) {
+  SyntheticRules synthetic(rules);
+  const auto choose = [&](const Graph& graph) {
+    return ChosenInputs(graph, transform, options);
+  };
+  if (item.kind != ItemKind::kFn) {
+    return DeriveOpRule(options.op, transform, choose, synthetic);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const Graph graph, rules.Function(options.op));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> inputs, choose(graph));
+  return DeriveRule(graph, options.op, transform, inputs, synthetic);
+}
+
+int RunDerive(const DeriveOptions& options) {
+  const auto loaded = LoadRulePaths(options.paths);
+  if (!loaded) return kExitUsage;
+  const Item* item = loaded->rules->Find(options.op);
+  if (item == nullptr) {
+    std::vector<std::string> names;
+    for (ItemKind kind :
+         {ItemKind::kOp, ItemKind::kAten, ItemKind::kOnnx, ItemKind::kFn}) {
+      for (std::string& name : loaded->rules->Names(kind)) {
+        names.push_back(std::move(name));
+      }
+    }
+    return Complain(absl::StrCat("there is no op or fn `", options.op, "`",
+                                 DidYouMean(options.op, names)));
+  }
+  const auto* transform = std::find_if(
+      std::begin(kTransforms), std::end(kTransforms),
+      [&](Transform t) { return TransformName(t) == options.transform; });
+  const absl::StatusOr<std::string> text =
+      DerivedOf(*loaded->rules, *item, *transform, options);
+  if (!text.ok()) return Complain(text.status());
+  std::cout << *text;
+  return kExitOk;
+}
+
+}  // namespace
+
+void AddDerive(CLI::App& app, Action& action) {
+  auto options = std::make_shared<DeriveOptions>();
+  CLI::App* verb = app.add_subcommand(
+      "derive",
+      "Print what a transform derives from an op, as rule text that loads and "
+      "checks.");
+  verb->add_option("OP", options->op,
+                   "An op, or a fn for one choice of types and attributes")
+      ->required();
+  std::vector<std::string> transforms;
+  for (Transform transform : kTransforms) {
+    transforms.emplace_back(TransformName(transform));
+  }
+  verb->add_option("TRANSFORM", options->transform, "jvp, vjp or vmap")
+      ->required()
+      ->check(CLI::IsMember(transforms));
+  verb->add_option("FILE", options->paths,
+                   "Rule files beside the shipped ones");
+  verb->add_option("--wrt", options->with_respect_to,
+                   "jvp, vjp: the inputs differentiated (all inexact ones)")
+      ->delimiter(',');
+  verb->add_option("--in-axes", options->in_axes,
+                   "vmap: `0` for each batched input, else `none` (all 0)");
+  verb->callback([options, &action] {
+    action = [options] { return RunDerive(*options); };
+  });
+}
+
+}  // namespace cleave
