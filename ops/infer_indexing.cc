@@ -60,6 +60,9 @@ absl::StatusOr<InferredType> InferScatter(InferContext& context) {
   CLEAVE_ASSIGN_OR_RETURN(
       const std::string mode,
       context.Choice("mode", {"add", "mul", "max", "min", "set"}));
+  if (mode == "max" || mode == "min") {
+    CLEAVE_RETURN_IF_ERROR(context.Tie({"even", "first"}));
+  }
   if (mode == "add" || mode == "mul") {
     CLEAVE_RETURN_IF_ERROR(context.RequireClass(0, DTypeClass::kNumber));
   } else if (mode != "set") {

@@ -365,6 +365,15 @@ TEST(InferType, IndexingAndRandomness) {
        {"f32[n]", "i64[i, 1]", "f32[i]"},
        "`scatter`: attribute `mode` is \"sub\", but must be one of add, mul, "
        "max, min, set"},
+      {"scatter",
+       {{"axes", Ints({0})}, {"batch", 0}, {"mode", "max"}, {"tie", "first"}},
+       {"f32[n]", "i64[i, 1]", "f32[i]"},
+       "f32[n]"},
+      {"scatter",
+       {{"axes", Ints({0})}, {"batch", 0}, {"mode", "max"}, {"tie", "second"}},
+       {"f32[n]", "i64[i, 1]", "f32[i]"},
+       "`scatter`: attribute `tie` is \"second\", but must be one of even, "
+       "first"},
       {"sort",
        {{"axis", 0}, {"descending", false}},
        {"f32[n]"},

@@ -48,7 +48,8 @@
 //   scatter(x: T[B.., X..], index: i64[B.., I.., k], updates: T[B.., I..,
 //   rest];
 //       axes, batch, mode): mode "add"|"mul"|"max"|"min"|"set" in row-major
-//       order of I.. (set: the last one stays); out of range is dropped
+//       order of I.. (set: the last one stays); out of range is dropped; max
+//       and min: tie: "even"|"first", the first update, else x
 //   sort(x; axis, descending) -> (values, indices: i64): stable; NaN is largest
 //   nonzero(x: bool|number; size: Dim) -> i64[size, rank], row-major
 //   random_bits(key; shape, dtype), random_uniform(key; shape, dtype) in [0,

@@ -180,22 +180,58 @@ Tangent ScatterMul(const JvpNode& node) {
   return emit::AddTangents(b, sum, Unflatten(b, flat, added));
 }
 
-// The mean of the tangents of x and of all updates that equal the extremum;
-// NaN equals nothing: 0 / 0.
+// The attributes of a gather or scatter at the places of `node`.
+Attributes AtPlaces(const JvpNode& node, const std::string& mode) {
+  return {{"axes", *node.attributes.Find("axes")},
+          {"batch", node.attributes.GetInt("batch")},
+          {"mode", mode}};
+}
+
+// Of the updates marked `taken`, the first at each place; and of what they are
+// written to, marked `kept`, the places that none goes to.
+absl::Status KeepFirst(const JvpNode& node, Value& taken, Value& kept) {
+  GraphBuilder& b = node.builder;
+  const TensorType numbers{DType::kI64, node.type(2).shape};
+  Dim count = 1;
+  for (const Dim& extent : numbers.shape) count = count * extent;
+  const Value number = b.Reshape(
+      b.Apply(Primitive::kIota, {}, {{"size", count}}), numbers.shape);
+  const auto none = [&](const Shape& shape) {
+    return b.BroadcastInDim(b.Apply(Primitive::kExtent, {}, {{"value", count}}),
+                            shape, {});
+  };
+  const Value none_at_place = none(node.type(0).shape);
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Value first,
+      b.Add(Primitive::kScatter, AtPlaces(node, "min"),
+            {none_at_place, node.x(1),
+             emit::Select(b, taken, number, none(numbers.shape))}));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Value first_of,
+      b.Add(Primitive::kGather, AtPlaces(node, "fill"),
+            {first, node.x(1), b.Constant(Exact(-1), DType::kI64)}));
+  taken = b.Apply(Primitive::kAnd, {taken, emit::Eq(b, number, first_of)});
+  kept = b.Apply(Primitive::kAnd, {kept, emit::Eq(b, first, none_at_place)});
+  return absl::OkStatus();
+}
+
+// The mean of the tangents of x and of all updates that equal the extremum, or
+// that of the first such update, else of x; NaN equals nothing: 0 / 0.
 Tangent ScatterMaxMin(const JvpNode& node) {
   GraphBuilder& b = node.builder;
   const TensorType type = node.type(0);
   const DType dtype = AccumulationType(type.dtype);
-  Attributes at_places = node.attributes;
-  at_places.Set("mode", "fill");
   CLEAVE_ASSIGN_OR_RETURN(
       const Value extremum,
-      b.Add(Primitive::kGather, at_places,
+      b.Add(Primitive::kGather, AtPlaces(node, "fill"),
             {node.y(), node.x(1), b.Constant(Exact::NaN(), type.dtype)}));
-  const Value kept = emit::Eq(b, node.x(0), node.y());
-  const Value taken = emit::Eq(b, node.x(2), extremum);
-  Attributes add = node.attributes;
-  add.Set("mode", "add");
+  Value kept = emit::Eq(b, node.x(0), node.y());
+  Value taken = emit::Eq(b, node.x(2), extremum);
+  const StaticValue* tie = node.attributes.Find("tie");
+  if (tie != nullptr && tie->AsString() == "first") {
+    CLEAVE_RETURN_IF_ERROR(KeepFirst(node, taken, kept));
+  }
+  const Attributes add = AtPlaces(node, "add");
   const auto total = [&](Value of_x, Value of_updates) {
     return b.Add(Primitive::kScatter, add,
                  {emit::Convert(b, of_x, dtype), node.x(1),

@@ -45,7 +45,10 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScan(
                      reduce.reduction == Reduction::kProd ||
                      reduce.reduction == Reduction::kMax ||
                      reduce.reduction == Reduction::kMin;
-  if (!scans || reduce.indices.size() != 1) return std::nullopt;
+  // Running extrema share their derivative evenly.
+  if (!scans || reduce.tie_first || reduce.indices.size() != 1) {
+    return std::nullopt;
+  }
   const IndexPtr& j = reduce.indices[0];
   std::optional<Order> order;
   std::vector<TermPtr> others;

@@ -148,12 +148,13 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScatter(
   for (size_t i = 0; i < targets.size(); ++i) {
     axes.push_back(static_cast<int>(batch.size() + i));
   }
+  Attributes attributes = {{"axes", StaticValue::Ints(axes)},
+                           {"batch", static_cast<int64_t>(batch.size())},
+                           {"mode", *mode}};
+  if (reduce.tie_first) attributes.Set("tie", "first");
   CLEAVE_ASSIGN_OR_RETURN(
-      result.value, builder_.Add(Primitive::kScatter,
-                                 {{"axes", StaticValue::Ints(axes)},
-                                  {"batch", static_cast<int64_t>(batch.size())},
-                                  {"mode", *mode}},
-                                 {nothing, index, updates}));
+      result.value,
+      builder_.Add(Primitive::kScatter, attributes, {nothing, index, updates}));
   return result;
 }
 
