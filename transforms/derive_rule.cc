@@ -274,6 +274,14 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
     return absl::InvalidArgumentError(
         absl::StrCat("derive: no input of `", name, "` is chosen"));
   }
+  const bool has_derivative =
+      std::any_of(graph.outputs().begin(), graph.outputs().end(),
+                  [&](const NamedValue& output) {
+                    return emit::IsInexact(graph.type(output.value).dtype);
+                  });
+  if (transform != Transform::kVmap && !has_derivative) {
+    return absl::UnimplementedError("impossible: discrete");
+  }
   Subject subject;
   subject.name = absl::StrReplaceAll(name, {{".", "_"}});
   CLEAVE_ASSIGN_OR_RETURN(subject.graph,

@@ -38,22 +38,23 @@ class BoundVariables {
   std::set<std::string> bound_;
 };
 
-absl::string_view ComparisonText(CompareOp op) {
+// What does not hold where `op` does.
+absl::string_view NegatedText(CompareOp op) {
   switch (op) {
     case CompareOp::kEq:
-      return "==";
-    case CompareOp::kNe:
       return "!=";
+    case CompareOp::kNe:
+      return "==";
     case CompareOp::kLt:
-      return "<";
+      return ">=";
     case CompareOp::kLe:
-      return "<=";
-    case CompareOp::kGt:
       return ">";
+    case CompareOp::kGt:
+      return "<=";
     case CompareOp::kGe:
       break;
   }
-  return ">=";
+  return "<";
 }
 
 std::string Quoted(absl::string_view text) {
@@ -130,9 +131,17 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
   const bool is_one = results.size() == 1;
   std::string errors;
   for (const ShapeGuard& guard : graph.guards()) {
-    absl::StrAppend(&errors, "  error shape ", Quoted(guard.why), " if not (",
-                    names.DimText(guard.lhs), " ", ComparisonText(guard.op),
-                    " ", names.DimText(guard.rhs), ")\n");
+    // A guard of an op's declared error begins with the kind of that.
+    absl::string_view why = guard.why;
+    absl::string_view kind = "shape";
+    for (absl::string_view declared : {"shape", "type", "value"}) {
+      if (absl::ConsumePrefix(&why, absl::StrCat(declared, ": "))) {
+        kind = declared;
+      }
+    }
+    absl::StrAppend(&errors, "  error ", kind, " ", Quoted(why), " if ",
+                    names.DimText(guard.lhs), " ", NegatedText(guard.op), " ",
+                    names.DimText(guard.rhs), "\n");
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
                           writer.Write());
