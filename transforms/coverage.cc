@@ -111,7 +111,11 @@ absl::StatusOr<Graph> Transformed(const Graph& graph, Transform transform,
                                   absl::string_view batch,
                                   SyntheticRules& rules) {
   if (graph.inputs().empty()) {
-    return absl::UnimplementedError("not supported: it has no tensor inputs");
+    // What could differ between examples are sizes and other statics.
+    return absl::UnimplementedError(transform == Transform::kVmap
+                                        ? "impossible: ragged: all of its "
+                                          "inputs are static"
+                                        : "impossible: discrete");
   }
   return transform == Transform::kVmap
              ? Batched(graph, batch, rules)

@@ -176,8 +176,8 @@ TEST_F(CoverageTest, NamesTheObstacle) {
   EXPECT_THAT(never.vmap.why, HasSubstr("it is not accepted"));
   ASSERT_OK_AND_ASSIGN(const OpCoverage constant,
                        TransformCoverage(*rules_, "onnx.Constant"));
-  EXPECT_EQ(constant.vmap.kind, Coverage::Kind::kNotSupported);
-  EXPECT_EQ(constant.vmap.why, "it has no tensor inputs");
+  EXPECT_EQ(constant.vmap.kind, Coverage::Kind::kImpossible);
+  EXPECT_EQ(constant.vmap.why, "ragged: all of its inputs are static");
 }
 
 }  // namespace

@@ -11,9 +11,6 @@
 namespace cleave {
 namespace {
 
-// What the variable `n` stands for in a concrete call: it can be halved twice.
-constexpr int64_t kCommonExtent = 4;
-
 Dim CommonExtent() { return Dim::Variable("n"); }
 
 // Strings in expressions: `given` by attribute where they are named arguments,
@@ -329,9 +326,16 @@ absl::StatusOr<Graph> CallSearch::Make(const Proposal& proposal,
 
 std::optional<Graph> CallSearch::Next() {
   if (concrete_) return std::exchange(concrete_, std::nullopt);
-  while (proposals_ < last_proposal_ && found_ < kMaxFoundCalls) {
+  while (found_ < kMaxFoundCalls) {
+    if (proposals_ == last_proposal_) {
+      if (found_ > 0 || extent_ == 1) break;
+      // Where nothing fits together, what has one element may: a result of a
+      // window of the whole input, beside the input.
+      extent_ = 1;
+      proposals_ = 0;
+    }
     const Proposal proposal = Propose();
-    absl::StatusOr<Graph> concrete = Make(proposal, Dim(kCommonExtent));
+    absl::StatusOr<Graph> concrete = Make(proposal, Dim(extent_));
     if (!concrete.ok()) {
       if (absl::IsUnimplemented(concrete.status())) {
         if (!unsupported_) unsupported_ = concrete.status();
@@ -345,6 +349,7 @@ std::optional<Graph> CallSearch::Next() {
       last_proposal_ =
           std::min(kMaxProposals, proposals_ + kMaxFurtherProposals);
     }
+    if (extent_ == 1) return *std::move(concrete);
     absl::StatusOr<Graph> symbolic = Make(proposal, CommonExtent());
     if (!symbolic.ok()) return *std::move(concrete);
     concrete_ = *std::move(concrete);

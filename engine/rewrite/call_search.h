@@ -30,10 +30,13 @@ inline constexpr int kMaxProposals = 6000;
 inline constexpr int kMaxFurtherProposals = 300;
 // Accepted proposals whose calls are returned.
 inline constexpr int kMaxFoundCalls = 8;
+// The extent that most axes have in a concrete call: it can be halved twice.
+inline constexpr int64_t kCommonExtent = 4;
 
 // The same calls in each run: nothing is drawn by chance. Most extents of one
 // call are equal, so that what must agree does. A call is returned with that
-// extent as the variable `n` where the op accepts it so, then as the number 4.
+// extent as the variable `n` where the op accepts it so, then as the number 4;
+// where no call is accepted, the proposals are made again with 1 for it.
 class CallSearch {
  public:
   // `rules` must outlive the search. NotFound for no op.
@@ -75,6 +78,7 @@ class CallSearch {
   std::map<std::string, std::set<std::string>> given_strings_;
   std::set<std::string> own_strings_;
   uint64_t state_ = 1;
+  int64_t extent_ = kCommonExtent;
   int proposals_ = 0;
   int last_proposal_ = kMaxProposals;
   int found_ = 0;
