@@ -292,6 +292,27 @@ class CleaveTest(unittest.TestCase):
         self.assertIn("## soft_argmax", doc)
         self.assertIn("softened", doc)
 
+    # Loops save less where they compute again.
+    def test_loops_are_recomputed(self):
+        self.write("loop.rules", """language 1
+
+fn walk(xs: f64[L], h: f64[]) -> f64[]
+{
+  let r = scan(h = h) over x in xs { (h = tanh(h * x) * sin(h)) }
+  r.h
+}
+""")
+        saving = self.succeed("vjp", "loop.rules", "--fn", "walk")
+        recomputing = self.succeed("vjp", "loop.rules", "--fn", "walk",
+                                   "--recompute-loops")
+        forward = r"(?m)^  %1: ([^=]*) = scan"
+        saved = [len(re.search(forward, text).group(1).split("], "))
+                 for text in (saving, recomputing)]
+        self.assertEqual(saved[1], 2)
+        self.assertGreater(saved[0], 2)
+        self.fail_with("--vjp", "explain", "loop.rules", "--fn", "walk",
+                       "--recompute-loops")
+
     # Derived rules are rules: canonical, and checked against what they are
     # derived from. A wrong one is refuted.
     def test_rules_are_derived(self):

@@ -230,7 +230,8 @@ absl::StatusOr<const ControlRule*> SyntheticRules::Control(
   std::fill_n(outputs_unknown.begin(), results, false);
   CLEAVE_ASSIGN_OR_RETURN(
       PartialEvaluation cut,
-      PartiallyEvaluate(tangent.graph, unknown, outputs_unknown));
+      PartiallyEvaluate(tangent.graph, unknown, outputs_unknown,
+                        {options_.recompute_loops}));
   auto owned = std::make_unique<const ControlRule>(ControlRule{
       std::move(cut.known), std::move(cut.unknown), tangent.has_tangent});
   return control_rules_.emplace(key, std::move(owned)).first->second.get();

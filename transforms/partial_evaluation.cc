@@ -10,109 +10,15 @@
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/bounded_while.h"
+#include "transforms/names.h"
+#include "transforms/recomputed_step.h"
+#include "transforms/unknown_outputs.h"
 
 namespace cleave {
 namespace {
 
 bool Is(const Graph& graph, Value v, Primitive primitive) {
   return graph.node(v).op == ToOpId(primitive);
-}
-
-std::vector<bool> UnknownOutputs(const Graph& graph,
-                                 const std::vector<bool>& unknown);
-
-// A carry that a step makes unknown is unknown in the next one, too. Gives the
-// body's outputs; `unknown`, of its inputs, comes to say which carries are.
-std::vector<bool> UnknownOfLoop(const Graph& body, int consts, int carries,
-                                std::vector<bool>& unknown) {
-  for (;;) {
-    std::vector<bool> outputs = UnknownOutputs(body, unknown);
-    bool changed = false;
-    for (int i = 0; i < carries; ++i) {
-      if (outputs[i] && !unknown[consts + i]) {
-        unknown[consts + i] = changed = true;
-      }
-      outputs[i] = outputs[i] || unknown[consts + i];
-    }
-    if (!changed) return outputs;
-  }
-}
-
-// Which results of a loop or branch depend on an unknown operand, as it is cut.
-std::vector<bool> UnknownResults(const Graph& graph, Value v,
-                                 std::vector<bool> unknown) {
-  const Attributes& attributes = graph.attributes(v);
-  const auto region = [&](const char* name) -> const Graph& {
-    return *attributes.Get(name).AsRegion().graph;
-  };
-  const int count = static_cast<int>(unknown.size());
-  const std::vector<bool> all(graph.types(v).size(), true);
-  switch (ToPrimitive(graph.node(v).op)) {
-    case Primitive::kScan:
-      return UnknownOfLoop(
-          region("body"), static_cast<int>(attributes.GetInt("consts")),
-          static_cast<int>(attributes.GetInt("carries")), unknown);
-    case Primitive::kWhile: {
-      const int consts = static_cast<int>(attributes.GetInt("consts"));
-      const std::vector<bool> results =
-          UnknownOfLoop(region("body"), consts, count - consts, unknown);
-      return UnknownOutputs(region("cond"), unknown)[0] ? all : results;
-    }
-    case Primitive::kCond: {
-      if (unknown[0]) return all;
-      unknown.erase(unknown.begin());
-      std::vector<bool> results = UnknownOutputs(region("then"), unknown);
-      const std::vector<bool> others = UnknownOutputs(region("else"), unknown);
-      for (size_t i = 0; i < results.size(); ++i) {
-        results[i] = results[i] || others[i];
-      }
-      return results;
-    }
-    default:
-      return all;
-  }
-}
-
-// Which outputs of `graph` depend on an unknown input.
-std::vector<bool> UnknownOutputs(const Graph& graph,
-                                 const std::vector<bool>& unknown) {
-  std::vector<bool> depends(graph.size(), false);
-  absl::flat_hash_map<uint32_t, std::vector<bool>> results;
-  for (size_t i = 0; i < unknown.size(); ++i) {
-    depends[graph.inputs()[i].value.id] = unknown[i];
-  }
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value v{id};
-    const absl::Span<const Value> operands = graph.operands(v);
-    if (Is(graph, v, Primitive::kResult)) {
-      const auto it = results.find(operands[0].id);
-      if (it != results.end()) {
-        depends[id] = it->second[graph.attributes(v).GetInt("index")];
-        continue;
-      }
-    }
-    std::vector<bool> of_operands;
-    for (Value operand : operands) {
-      of_operands.push_back(depends[operand.id]);
-      if (depends[operand.id]) depends[id] = true;
-    }
-    const OpId op = graph.node(v).op;
-    if (depends[id] && IsPrimitive(op) &&
-        ClassOf(ToPrimitive(op)) == PrimitiveClass::kControl) {
-      std::vector<bool> of_results =
-          UnknownResults(graph, v, std::move(of_operands));
-      if (of_results.size() == 1) {
-        depends[id] = of_results[0];
-      } else {
-        results.emplace(id, std::move(of_results));
-      }
-    }
-  }
-  std::vector<bool> outputs;
-  for (const NamedValue& output : graph.outputs()) {
-    outputs.push_back(depends[output.value.id]);
-  }
-  return outputs;
 }
 
 // `graph` with other inputs and outputs: `make_inputs` adds the new inputs and
@@ -123,11 +29,7 @@ Graph Rearranged(const Graph& graph, const MakeInputs& make_inputs,
   GraphBuilder builder(graph.context());
   const std::vector<Value> arguments = make_inputs(builder);
   const std::vector<Value> outputs = builder.Inline(graph, arguments);
-  std::vector<NamedValue> named;
-  for (Value v : choose_outputs(outputs)) {
-    named.push_back({absl::StrCat("y", named.size()), v});
-  }
-  return std::move(builder).Build(std::move(named));
+  return std::move(builder).Build(Numbered(choose_outputs(outputs)));
 }
 
 Value AddInput(GraphBuilder& builder, const Graph& graph, int i, int* count) {
@@ -137,8 +39,10 @@ Value AddInput(GraphBuilder& builder, const Graph& graph, int i, int* count) {
 
 class Evaluator {
  public:
-  Evaluator(const Graph& graph, const std::vector<bool>& unknown)
+  Evaluator(const Graph& graph, const std::vector<bool>& unknown,
+            const PartialEvaluationOptions& options)
       : graph_(graph),
+        options_(options),
         known_(graph.context()),
         unknown_(graph.context()),
         known_of_(graph.size()),
@@ -273,11 +177,36 @@ class Evaluator {
     }
   }
 
+  // The results of a node that was cut, from those of its halves in order.
+  template <typename Known, typename Unknown>
+  void SetCutResults(Value v, const std::vector<bool>& unknown,
+                     const Known& known_result, const Unknown& unknown_result) {
+    std::vector<std::pair<Value, Value>> all;
+    int known_at = 0;
+    int unknown_at = 0;
+    for (bool is_unknown : unknown) {
+      if (is_unknown) {
+        all.emplace_back(Value(), unknown_result(unknown_at++));
+      } else {
+        all.emplace_back(known_result(known_at++), Value());
+      }
+    }
+    SetResults(v, std::move(all));
+  }
+  // The same for halves that are one node each.
+  void SetCutResults(Value v, const std::vector<bool>& unknown,
+                     Value known_node, Value unknown_node) {
+    SetCutResults(
+        v, unknown, [&](int i) { return known_.Result(known_node, i); },
+        [&](int i) { return unknown_.Result(unknown_node, i); });
+  }
+
   absl::Status CutScan(Value v);
   absl::Status CutCond(Value v);
   absl::Status CutWhile(Value v);
 
   const Graph& graph_;
+  const PartialEvaluationOptions options_;
   GraphBuilder known_;
   GraphBuilder unknown_;
   std::vector<Value> known_of_;    // by node; invalid: unknown
@@ -305,30 +234,28 @@ absl::Status Evaluator::CutScan(Value v) {
   const int carries = static_cast<int>(attributes.GetInt("carries"));
   const absl::Span<const Value> operands = graph_.operands(v);
   const int count = static_cast<int>(operands.size());
-  const int results = static_cast<int>(body.outputs().size());
   std::vector<bool> unknown;
   for (Value operand : operands) unknown.push_back(!IsKnown(operand));
   const std::vector<bool> outputs_unknown =
       UnknownOfLoop(body, consts, carries, unknown);
-  CLEAVE_ASSIGN_OR_RETURN(const PartialEvaluation cut,
-                          PartiallyEvaluate(body, unknown, outputs_unknown));
-  // Inputs of the known body, and whether each known node depends on more than
-  // the consts.
-  std::vector<int> input_of;  // of the body, per known input
+  CLEAVE_ASSIGN_OR_RETURN(
+      PartialEvaluation cut,
+      PartiallyEvaluate(body, unknown, outputs_unknown, options_));
+  // Inputs of the known body: of the body, per known input.
+  std::vector<int> input_of;
+  int known_consts = 0;
+  int known_carries = 0;
   for (int i = 0; i < count; ++i) {
-    if (!unknown[i]) input_of.push_back(i);
+    if (unknown[i]) continue;
+    input_of.push_back(i);
+    known_consts += i < consts ? 1 : 0;
+    known_carries += i >= consts && i < consts + carries ? 1 : 0;
   }
-  std::vector<bool> varies(cut.known.size(), false);
+  if (options_.recompute_loops) cut = Recomputing(cut, known_consts);
+  const std::vector<bool> varies = Varies(cut.known, known_consts);
   absl::flat_hash_map<uint32_t, int> input_at;
   for (size_t i = 0; i < input_of.size(); ++i) {
-    const uint32_t id = cut.known.inputs()[i].value.id;
-    varies[id] = input_of[i] >= consts;
-    input_at[id] = input_of[i];
-  }
-  for (uint32_t id = 0; id < cut.known.size(); ++id) {
-    for (Value operand : cut.known.operands(Value{id})) {
-      if (varies[operand.id]) varies[id] = true;
-    }
+    input_at[cut.known.inputs()[i].value.id] = input_of[i];
   }
   const int known_outputs =
       static_cast<int>(cut.known.outputs().size()) - cut.residuals;
@@ -354,12 +281,6 @@ absl::Status Evaluator::CutScan(Value v) {
   std::vector<Value> known_arguments;
   for (int i : input_of) known_arguments.push_back(known_of_[operands[i].id]);
   // The known scan.
-  int known_consts = 0;
-  int known_carries = 0;
-  for (int i : input_of) {
-    known_consts += i < consts ? 1 : 0;
-    known_carries += i >= consts && i < consts + carries ? 1 : 0;
-  }
   Value known_scan;
   if (known_outputs + static_cast<int>(stacked.size()) > 0) {
     const Graph known_body = Rearranged(
@@ -474,17 +395,7 @@ absl::Status Evaluator::CutScan(Value v) {
     CLEAVE_ASSIGN_OR_RETURN(unknown_scan,
                             unknown_.Add(Primitive::kScan, changed, arguments));
   }
-  std::vector<std::pair<Value, Value>> all;
-  int known_at = 0;
-  int unknown_at = 0;
-  for (int i = 0; i < results; ++i) {
-    if (cut.output_unknown[i]) {
-      all.emplace_back(Value(), unknown_.Result(unknown_scan, unknown_at++));
-    } else {
-      all.emplace_back(known_.Result(known_scan, known_at++), Value());
-    }
-  }
-  SetResults(v, std::move(all));
+  SetCutResults(v, cut.output_unknown, known_scan, unknown_scan);
   return absl::OkStatus();
 }
 
@@ -499,11 +410,10 @@ absl::Status Evaluator::CutCond(Value v) {
   }
   const char* names[] = {"then", "else"};
   const Graph* regions[2];
-  std::vector<bool> outputs_unknown;
+  std::vector<bool> outputs_unknown(graph_.types(v).size(), false);
   for (int k = 0; k < 2; ++k) {
     regions[k] = graph_.attributes(v).Get(names[k]).AsRegion().graph.get();
     const std::vector<bool> depends = UnknownOutputs(*regions[k], unknown);
-    outputs_unknown.resize(depends.size(), false);
     for (size_t i = 0; i < depends.size(); ++i) {
       outputs_unknown[i] = outputs_unknown[i] || depends[i];
     }
@@ -511,7 +421,8 @@ absl::Status Evaluator::CutCond(Value v) {
   PartialEvaluation cut[2];
   for (int k = 0; k < 2; ++k) {
     CLEAVE_ASSIGN_OR_RETURN(
-        cut[k], PartiallyEvaluate(*regions[k], unknown, outputs_unknown));
+        cut[k],
+        PartiallyEvaluate(*regions[k], unknown, outputs_unknown, options_));
   }
   std::vector<TensorType> residual_types;
   for (const PartialEvaluation& half : cut) {
@@ -543,18 +454,15 @@ absl::Status Evaluator::CutCond(Value v) {
           AddInput(saves, cut[k].known, static_cast<int>(i), &number));
     }
     const std::vector<Value> own = saves.Inline(cut[k].known, inputs);
-    std::vector<NamedValue> outputs;
-    const auto give = [&](Value value) {
-      outputs.push_back({absl::StrCat("y", outputs.size()), value});
-    };
-    for (size_t i = 0; i < known_outputs; ++i) give(own[i]);
+    std::vector<Value> outputs(own.begin(), own.begin() + known_outputs);
     for (size_t i = 0; i < residual_types.size(); ++i) {
       const bool mine =
           i >= first && i < first + static_cast<size_t>(cut[k].residuals);
-      give(mine ? own[known_outputs + i - first]
-                : saves.Zeros(residual_types[i]));
+      outputs.push_back(mine ? own[known_outputs + i - first]
+                             : saves.Zeros(residual_types[i]));
     }
-    known_attributes.Set(names[k], MakeRegion(std::move(saves).Build(outputs)));
+    known_attributes.Set(names[k],
+                         MakeRegion(std::move(saves).Build(Numbered(outputs))));
     GraphBuilder uses(graph_.context());
     std::vector<Value> arguments;
     number = 0;
@@ -569,10 +477,9 @@ absl::Status Evaluator::CutCond(Value v) {
         arguments.push_back(residual);
       }
     }
-    outputs.clear();
-    for (Value value : uses.Inline(cut[k].unknown, arguments)) give(value);
-    unknown_attributes.Set(names[k],
-                           MakeRegion(std::move(uses).Build(outputs)));
+    outputs = uses.Inline(cut[k].unknown, arguments);
+    unknown_attributes.Set(
+        names[k], MakeRegion(std::move(uses).Build(Numbered(outputs))));
   }
   Value known_cond;
   if (known_outputs + residual_types.size() > 0) {
@@ -590,17 +497,7 @@ absl::Status Evaluator::CutCond(Value v) {
         unknown_cond,
         unknown_.Add(Primitive::kCond, unknown_attributes, unknown_arguments));
   }
-  std::vector<std::pair<Value, Value>> all;
-  int known_at = 0;
-  int unknown_at = 0;
-  for (bool is_unknown : outputs_unknown) {
-    if (is_unknown) {
-      all.emplace_back(Value(), unknown_.Result(unknown_cond, unknown_at++));
-    } else {
-      all.emplace_back(known_.Result(known_cond, known_at++), Value());
-    }
-  }
-  SetResults(v, std::move(all));
+  SetCutResults(v, outputs_unknown, known_cond, unknown_cond);
   return absl::OkStatus();
 }
 
@@ -618,13 +515,10 @@ absl::Status Evaluator::CutWhile(Value v) {
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Value> results,
       BoundedWhileAsScan(builder, graph_.attributes(v), inputs));
-  std::vector<NamedValue> outputs;
-  for (Value result : results) {
-    outputs.push_back({absl::StrCat("y", outputs.size()), result});
-  }
   CLEAVE_ASSIGN_OR_RETURN(
       const PartialEvaluation cut,
-      PartiallyEvaluate(std::move(builder).Build(std::move(outputs)), unknown));
+      PartiallyEvaluate(std::move(builder).Build(Numbered(results)), unknown,
+                        {}, options_));
   std::vector<Value> known_arguments;
   std::vector<Value> unknown_arguments;
   for (Value operand : operands) {
@@ -640,17 +534,9 @@ absl::Status Evaluator::CutWhile(Value v) {
   }
   const std::vector<Value> others =
       unknown_.Inline(cut.unknown, unknown_arguments);
-  std::vector<std::pair<Value, Value>> all;
-  size_t known_at = 0;
-  size_t unknown_at = 0;
-  for (bool is_unknown : cut.output_unknown) {
-    if (is_unknown) {
-      all.emplace_back(Value(), others[unknown_at++]);
-    } else {
-      all.emplace_back(known[known_at++], Value());
-    }
-  }
-  SetResults(v, std::move(all));
+  SetCutResults(
+      v, cut.output_unknown, [&](int i) { return known[i]; },
+      [&](int i) { return others[i]; });
   return absl::OkStatus();
 }
 
@@ -658,9 +544,10 @@ absl::Status Evaluator::CutWhile(Value v) {
 
 absl::StatusOr<PartialEvaluation> PartiallyEvaluate(
     const Graph& graph, const std::vector<bool>& unknown,
-    const std::vector<bool>& outputs_unknown) {
+    const std::vector<bool>& outputs_unknown,
+    const PartialEvaluationOptions& options) {
   CLEAVE_CHECK(unknown.size() == graph.inputs().size());
-  return Evaluator(graph, unknown).Run(outputs_unknown);
+  return Evaluator(graph, unknown, options).Run(outputs_unknown);
 }
 
 }  // namespace cleave

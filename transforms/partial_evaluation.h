@@ -25,6 +25,12 @@ struct PartialEvaluation {
   int residuals = 0;
 };
 
+struct PartialEvaluationOptions {
+  // The unknown half of a scan computes again what it needs of a step, from the
+  // carries before it: of each step these are saved, and nothing else.
+  bool recompute_loops = false;
+};
+
 // `unknown[i]` tells of input i. `outputs_unknown`, where it is given, names
 // outputs that count as unknown though the known inputs decide them. Loops and
 // branches are cut, too: a scan's known carries run in a scan of their own,
@@ -35,7 +41,8 @@ struct PartialEvaluation {
 // for a `while` that has no bound.
 absl::StatusOr<PartialEvaluation> PartiallyEvaluate(
     const Graph& graph, const std::vector<bool>& unknown,
-    const std::vector<bool>& outputs_unknown = {});
+    const std::vector<bool>& outputs_unknown = {},
+    const PartialEvaluationOptions& options = {});
 
 }  // namespace cleave
 

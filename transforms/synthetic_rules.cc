@@ -27,7 +27,7 @@ ProvenanceId RuleProvenance(Context& context, absl::string_view transform,
 
 SyntheticRules::SyntheticRules(const RuleSet& rules,
                                const SyntheticOptions& options)
-    : rules_(rules) {
+    : rules_(rules), options_(options) {
   if (options.keep_identity) {
     identity_ = std::make_unique<IdentityFinder>(rules);
   }

@@ -74,6 +74,10 @@ struct SyntheticOptions {
   // Batched composites stay calls where they can. Without it all of them become
   // what their bodies do: for measuring and testing what keeping them is worth.
   bool keep_identity = true;
+  // Reverse mode saves the carries before each step of a scan, and computes the
+  // rest of the step again, instead of saving what its derivative needs: less
+  // memory for about one more run of the loop.
+  bool recompute_loops = false;
 };
 
 class IdentityFinder;
@@ -88,6 +92,7 @@ class SyntheticRules {
   SyntheticRules& operator=(const SyntheticRules&) = delete;
 
   const RuleSet& rules() const { return rules_; }
+  const SyntheticOptions& options() const { return options_; }
   // The small number that stands for a batch extent in keys.
   uint32_t BatchId(const Dim& batch);
 
@@ -145,6 +150,7 @@ class SyntheticRules {
   absl::StatusOr<bool> HasControl(const Signature& signature);
 
   const RuleSet& rules_;
+  const SyntheticOptions options_;
   std::unique_ptr<IdentityFinder> identity_;  // null: nothing is kept
   std::vector<Dim> batches_;
   absl::flat_hash_map<Dim, uint32_t> batch_ids_;

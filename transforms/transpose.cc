@@ -212,8 +212,9 @@ absl::StatusOr<std::vector<Guarded>> TransposeGuarded(
     unknown.push_back(!argument.valid());
     if (argument.valid()) known.push_back(argument);
   }
-  CLEAVE_ASSIGN_OR_RETURN(const PartialEvaluation cut,
-                          PartiallyEvaluate(graph, unknown));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const PartialEvaluation cut,
+      PartiallyEvaluate(graph, unknown, {}, {rules.options().recompute_loops}));
   const std::vector<Value> computed = builder.Inline(cut.known, known);
   const size_t linear_inputs = cut.unknown.inputs().size() - cut.residuals;
   std::vector<Value> cut_arguments(linear_inputs);

@@ -72,7 +72,8 @@ absl::StatusOr<Linearization> Linearize(const Graph& graph,
   std::fill_n(outputs_unknown.begin(), graph.outputs().size(), false);
   CLEAVE_ASSIGN_OR_RETURN(
       PartialEvaluation cut,
-      PartiallyEvaluate(both.graph, unknown, outputs_unknown));
+      PartiallyEvaluate(both.graph, unknown, outputs_unknown,
+                        {rules.options().recompute_loops}));
   return Linearization{std::move(cut.known), std::move(cut.unknown),
                        cut.residuals};
 }

@@ -168,6 +168,7 @@ void AddDerivative(CLI::App& app, Action& action, bool reverse) {
                              "inexact ones)"
                            : "The inputs that have tangents (all inexact ones)")
       ->delimiter(',');
+  if (reverse) AddRecomputeFlag(*verb, options->transforms);
   verb->add_flag("--expand", options->expand, "In primitives");
   verb->callback([options, &action] {
     action = [options] { return PrintTransformed(*options, Transformed, {}); };

@@ -8,6 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "ops/status_macros.h"
 #include "transforms/jvp.h"
+#include "transforms/synthetic_rules.h"
 #include "transforms/vjp.h"
 #include "transforms/vmap.h"
 
@@ -62,13 +63,21 @@ absl::StatusOr<std::vector<bool>> ActiveInputs(
 
 void AddTransformFlags(CLI::App& verb, TransformFlags& flags) {
   CLI::Option* jvp = verb.add_flag("--jvp", flags.jvp, "With tangents");
-  verb.add_flag("--vjp", flags.vjp, "With cotangents, in reverse mode")
-      ->excludes(jvp);
+  CLI::Option* vjp =
+      verb.add_flag("--vjp", flags.vjp, "With cotangents, in reverse mode")
+          ->excludes(jvp);
+  AddRecomputeFlag(verb, flags)->needs(vjp);
   verb.add_option("--wrt", flags.with_respect_to,
                   "The inputs that --jvp or --vjp is taken in")
       ->delimiter(',');
   verb.add_option("--vmap", flags.vmap,
                   "Over a batch, at these axes: `0,none,1`; `split` keys");
+}
+
+CLI::Option* AddRecomputeFlag(CLI::App& verb, TransformFlags& flags) {
+  return verb.add_flag(
+      "--recompute-loops", flags.recompute_loops,
+      "In reverse, save the carries of loops, and compute the steps again");
 }
 
 absl::StatusOr<Graph> ApplyTransforms(const Graph& graph, const RuleSet& rules,
@@ -81,7 +90,10 @@ absl::StatusOr<Graph> ApplyTransforms(const Graph& graph, const RuleSet& rules,
       CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(graph, active, rules));
       result = std::move(jvp.graph);
     } else {
-      CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp, Vjp(graph, active, rules));
+      SyntheticOptions options;
+      options.recompute_loops = flags.recompute_loops;
+      SyntheticRules synthetic(rules, options);
+      CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp, Vjp(graph, active, synthetic));
       result = std::move(vjp.graph);
     }
   } else if (!flags.with_respect_to.empty()) {

@@ -22,15 +22,19 @@ absl::StatusOr<std::vector<int>> ParseAxes(const std::string& text, int count);
 absl::StatusOr<std::vector<bool>> ActiveInputs(
     const Graph& graph, const std::vector<std::string>& names);
 
-// --jvp or --vjp, --wrt and --vmap of verbs that transform a function first.
+// --jvp or --vjp, --recompute-loops, --wrt and --vmap of verbs that transform a
+// function first.
 struct TransformFlags {
   bool jvp = false;
   bool vjp = false;
+  bool recompute_loops = false;
   std::vector<std::string> with_respect_to;
   std::string vmap;
 };
 
 void AddTransformFlags(CLI::App& verb, TransformFlags& flags);
+// --recompute-loops alone.
+CLI::Option* AddRecomputeFlag(CLI::App& verb, TransformFlags& flags);
 
 // The derivative first, then the batch: tangents are batched as their primals
 // are, and the batch is the first axis of all outputs and of their cotangents.
