@@ -3,23 +3,40 @@
 #include "transforms/emit.h"
 
 namespace cleave {
+namespace {
+
+// Whether x is the negation of y: a builder makes each value once, and drops
+// what nothing uses.
+bool IsNot(GraphBuilder& b, Value x, Value y) {
+  return b.Apply(Primitive::kNot, {y}) == x;
+}
+
+}  // namespace
 
 Guarded WithShape(GraphBuilder& b, const Guarded& x, const Shape& shape) {
   if (!x.valid()) return x;
   return {emit::WithShape(b, x.value, shape),
-          x.mask.valid() ? emit::WithShape(b, x.mask, shape) : x.mask};
+          x.mask.valid() ? emit::WithShape(b, x.mask, shape) : x.mask,
+          x.zeroed};
 }
 
 Value Unguarded(GraphBuilder& b, const Guarded& x) {
-  if (!x.value.valid() || !x.mask.valid()) return x.value;
+  if (!x.value.valid() || !x.mask.valid() || x.zeroed) return x.value;
   return emit::Select(b, x.mask, x.value, emit::Like(b, x.value, Exact(0)));
 }
 
 Guarded AddGuarded(GraphBuilder& b, const Guarded& x, const Guarded& y) {
   if (!x.valid()) return y;
   if (!y.valid()) return x;
-  if (x.mask == y.mask) return {emit::Add(b, x.value, y.value), x.mask};
-  return {emit::Add(b, Unguarded(b, x), Unguarded(b, y)), Value()};
+  if (x.mask == y.mask) {
+    return {emit::Add(b, x.value, y.value), x.mask, x.zeroed && y.zeroed};
+  }
+  const Value sum = emit::Add(b, Unguarded(b, x), Unguarded(b, y));
+  if (!x.mask.valid() || !y.mask.valid() || IsNot(b, x.mask, y.mask) ||
+      IsNot(b, y.mask, x.mask)) {
+    return {sum, Value()};
+  }
+  return {sum, b.Apply(Primitive::kOr, {x.mask, y.mask}), true};
 }
 
 Guarded Guard(GraphBuilder& b, const Guarded& x, Value condition, bool side) {

@@ -25,6 +25,7 @@ namespace cleave {
 struct Guarded {
   Value value;
   Value mask;
+  bool zeroed = false;  // the value is 0 already where the mask does not hold
 
   bool valid() const { return value.valid(); }
 };
@@ -34,7 +35,7 @@ struct Guarded {
 Guarded WithShape(GraphBuilder& b, const Guarded& x, const Shape& shape);
 // The cotangent as one value; invalid for a symbolic zero.
 Value Unguarded(GraphBuilder& b, const Guarded& x);
-// x + y. One mask that both share stays.
+// x + y, with the mask that both share, or where one of theirs holds.
 Guarded AddGuarded(GraphBuilder& b, const Guarded& x, const Guarded& y);
 // The part of x that reaches the side of a select by `condition` which is taken
 // where it is `side`.
