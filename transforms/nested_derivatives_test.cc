@@ -116,6 +116,15 @@ const Function kFunctions[] = {
      "fn f(x: f64[2, 2], z: f64[2, 2]) -> f64[2, 2] = cdist(x, z)\n",
      {{0, 1, 2, 3}, {1, -1, 5, 5}}},
     {"gelu", "fn f(x: f64[3]) -> f64[3] = gelu(x)\n", {{-1, 0, 2}}},
+    // Where the pieces of a body meet, of functions that are smooth there.
+    {"mish", "fn f(x: f64[3]) -> f64[3] = mish(x)\n", {{-1, 0, 2}}},
+    {"silu", "fn f(x: f64[3]) -> f64[3] = silu(x)\n", {{-1, 0, 2}}},
+    {"softplus", "fn f(x: f64[3]) -> f64[3] = softplus(x)\n", {{-1, 0, 2}}},
+    {"log_sigmoid",
+     "fn f(x: f64[3]) -> f64[3] = log_sigmoid(x)\n",
+     {{-1, 0, 2}}},
+    {"tanh", "fn f(x: f64[3]) -> f64[3] = tanh(x)\n", {{-1, 0, 0.5}}},
+    {"sinc", "fn f(x: f64[3]) -> f64[3] = sinc(x)\n", {{0, 0.25, -1}}},
     {"attention",
      "fn f(q: f64[1, 1, 2, 2], k: f64[1, 1, 3, 2], v: f64[1, 1, 3, 1])\n"
      "    -> f64[1, 1, 2, 1] = scaled_dot_product_attention(q, k, v)\n",
