@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <optional>
 #include <utility>
 
@@ -12,11 +13,13 @@
 #include "testing/check/check_transforms.h"
 #include "testing/check/compare_tangents.h"
 #include "testing/check/compare_values.h"
+#include "testing/check/float_points.h"
 #include "testing/check/sample_counts.h"
 #include "testing/check/shrink.h"
 #include "testing/check/tensor_slices.h"
 #include "testing/check/value_sampler.h"
 #include "transforms/jvp.h"
+#include "transforms/vjp.h"
 #include "transforms/vmap.h"
 
 namespace cleave {
@@ -24,6 +27,7 @@ namespace {
 
 constexpr int64_t kTangentPoints = 1000;
 constexpr int64_t kVariantTangentPoints = 200;
+constexpr int64_t kTangentEdgePoints = 200;
 // Tangents of structured ops are compared to this part of the largest, in f64.
 constexpr double kStructuredTolerance = 1e-8;
 // One-hot directions of one operand.
@@ -41,6 +45,26 @@ absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,
   JvpGraphs graphs;
   CLEAVE_ASSIGN_OR_RETURN(const JvpResult result, Jvp(call, active, rules));
   graphs.has_tangent = result.has_tangent;
+  CLEAVE_ASSIGN_OR_RETURN(graphs.graph, Expand(result.graph, context.rules()));
+  return graphs;
+}
+
+// The same in reverse mode, for one result of the operand's dtype: of an
+// elementwise call the cotangent for ones is the slope. Without a graph where
+// the call is no such one.
+absl::StatusOr<std::optional<JvpGraphs>> DifferentiateInReverse(
+    const OpContext& context, const Graph& call, int active,
+    SyntheticRules& rules) {
+  const TensorType& operand = call.type(call.inputs()[active].value);
+  if (call.outputs().size() != 1 ||
+      call.type(call.outputs()[0].value) != operand) {
+    return std::nullopt;
+  }
+  std::vector<bool> mask(call.inputs().size());
+  mask[active] = true;
+  JvpGraphs graphs;
+  CLEAVE_ASSIGN_OR_RETURN(const VjpResult result, Vjp(call, mask, rules));
+  graphs.has_tangent = {true};
   CLEAVE_ASSIGN_OR_RETURN(graphs.graph, Expand(result.graph, context.rules()));
   return graphs;
 }
@@ -83,48 +107,70 @@ Counterexample Explain(const OpContext& context, const PreparedCall& prepared,
   return example;
 }
 
-// The tangents of an elementwise call, by one operand at a time. False once
-// the layer is settled.
+// The points whose operands are all zeros or normal numbers: at infinities
+// slopes are limits, and at denormals the inverse overflows.
+std::vector<Tensor> NormalPoints(const std::vector<Tensor>& points) {
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < points[0].size(); ++i) {
+    if (std::all_of(points.begin(), points.end(), [&](const Tensor& point) {
+          if (!IsFloat(point.dtype())) return true;
+          const int64_t normal = int64_t{1}
+                                 << (SignificandBits(point.dtype()) - 1);
+          const double x = point.GetDouble(i);
+          return x == 0 || (std::isfinite(x) &&
+                            std::abs(Ordinal(x, point.dtype())) >= normal);
+        })) {
+      kept.push_back(i);
+    }
+  }
+  return SelectElements(points, kept);
+}
+
+// The points of both, one behind the other.
+std::vector<Tensor> Concatenated(const std::vector<Tensor>& points,
+                                 const std::vector<Tensor>& edges) {
+  std::vector<Tensor> all;
+  for (size_t k = 0; k < points.size(); ++k) {
+    const int64_t n = points[k].size();
+    Tensor both(points[k].dtype(), {n + edges[k].size()});
+    std::memcpy(both.mutable_data(), points[k].data(), points[k].byte_size());
+    std::memcpy(both.mutable_data() + points[k].byte_size(), edges[k].data(),
+                edges[k].byte_size());
+    all.push_back(std::move(both));
+  }
+  return all;
+}
+
+// The slopes of an elementwise call, by one operand at a time, in forward and
+// in reverse mode. False once the layer is settled.
 bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
                  ValueSampler& sampler, SyntheticRules& rules, Verdict& verdict,
                  int64_t& ties) {
   const std::vector<TensorType> types = prepared.call.OperandTypes();
   const std::vector<std::string> names = prepared.call.OperandNames();
-  const std::vector<Tensor> points = sampler.Points(
-      prepared.call,
-      prepared.default_attributes ? kTangentPoints : kVariantTangentPoints,
-      false);
-  for (size_t k = 0; k < types.size(); ++k) {
-    if (!IsFloat(types[k].dtype)) continue;
-    if (context.Expired()) {
-      Merge(verdict, Verdict::Inconclusive("its time was up"));
-      return false;
-    }
-    std::vector<bool> active(types.size());
-    active[k] = true;
-    const auto jvp =
-        Differentiate(context, prepared.graphs.call, active, rules);
-    if (!jvp.ok()) {
-      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
-                     jvp.status(), verdict)) {
-        return false;
-      }
-      continue;
-    }
+  const std::vector<Tensor> all_points = Concatenated(
+      sampler.Points(
+          prepared.call,
+          prepared.default_attributes ? kTangentPoints : kVariantTangentPoints,
+          false),
+      NormalPoints(sampler.EdgePoints(prepared.call,
+                                      GuardConstants(prepared.graphs.body),
+                                      kTangentEdgePoints)));
+  // In reverse mode a coefficient that overflows meets zeros.
+  const std::vector<Tensor> normal_points = NormalPoints(all_points);
+  // False once the layer is settled.
+  const auto check = [&](const JvpGraphs& graphs, const std::string& mode,
+                         int k, const std::vector<Tensor>& points) {
+    const std::string where =
+        absl::StrCat(mode, " of ", prepared.call.ToString());
     const TangentComparer comparer(Primal(prepared.graphs),
-                                   prepared.graphs.body, jvp->graph,
-                                   jvp->has_tangent, static_cast<int>(k));
+                                   prepared.graphs.body, graphs.graph,
+                                   graphs.has_tangent, k);
     const auto compare = [&](absl::Span<const Tensor> inputs) {
       return comparer.ComparePoints(inputs);
     };
     const auto comparison = compare(points);
-    if (!comparison.ok()) {
-      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
-                     comparison.status(), verdict)) {
-        return false;
-      }
-      continue;
-    }
+    if (!comparison.ok()) return AddStatus(where, comparison.status(), verdict);
     if (comparison->failure) {
       TangentFailure shown = *comparison->failure;
       std::vector<Tensor> smallest = SelectElements(points, {shown.element});
@@ -137,9 +183,11 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       };
       if (fails(smallest)) smallest = ShrinkValues(std::move(smallest), fails);
       shown.place = context.Place(
-          jvp->graph, static_cast<int>(jvp->graph.outputs().size()) - 1);
-      Merge(verdict, Verdict::Disagrees(Explain(context, prepared, names[k],
-                                                smallest, shown)));
+          graphs.graph, static_cast<int>(graphs.graph.outputs().size()) - 1);
+      Counterexample example =
+          Explain(context, prepared, names[k], smallest, shown);
+      if (mode != "jvp") absl::StrAppend(&example.what, ", by ", mode);
+      Merge(verdict, Verdict::Disagrees(std::move(example)));
       return false;
     }
     ties += comparison->ties;
@@ -155,6 +203,36 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
           " in ", DTypeName(types[k].dtype));
     }
     Merge(verdict, agrees);
+    return true;
+  };
+  for (size_t k = 0; k < types.size(); ++k) {
+    if (!IsFloat(types[k].dtype)) continue;
+    if (context.Expired()) {
+      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      return false;
+    }
+    const int active = static_cast<int>(k);
+    std::vector<bool> mask(types.size());
+    mask[k] = true;
+    const auto jvp = Differentiate(context, prepared.graphs.call, mask, rules);
+    if (!jvp.ok()) {
+      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
+                     jvp.status(), verdict)) {
+        return false;
+      }
+      continue;
+    }
+    if (!check(*jvp, "jvp", active, all_points)) return false;
+    const auto vjp =
+        DifferentiateInReverse(context, prepared.graphs.call, active, rules);
+    if (!vjp.ok()) {
+      if (!AddStatus(absl::StrCat("vjp of ", prepared.call.ToString()),
+                     vjp.status(), verdict)) {
+        return false;
+      }
+      continue;
+    }
+    if (*vjp && !check(**vjp, "vjp", active, normal_points)) return false;
   }
   return true;
 }
@@ -399,7 +477,7 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
   } else {
     const DType widest = WidestDType(concrete);
     for (const PreparedCall& call : concrete.calls) {
-      for (Pattern pattern : {Pattern::kNormal, Pattern::kUnit}) {
+      for (Pattern pattern : kDerivativePatterns) {
         if (!CheckStructured(context, call, widest, pattern, sampler, rules,
                              verdict)) {
           return verdict;

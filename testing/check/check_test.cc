@@ -71,6 +71,93 @@ TEST(Check, DerivativesBesideTiesAreNot) {
       Layer::kTransforms);
 }
 
+// The two halves of log(sigmoid(x)) have kinks at 0, the whole has none.
+TEST(Check, DerivativesAtTiesOfSmoothFunctionsAreNotConventions) {
+  ExpectRefuted(Check(R"(op checked(x: T[S..]) -> T[S..]
+  where T: float
+{
+  let e = exp(-abs(x))
+  min(x, 0) - log1p(e)
+  jvp x = dx * select(x < 0, 1, 0) + dx * sign(x) * e / (1 + e)
+}
+)"),
+                Layer::kTransforms);
+}
+
+// An element in the middle of equal ones has a slope whichever way it is looked
+// at, but not a linear one.
+TEST(Check, DerivativesOfSortedTiesAreConventions) {
+  const CheckReport report = Check(R"(op checked(x: T[3]) -> T[]
+  where T: float
+{
+  let r = sort(x, axis: 0)
+  r.values[1]
+}
+)");
+  ExpectAgrees(report);
+}
+
+TEST(Check, QuotientsOfAProductAreRefutedAtZeros) {
+  constexpr char kProduct[] = R"(op checked(x: T[n]) -> T[]
+  where T: float
+{
+  reduce_prod(x, axes: [0], keepdims: false)
+)";
+  ExpectAgrees(Check(absl::StrCat(kProduct, "}\n")));
+  for (const char* quotient : {"  jvp x = y * sum[i](dx[i] / x[i])\n}\n",
+                               "  vjp (dy) = (x = dy * y / x)\n}\n"}) {
+    ExpectRefuted(Check(absl::StrCat(kProduct, quotient)), Layer::kTransforms);
+  }
+}
+
+// All nestings agree on a slope that the rule holds constant.
+TEST(Check, ASlopeHeldConstantIsRefuted) {
+  ExpectRefuted(Check(R"(op checked(x: T[S..]) -> T[S..]
+  where T: float
+{
+  x * x
+  jvp x = dx * nograd(2 * x)
+}
+)"),
+                Layer::kTransforms);
+}
+
+// Over the reals both modes are right; in reverse 0 meets an overflow.
+TEST(Check, SlopesAreRightInFloatsInReverseModeToo) {
+  ExpectRefuted(Check(R"(op checked(x: T[S..]) -> T[S..]
+  where T: float
+{
+  elu(x)
+  vjp (dy) = (x = select(x > 0, dy, 0) + select(x > 0, 0, dy) * exp(x))
+}
+
+op elu(x: T[S..]) -> T[S..]
+  where T: float
+  = select(x > 0, x, expm1(min(x, 0) @tie(first)))
+)"),
+                Layer::kTransforms);
+}
+
+// Neither all operands have the batch, nor the floats, nor one alone.
+TEST(Check, OverridesAreCheckedAtTheSubsetThatTheyAreFor) {
+  constexpr char kScaled[] =
+      R"(op checked(x: T[n], a: T[], k: i64[]) -> T[n]
+  where T: float
+{
+  x * a + convert(k, dtype: T)
+  vmap (x@_, a, k) = outer(x, a, k)
+}
+
+def outer(x, a, k)
+{
+  y[b, i] = x[i] * a[b] + convert(k[b], dtype: dtype(x))
+}
+)";
+  ExpectAgrees(Check(kScaled));
+  ExpectRefuted(Check(absl::StrReplaceAll(kScaled, {{"* a[b]", "* a[0]"}})),
+                Layer::kTransforms);
+}
+
 TEST(Check, ATangentThatCancelsIsRightOverTheReals) {
   ExpectAgrees(Check(R"(op checked(x: T[n], w: T[n]) -> T[]
   where T: float

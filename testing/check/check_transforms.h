@@ -15,15 +15,16 @@ namespace cleave {
 Verdict CheckVmap(const OpContext& context, const PreparedCalls& concrete,
                   SyntheticRules& rules);
 
-// The tangents of a pointwise op in ULP, at the points of `prepared`; those of
-// the others, in f64 at `concrete`, against differences of the spec (of the
-// body, if there is none). Tangents are linear; jvp of vmap is vmap of jvp.
+// The slopes of a pointwise op in ULP, in forward and in reverse mode, at the
+// points of `prepared`; the tangents of the others, in f64 at `concrete`,
+// against differences of the spec (of the body, if there is none). Tangents are
+// linear; jvp of vmap is vmap of jvp.
 Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
                  const PreparedCalls& concrete, SyntheticRules& rules);
 
-// The laws of reverse mode, in f64 at `concrete`: <Jv, w> = <v, J^T w>, second
-// derivatives are symmetric, and jvp of jvp, jvp of vjp, vjp of jvp and vjp of
-// vjp agree on them.
+// The laws of reverse mode and of second derivatives, in f64 at `concrete`:
+// <Jv, w> = <v, J^T w>; jvp of jvp is the derivative of jvp and symmetric, and
+// jvp of vjp, vjp of jvp and vjp of vjp agree with it.
 Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
                  SyntheticRules& rules);
 

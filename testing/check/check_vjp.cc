@@ -13,6 +13,7 @@
 #include "ops/real.h"
 #include "ops/status_macros.h"
 #include "testing/check/check_transforms.h"
+#include "testing/check/derivative.h"
 #include "testing/check/shrink.h"
 #include "testing/check/value_sampler.h"
 #include "transforms/jvp.h"
@@ -33,6 +34,10 @@ constexpr double kZero = 1e-40;
 struct Sum {
   double value = 0;
   double size = 0;
+  void Add(double term) {
+    value += term;
+    size += std::abs(term);
+  }
   bool finite() const { return std::isfinite(value) && std::isfinite(size); }
 };
 
@@ -50,6 +55,16 @@ bool HasKnownExtents(const Graph& graph) {
   for (const NamedValue& output : graph.outputs()) {
     for (const Dim& extent : graph.type(output.value).shape) {
       if (!extent.IsConstant()) return false;
+    }
+  }
+  return true;
+}
+
+bool AllFinite(const std::vector<Tensor>& tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (!IsFloat(tensor.dtype())) continue;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      if (!std::isfinite(tensor.GetDouble(i))) return false;
     }
   }
   return true;
@@ -108,22 +123,49 @@ class Transformed {
   const std::vector<TensorType>& result_types() const { return result_types_; }
 
   // <Jv, w> = <v, J^T w>, and w^T f''[v, u] by the four nestings, which is
-  // symmetric in v and u. Nullopt: all laws hold, or nothing is finite.
+  // symmetric in v and u, and the derivative of w^T f'[v] along u: what a rule
+  // holds constant is constant. Nullopt: all laws hold, or nothing is finite,
+  // or the slopes have no slopes there.
   absl::StatusOr<std::optional<Broken>> Check(const std::vector<Tensor>& x,
                                               const std::vector<Tensor>& v,
                                               const std::vector<Tensor>& u,
                                               const std::vector<Tensor>& w,
+                                              const Graph& body,
                                               int64_t& compared) const {
     CLEAVE_ASSIGN_OR_RETURN(const Sum pushed, Product(jvp_, {&x, &v}, w));
     CLEAVE_ASSIGN_OR_RETURN(const Sum pulled, Product(vjp_, {&x, &w}, v));
     std::optional<Broken> broken =
         Compare("<Jv, w> = <v, J^T w>", pushed, pulled, compared);
     if (broken) return broken;
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                            Interpret(body, x));
+    if (!AllFinite(results)) return std::nullopt;
+    CLEAVE_ASSIGN_OR_RETURN(broken, CheckSecond(x, v, u, w, compared));
+    if (!broken) return std::nullopt;
+    for (const auto& [first, second] : {std::pair(&v, &u), std::pair(&u, &v)}) {
+      const absl::StatusOr<std::optional<Sum>> slope =
+          SlopeOfSlope(x, *first, *second, w, true);
+      // What has no meaning over the reals is judged without it.
+      if (absl::IsUnimplemented(slope.status())) return broken;
+      if (!slope.ok()) return slope.status();
+      if (!*slope) return std::nullopt;
+    }
+    return broken;
+  }
+
+ private:
+  absl::StatusOr<std::optional<Broken>> CheckSecond(
+      const std::vector<Tensor>& x, const std::vector<Tensor>& v,
+      const std::vector<Tensor>& u, const std::vector<Tensor>& w,
+      int64_t& compared) const {
     CLEAVE_ASSIGN_OR_RETURN(const Sum want, Product(jvp_jvp_, {&x, &v, &u}, w));
     CLEAVE_ASSIGN_OR_RETURN(const Sum exchanged,
                             Product(jvp_jvp_, {&x, &u, &v}, w));
-    broken = Compare("f''[v, u] = f''[u, v], by jvp of jvp", want, exchanged,
-                     compared);
+    std::optional<Broken> broken = Compare(
+        "f''[v, u] = f''[u, v], by jvp of jvp", want, exchanged, compared);
+    if (broken) return broken;
+    CLEAVE_ASSIGN_OR_RETURN(broken,
+                            CompareWithSlope(x, v, u, w, want, compared));
     if (broken) return broken;
     CLEAVE_ASSIGN_OR_RETURN(const Sum jvp_vjp,
                             Product(jvp_vjp_, {&x, &w, &u}, v));
@@ -138,7 +180,61 @@ class Transformed {
     return Compare("vjp of vjp = jvp of jvp", want, vjp_vjp, compared);
   }
 
- private:
+  // jvp of jvp, `second`, against differences of jvp; fine ones have the last
+  // word.
+  absl::StatusOr<std::optional<Broken>> CompareWithSlope(
+      const std::vector<Tensor>& x, const std::vector<Tensor>& v,
+      const std::vector<Tensor>& u, const std::vector<Tensor>& w,
+      const Sum& second, int64_t& compared) const {
+    constexpr char kLaw[] = "jvp of jvp is the derivative of jvp";
+    int64_t ignored = 0;
+    for (bool fine : {false, true}) {
+      const absl::StatusOr<std::optional<Sum>> want =
+          SlopeOfSlope(x, v, u, w, fine);
+      // What has no meaning over the reals has no slope there.
+      if (absl::IsUnimplemented(want.status())) return std::nullopt;
+      if (!want.ok()) return want.status();
+      if (!*want) return std::nullopt;
+      if (fine) return Compare(kLaw, **want, second, compared);
+      if (!Compare(kLaw, **want, second, ignored)) break;
+    }
+    compared += ignored;
+    return std::nullopt;
+  }
+
+  // The derivative of w^T f'[v] along u by differences; nullopt where there is
+  // none. Unimplemented where the graph has no meaning over the reals.
+  absl::StatusOr<std::optional<Sum>> SlopeOfSlope(const std::vector<Tensor>& x,
+                                                  const std::vector<Tensor>& v,
+                                                  const std::vector<Tensor>& u,
+                                                  const std::vector<Tensor>& w,
+                                                  bool fine) const {
+    std::vector<Tensor> inputs = x;
+    inputs.insert(inputs.end(), v.begin(), v.end());
+    std::vector<std::optional<Tensor>> directions(inputs.size());
+    size_t next = 0;
+    for (size_t k = 0; k < x.size(); ++k) {
+      if (active_[k]) directions[k] = u[next++];
+    }
+    const RealFunction function = [&](const std::vector<RealTensor>& at,
+                                      int bits) {
+      return InterpretReal(jvp_, at, bits);
+    };
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Slopes slopes,
+        fine ? FineSlopesAlong(function, inputs, directions, false)
+             : SlopesAlong(function, inputs, directions, false));
+    Sum sum;
+    for (size_t r = 0; r < w.size(); ++r) {
+      for (int64_t i = 0; i < w[r].size(); ++i) {
+        const std::optional<Real>& slope = slopes.values[r][i];
+        if (!slope) return std::nullopt;
+        sum.Add(slope->ToDouble() * w[r].GetDouble(i));
+      }
+    }
+    return sum;
+  }
+
   // The outputs times `factors`: over the reals, or in f64 where those have no
   // meaning (bits, complex numbers).
   static absl::StatusOr<Sum> Product(
@@ -166,10 +262,7 @@ class Transformed {
     Sum sum;
     for (size_t r = 0; r < factors.size(); ++r) {
       for (int64_t i = 0; i < factors[r].size(); ++i) {
-        const double product =
-            (*results)[r].reals[i].ToDouble() * factors[r].GetDouble(i);
-        sum.value += product;
-        sum.size += std::abs(product);
+        sum.Add((*results)[r].reals[i].ToDouble() * factors[r].GetDouble(i));
       }
     }
     return sum;
@@ -210,7 +303,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
   const auto direction = [&](const TensorType& type) {
     return sampler.Tangent(type);
   };
-  for (Pattern pattern : {Pattern::kNormal, Pattern::kUnit}) {
+  for (Pattern pattern : kDerivativePatterns) {
     if (context.Expired()) {
       Merge(verdict, Verdict::Inconclusive("its time was up"));
       return false;
@@ -228,7 +321,8 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
       w.push_back(direction(type));
     }
     int64_t compared = 0;
-    const auto broken = transformed->Check(x, v, u, w, compared);
+    const auto broken =
+        transformed->Check(x, v, u, w, prepared.graphs.body, compared);
     if (!broken.ok()) {
       if (!settle(broken.status())) return false;
       continue;
@@ -240,8 +334,9 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
           [&](absl::Span<const Tensor> trial) {
             if (context.Expired()) return false;
             int64_t ignored = 0;
-            const auto again = transformed->Check({trial.begin(), trial.end()},
-                                                  v, u, w, ignored);
+            const auto again =
+                transformed->Check({trial.begin(), trial.end()}, v, u, w,
+                                   prepared.graphs.body, ignored);
             if (!again.ok() || !*again || (*again)->law != shown.law) {
               return false;
             }

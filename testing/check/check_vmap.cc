@@ -21,8 +21,10 @@ namespace {
 constexpr int kDraws = 4;
 constexpr int kShrinkTrials = 120;
 
-// Subsets of the operands that are batched: all, the floats, each alone.
-std::vector<std::vector<bool>> Subsets(const SampledCall& call) {
+// Subsets of the operands that are batched: all, the floats, each alone, and
+// those of the op's overrides.
+std::vector<std::vector<bool>> Subsets(const Item& item,
+                                       const SampledCall& call) {
   const std::vector<TensorType> types = call.OperandTypes();
   std::vector<std::vector<bool>> subsets;
   const auto add = [&](std::vector<bool> subset) {
@@ -39,6 +41,17 @@ std::vector<std::vector<bool>> Subsets(const SampledCall& call) {
     std::vector<bool> alone(types.size());
     alone[k] = true;
     add(std::move(alone));
+  }
+  const std::vector<std::string> names = call.OperandNames();
+  for (const Statement& statement : item.body->statements) {
+    if (statement.kind != StatementKind::kVmap) continue;
+    std::vector<bool> given(types.size());
+    for (const Statement::OverrideInput& input : statement.inputs) {
+      for (size_t k = 0; k < types.size(); ++k) {
+        if (names[k] == input.name) given[k] = !input.unbatched;
+      }
+    }
+    add(std::move(given));
   }
   return subsets;
 }
@@ -120,7 +133,7 @@ Verdict CheckVmap(const OpContext& context, const PreparedCalls& concrete,
     const SampledCall& call = prepared.call;
     if (call.OperandTypes().empty()) continue;
     ++number;
-    for (const std::vector<bool>& batched : Subsets(call)) {
+    for (const std::vector<bool>& batched : Subsets(*context.item, call)) {
       if (context.Expired()) {
         Merge(verdict, Verdict::Inconclusive("its time was up"));
         return verdict;

@@ -53,7 +53,8 @@ class TangentComparer {
   // Elementwise graphs: dy for dx = 1 at each point, in ULP, within
   // kDerivativeUlp + kDerivativeCondition times the derivative's own condition.
   // Points without a derivative are left out, and those where it is a
-  // convention: ties of the body's max and min.
+  // convention: ties of the body's max and
+  // min, as long as the slope is one of those around.
   absl::StatusOr<TangentComparison> ComparePoints(
       absl::Span<const Tensor> inputs) const;
 
@@ -62,6 +63,7 @@ class TangentComparer {
   // f32, by half of the digits that it has less); where a tangent cancels to
   // less than that, over the reals it must be the derivative, and in floating
   // point lie within `tolerance` times the largest element of the result, too.
+  // What differs where the body sorts equal keys is left out.
   absl::StatusOr<TangentComparison> CompareAlong(
       absl::Span<const Tensor> inputs, const Tensor& direction,
       double tolerance) const;

@@ -120,6 +120,12 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
         case Pattern::kAllMinusInfinity:
           value = -kInfinity;
           break;
+        case Pattern::kFar:
+          if (i % 2 == 1) value *= narrow ? 20 : 1000;
+          break;
+        case Pattern::kAllZero:
+          value = 0;
+          break;
       }
       tensor.SetDouble(i, value);
     }

@@ -26,10 +26,19 @@ enum class Pattern : uint8_t {
   kUnit,   // in (0, 1): probabilities
   kEdges,  // ordinary values with infinities, NaN, zeros among them
   kAllMinusInfinity,
+  // Of derivatives alone.
+  kFar,  // every other one so large that exponentials of the others vanish
+  kAllZero,
 };
-// Those that L3 uses, all but the last two.
+// Those that L3 uses, all but the last four.
 inline constexpr int kNumPlainPatterns = 8;
+// Those that vmap uses, all but the last two.
 inline constexpr int kNumPatterns = 10;
+// Those at which derivatives of structured ops are taken: zeros, alone and in
+// numbers, are where quotients of the results fail.
+inline constexpr Pattern kDerivativePatterns[] = {
+    Pattern::kNormal, Pattern::kUnit, Pattern::kWide,
+    Pattern::kTies,   Pattern::kFar,  Pattern::kAllZero};
 
 class ValueSampler {
  public:
