@@ -206,7 +206,10 @@ class ReverseWalk {
       return MaskOfOperands(builder_, graph_, v, mask);
     }
     for (Value operand : graph_.operands(v)) {
-      if (graph_.type(operand).shape != graph_.type(v).shape) return Value();
+      if (active_[operand.id] &&
+          graph_.type(operand).shape != graph_.type(v).shape) {
+        return Value();
+      }
     }
     const absl::StatusOr<bool> elementwise =
         rules_.rules().IsElementwise(graph_, v);
