@@ -220,7 +220,9 @@ std::vector<StaticValue> SignatureSampler::Alternatives(
   } else if (type == "int" || type == "dim") {
     values = {StaticValue(1), StaticValue(2)};
   } else if (type == "real" || type == "scalar") {
-    values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2))};
+    // All of them are exact in every float dtype; not so their reciprocals.
+    values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),
+              StaticValue(Exact(3)), StaticValue(Exact(171) / Exact(512))};
   } else if (type == "dtype") {
     values = {StaticValue(DType::kF32), StaticValue(DType::kF64)};
   }
