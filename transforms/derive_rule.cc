@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "engine/rewrite/call_of.h"
 #include "engine/rewrite/call_search.h"
 #include "engine/rewrite/graph_to_rule.h"
 #include "ops/status_macros.h"
@@ -84,6 +85,7 @@ struct Subject {
 GraphToOpOptions Documented(std::string doc) {
   GraphToOpOptions options;
   options.docs.push_back(std::move(doc));
+  options.is_def = true;
   return options;
 }
 
@@ -96,8 +98,7 @@ std::string CallText(absl::string_view op, const WrittenOp& rule,
   for (int i : rule.inputs) parts.push_back(arguments[i]);
   for (const std::string& size : rule.sizes) {
     const auto known = sizes.find(size);
-    parts.push_back(
-        absl::StrCat(size, ": ", known == sizes.end() ? size : known->second));
+    parts.push_back(known == sizes.end() ? size : known->second);
   }
   return absl::StrCat(op, "(", absl::StrJoin(parts, ", "), ")");
 }
@@ -321,21 +322,40 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
 
 namespace {
 
-// A call with the results' declared names for its outputs.
-absl::StatusOr<Graph> Named(const Graph& call, const RuleSet& rules) {
+// The call made again with f64 for f32, where the op takes it: what is derived
+// is compared with differences, which want digits. Inputs keep their names,
+// outputs have those that the op declares.
+absl::StatusOr<Graph> InF64(const Graph& call, const RuleSet& rules) {
   Value node = call.outputs()[0].value;
   if (call.node(node).op == ToOpId(Primitive::kResult)) {
     node = call.operands(node)[0];
   }
-  CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
-                          rules.Body(RuleSet::SignatureOf(call, node)));
+  Signature signature = RuleSet::SignatureOf(call, node);
+  Context& context = *call.context();
+  Signature wide = signature;
+  for (TypeId& operand : wide.operands) {
+    TensorType type = context.types(operand).front();
+    if (type.dtype != DType::kF32) continue;
+    type.dtype = DType::kF64;
+    operand = context.Intern(type);
+  }
+  absl::StatusOr<Graph> made = CallOf(rules, wide);
+  if (!made.ok()) {
+    CLEAVE_ASSIGN_OR_RETURN(made, CallOf(rules, signature));
+  }
   GraphBuilder builder(call.context());
-  const std::vector<Value> inputs = AddInputsOf(builder, call);
-  const std::vector<Value> values = builder.Inline(call, inputs);
+  std::vector<Value> operands;
+  for (size_t i = 0; i < made->inputs().size(); ++i) {
+    // Operands of a call are its inputs, in order.
+    operands.push_back(builder.Input(call.inputs()[i].name,
+                                     made->type(made->inputs()[i].value)));
+  }
+  const std::vector<Value> values = builder.Inline(*made, operands);
   std::vector<NamedValue> outputs;
   for (size_t i = 0; i < values.size(); ++i) {
-    outputs.push_back({body->outputs()[i].name, values[i]});
+    outputs.push_back({made->outputs()[i].name, values[i]});
   }
+  for (const ShapeGuard& guard : made->guards()) builder.AddGuard(guard);
   return std::move(builder).Build(std::move(outputs));
 }
 
@@ -347,9 +367,9 @@ absl::StatusOr<std::string> DeriveOpRule(absl::string_view op,
                                          SyntheticRules& rules) {
   absl::Status refused;
   const auto try_call = [&](const Graph& call) -> absl::StatusOr<std::string> {
-    CLEAVE_ASSIGN_OR_RETURN(const Graph named, Named(call, rules.rules()));
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> inputs, choose(named));
-    return DeriveRule(named, op, transform, inputs, rules);
+    CLEAVE_ASSIGN_OR_RETURN(const Graph wide, InF64(call, rules.rules()));
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> inputs, choose(wide));
+    return DeriveRule(wide, op, transform, inputs, rules);
   };
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Graph> calls,
                           rules.rules().SymbolicCalls(op));

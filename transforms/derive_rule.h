@@ -4,12 +4,12 @@
 //
 //   language 1
 //
-//   /// The tangent of softmax by x.
-//   op softmax_jvp(x: f32[n], dx: f32[n]) -> f32[n]
+//   /// The tangent of softmax along x.
+//   def softmax_jvp(x, dx)
 //   { .. }
 //
 //   /// softmax, with the rule above for an override.
-//   op softmax_with_jvp(x: f32[n]) -> f32[n]
+//   op softmax_with_jvp(x: f64[n]) -> f64[n]
 //   {
 //     softmax(x, axis: 0)
 //     jvp x = softmax_jvp(x, dx)
@@ -50,7 +50,8 @@ using ChooseInputs =
     std::function<absl::StatusOr<std::vector<bool>>(const Graph& call)>;
 
 // The rule of an op, at the first call that has one: of those that stand for
-// all calls, with sizes for variables, or of those that a search finds. Errors
+// all calls, with sizes for variables, or of those that a search finds; in f64
+// where the op takes it. Errors
 // of the first call where none has one; NotFound for no op.
 absl::StatusOr<std::string> DeriveOpRule(absl::string_view op,
                                          Transform transform,

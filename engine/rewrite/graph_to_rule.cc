@@ -104,6 +104,7 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
     bound.Add(graph.type(input.value).shape);
     written.inputs.push_back(static_cast<int>(i));
   }
+  const bool is_def = options.is_def;
   // Names of inputs first: they are what the caller reads.
   for (int i : written.inputs) {
     const NamedValue& input = graph.inputs()[i];
@@ -118,19 +119,22 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
                               names.ShapeText(type.shape));
   };
   for (size_t k = 0; k < written.inputs.size(); ++k) {
-    inputs.push_back(
-        absl::StrCat(written.input_names[k], ": ",
-                     type_text(graph.inputs()[written.inputs[k]].value)));
+    inputs.push_back(written.input_names[k]);
+    if (is_def) continue;
+    absl::StrAppend(&inputs.back(), ": ",
+                    type_text(graph.inputs()[written.inputs[k]].value));
   }
   std::vector<std::string> results;
   for (const NamedValue& output : graph.outputs()) {
     written.results.push_back(names.Own(RuleName(output.name)));
-    results.push_back(
-        absl::StrCat(written.results.back(), ": ", type_text(output.value)));
+    results.push_back(is_def ? ""
+                             : absl::StrCat(written.results.back(), ": ",
+                                            type_text(output.value)));
   }
   const bool is_one = results.size() == 1;
   std::string errors;
   for (const ShapeGuard& guard : graph.guards()) {
+    if (is_def) break;  // its caller's
     // A guard of an op's declared error begins with the kind of that.
     absl::string_view why = guard.why;
     absl::string_view kind = "shape";
@@ -158,24 +162,30 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
     lines.push_back(absl::StrCat(line.head, " = ", line.body));
   }
   for (const auto& [variable, rule_name] : names.variables()) {
-    if (!bound.Has(variable)) written.sizes.push_back(rule_name);
+    if (is_def || !bound.Has(variable)) written.sizes.push_back(rule_name);
   }
-  std::string signature = absl::StrJoin(inputs, ", ");
-  for (size_t i = 0; i < written.sizes.size(); ++i) {
-    absl::StrAppend(&signature,
-                    signature.empty() ? "*, "
-                    : i == 0          ? ", *, "
-                                      : ", ",
-                    written.sizes[i], ": dim");
+  if (is_def) {
+    inputs.insert(inputs.end(), written.sizes.begin(), written.sizes.end());
+  } else {
+    for (const std::string& size : written.sizes) {
+      if (size == written.sizes[0]) inputs.push_back("*");
+      inputs.push_back(absl::StrCat(size, ": dim"));
+    }
   }
+  const std::string signature = absl::StrJoin(inputs, ", ");
   std::string text;
   for (const std::string& doc : options.docs) {
     absl::StrAppend(&text, "/// ", doc, "\n");
   }
-  absl::StrAppend(&text, "op ", name, "(", signature, ") -> ",
-                  is_one ? type_text(graph.outputs()[0].value)
-                         : absl::StrCat("(", absl::StrJoin(results, ", "), ")"),
-                  "\n", errors, "{\n");
+  if (is_def) {
+    absl::StrAppend(&text, "def ", name, "(", signature, ")\n{\n");
+  } else {
+    absl::StrAppend(&text, "op ", name, "(", signature, ") -> ",
+                    is_one
+                        ? type_text(graph.outputs()[0].value)
+                        : absl::StrCat("(", absl::StrJoin(results, ", "), ")"),
+                    "\n", errors, "{\n");
+  }
   // A statement goes on over deeper lines.
   for (const std::string& line : lines) {
     absl::StrAppend(&text, "  ", absl::StrReplaceAll(line, {{"\n", "\n    "}}),

@@ -36,13 +36,17 @@ struct WrittenOp {
   // The inputs of the graph that it takes, by place: those that are read.
   std::vector<int> inputs;
   std::vector<std::string> input_names;  // of these
-  // Extents that no input has for an axis of its own: attributes of type `dim`.
+  // Extents that no input has for an axis of its own: attributes of type `dim`;
+  // of a `def`, all that it names.
   std::vector<std::string> sizes;
   std::vector<std::string> results;
 };
 
 struct GraphToOpOptions {
   std::vector<std::string> docs;
+  // A `def` with a parameter for each extent that its body names, instead of an
+  // op: it has no types, and the guards are its caller's.
+  bool is_def = false;
   std::vector<OverrideLine> overrides;
   // Takes every input, so that overrides can name them; Unimplemented where the
   // graph does not read one.
