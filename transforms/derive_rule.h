@@ -34,11 +34,11 @@
 namespace cleave {
 
 // The rule of `transform` for a function, at its dtypes and extents: `inputs`
-// are those that are active, or batched. jvp is one op for each active input,
-// as `jvp` lines are; vjp one op with the cotangents of all of them; vmap one
-// op with the batch in front. `name` is what the function is called; a call of
-// a host's op is written as its body is, since rules do not call it. Errors of
-// the transform, and of GraphToOp for what rules cannot say.
+// are those that are active, or batched. jvp is one def for each active input,
+// as `jvp` lines are; vjp one with the cotangents of all of them; vmap one with
+// the batch in front. `name` is what the function is called; a call of a host's
+// op is written as its body is, since rules do not call it. Errors of the
+// transform, and of GraphToOp for what rules cannot say.
 absl::StatusOr<std::string> DeriveRule(const Graph& graph,
                                        absl::string_view name,
                                        Transform transform,
