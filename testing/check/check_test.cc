@@ -222,6 +222,32 @@ Verdict CheckKernelsOf(const std::string& text) {
   return report.ops[0].layers.at(Layer::kKernels);
 }
 
+// Derivatives are compared at the widest dtype there is.
+TEST(Check, AnOpOfOneNarrowDTypeIsRefutedToo) {
+  for (const char* dtype : {"f32", "bf16"}) {
+    ExpectRefuted(Check(absl::StrReplaceAll(
+                      "op checked(x: D[n, m]) -> D[n]\n{\n"
+                      "  reduce_sum(x * x, axes: [1], keepdims: false)\n"
+                      "  jvp x = reduce_sum(3 * x * dx, axes: [1], "
+                      "keepdims: false)\n}\n",
+                      {{"D[", absl::StrCat(dtype, "[")}})),
+                  Layer::kTransforms);
+  }
+}
+
+TEST(Check, ComplexInputsAreNotSampled) {
+  const CheckReport report = Check(
+      "op checked(x: c64[n]) -> c64[n]\n  = complex(real(x), -imag(x))\n");
+  ASSERT_EQ(report.ops.size(), 1u);
+  for (Layer layer : {Layer::kTypes, Layer::kTransforms}) {
+    const Verdict& verdict = report.ops[0].layers.at(layer);
+    EXPECT_EQ(verdict.kind, VerdictKind::kInconclusive);
+    EXPECT_NE(verdict.why.find("complex inputs are not sampled"),
+              std::string::npos)
+        << verdict.why;
+  }
+}
+
 TEST(Check, KernelsAreNotCheckedUnlessAskedFor) {
   const CheckReport report = Check(
       "op checked(x: T[S..]) -> T[S..]\n"

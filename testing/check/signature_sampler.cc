@@ -116,7 +116,9 @@ absl::StatusOr<DType> SignatureSampler::DrawDType(
   }
   const auto it = environment.dtypes.find(type.dtype->text);
   if (it != environment.dtypes.end()) return it->second;
-  return ParseDType(type.dtype->text);
+  CLEAVE_ASSIGN_OR_RETURN(const DType dtype, ParseDType(type.dtype->text));
+  if (IsComplex(dtype)) return NotSampled("complex inputs are not sampled");
+  return dtype;
 }
 
 absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
