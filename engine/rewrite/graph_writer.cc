@@ -157,8 +157,7 @@ absl::StatusOr<std::vector<std::string>> GraphWriter::Write() {
   }
   std::vector<std::string> outputs;
   for (const NamedValue& output : graph_.outputs()) {
-    std::string text = Full(output.value);
-    outputs.push_back(std::move(text));
+    outputs.push_back(Full(output.value));
   }
   return outputs;
 }
@@ -195,10 +194,7 @@ std::string GraphWriter::Full(Value v) {
 
 absl::StatusOr<std::string> GraphWriter::Name(Value v) {
   RuleText& text = *texts_[v.id];
-  const bool is_name = text.atom && text.typed &&
-                       text.shape == graph_.type(v).shape &&
-                       text.text.find_first_of(" (") == std::string::npos;
-  if (is_name) return text.text;
+  if (IsName(text) && text.shape == graph_.type(v).shape) return text.text;
   const std::string full = Full(v);
   CLEAVE_ASSIGN_OR_RETURN(std::string name, Let(full));
   text = Atom(v, name);

@@ -444,10 +444,16 @@ absl::StatusOr<RuleText> GraphWriter::Scatter(Value v) {
                                                : mode,
                                   "[", Bound(rows, bounds), " if ", filter,
                                   "](", update, ")");
+  // With a tie, the first of equal updates counts, before what is there.
+  const StaticValue* tie = attributes.Find("tie");
+  const bool first = tie != nullptr && tie->AsString() == "first";
   const std::string element =
-      is_sum       ? absl::StrCat(Read(x, out), " + ", reduced)
-      : is_product ? absl::StrCat(Read(x, out), " * ", reduced)
-                   : absl::StrCat(mode, "(", Read(x, out), ", ", reduced, ")");
+      is_sum ? absl::StrCat(Read(x, out), " + ", reduced)
+      : is_product
+          ? absl::StrCat(Read(x, out), " * ", reduced)
+          : absl::StrCat(mode, "(", Read(x, out), ", ", reduced,
+                         first && !rows.empty() ? " @tie(first))" : ")",
+                         first ? " @tie(second)" : "");
   return Equation(v, out, element);
 }
 
