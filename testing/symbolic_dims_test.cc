@@ -53,6 +53,8 @@ fn scattered(x: f64[B, n], at: i64[B]) -> f64[n + 1, n]
   y[b < n + 1, j] = sum[i if at[i] == b](x[i, j])
 }
 
+fn paired(x: f64[n], w: f64[m]) -> f64[n] = x * w
+
 fn recurrent(x: f64[B, n], h: f64[n]) -> f64[B, n]
 {
   let r = scan(h = h) over t in x { (h = tanh(h + t), y = h * t) }
@@ -230,6 +232,23 @@ TEST_F(SymbolicDimsTest, ExtentsAreRebound) {
   for (const absl::Status& status : run(6, 3)) EXPECT_THAT(status, IsOk());
   for (const absl::Status& status : run(6, 2)) {
     EXPECT_EQ(status.code(), absl::StatusCode::kFailedPrecondition);
+  }
+}
+
+// Extents of two names that must agree: what is spread from one to the other is
+// not summed in reverse.
+TEST_F(SymbolicDimsTest, ExtentsThatAgreeAreOne) {
+  ASSERT_OK_AND_ASSIGN(const Graph traced, rules_->Function("paired"));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, Transformed(traced, "v", synthetic_));
+  for (const int64_t n : {0, 1, 3}) {
+    const Tensor x = Draw({DType::kF64, {Dim(n)}});
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
+                         Interpret(graph, {x, x, x}));
+    Tensor square(DType::kF64, {n});
+    for (int64_t i = 0; i < n; ++i) {
+      square.SetDouble(i, x.GetDouble(i) * x.GetDouble(i));
+    }
+    ExpectNear({square, square, square}, outputs);
   }
 }
 

@@ -17,7 +17,9 @@ Value TransposeBroadcast(const TransposeNode& node) {
   const Shape& shape = node.result_types[0].shape;
   std::vector<bool> keeps(shape.size(), false);
   for (size_t d = 0; d < axes.size(); ++d) {
-    keeps[axes[d]] = node.types[0].shape[d] == shape[axes[d]];
+    // Extents other than 1 agree, by a guard where their names differ.
+    keeps[axes[d]] =
+        node.types[0].shape[d] != Dim(1) || shape[axes[d]] == Dim(1);
   }
   std::vector<int> summed;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -25,7 +27,7 @@ Value TransposeBroadcast(const TransposeNode& node) {
   }
   const Value sum =
       summed.empty() ? node.dy() : emit::ReduceSum(b, node.dy(), summed);
-  return b.Reshape(sum, node.types[0].shape);
+  return emit::WithShape(b, sum, node.types[0].shape);
 }
 
 Value TransposeConvert(const TransposeNode& node) {

@@ -1,5 +1,6 @@
 #include "engine/rewrite/graph_to_rule.h"
 
+#include <algorithm>
 #include <set>
 #include <utility>
 
@@ -131,7 +132,11 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
                              : absl::StrCat(written.results.back(), ": ",
                                             type_text(output.value)));
   }
-  const bool is_one = results.size() == 1;
+  // The one result without a name is called `y` in overrides.
+  const bool is_one = results.size() == 1 &&
+                      (is_def || std::find(written.input_names.begin(),
+                                           written.input_names.end(),
+                                           "y") == written.input_names.end());
   std::string errors;
   for (const ShapeGuard& guard : graph.guards()) {
     if (is_def) break;  // its caller's
