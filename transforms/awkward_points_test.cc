@@ -19,6 +19,7 @@
 #include "testing/golden_file.h"
 #include "testing/status_matchers.h"
 #include "transforms/jvp.h"
+#include "transforms/names.h"
 #include "transforms/test_rules.h"
 #include "transforms/vjp.h"
 
@@ -44,22 +45,6 @@ std::shared_ptr<const RuleSet> Core() {
   static const auto& core = *new std::shared_ptr<const RuleSet>(
       LoadTestRules(std::make_shared<Context>(), "", {"core"}));
   return core;
-}
-
-// `graph` without its first outputs: so that no zero cotangent of theirs meets
-// an infinite slope.
-Graph WithoutOutputs(const Graph& graph, size_t count) {
-  GraphBuilder b(graph.context());
-  std::vector<Value> arguments;
-  for (const NamedValue& input : graph.inputs()) {
-    arguments.push_back(b.Input(input.name, graph.type(input.value)));
-  }
-  const std::vector<Value> values = b.Inline(graph, arguments);
-  std::vector<NamedValue> outputs;
-  for (size_t i = count; i < values.size(); ++i) {
-    outputs.push_back({graph.outputs()[i].name, values[i]});
-  }
-  return std::move(b).Build(std::move(outputs));
 }
 
 // Within a few roundings of numbers of size 1 or their own; what is not finite,
@@ -188,7 +173,8 @@ class AwkwardPointTest : public ::testing::TestWithParam<AwkwardPoint> {
     std::vector<bool> primals = active_;
     ASSERT_OK_AND_ASSIGN(const JvpResult jvp,
                          Jvp(function_, active_, *synthetic_));
-    const Graph tangent = WithoutOutputs(jvp.graph, 1);
+    // Without the result: no zero cotangent of it meets an infinite slope.
+    const Graph tangent = WithoutOutputsBefore(jvp.graph, 1);
     primals.resize(tangent.inputs().size(), false);
     ASSERT_OK_AND_ASSIGN(const VjpResult vjp_jvp,
                          Vjp(tangent, primals, *synthetic_));
@@ -204,7 +190,7 @@ class AwkwardPointTest : public ::testing::TestWithParam<AwkwardPoint> {
     }
     ASSERT_OK_AND_ASSIGN(const VjpResult vjp,
                          Vjp(function_, active_, *synthetic_));
-    const Graph cotangents = WithoutOutputs(vjp.graph, 1);
+    const Graph cotangents = WithoutOutputsBefore(vjp.graph, 1);
     primals = active_;
     primals.resize(cotangents.inputs().size(), false);
     ASSERT_OK_AND_ASSIGN(const JvpResult jvp_vjp,

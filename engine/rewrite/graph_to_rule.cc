@@ -154,15 +154,7 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
                           writer.Write());
-  if (is_one) {
-    lines.push_back(outputs[0]);
-  } else {
-    std::vector<std::string> fields;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      fields.push_back(absl::StrCat(written.results[i], " = ", outputs[i]));
-    }
-    lines.push_back(absl::StrCat("(", absl::StrJoin(fields, ", "), ")"));
-  }
+  lines.push_back(is_one ? outputs[0] : RecordText(written.results, outputs));
   for (const OverrideLine& line : options.overrides) {
     lines.push_back(absl::StrCat(line.head, " = ", line.body));
   }

@@ -97,7 +97,15 @@ std::string RuleNames::ShapeText(const Shape& shape) {
   return absl::StrCat("[", absl::StrJoin(extents, ", "), "]");
 }
 
-// A static number, exactly.
+std::string RecordText(const std::vector<std::string>& names,
+                       const std::vector<std::string>& values) {
+  std::vector<std::string> fields;
+  for (size_t i = 0; i < values.size(); ++i) {
+    fields.push_back(absl::StrCat(names[i], " = ", values[i]));
+  }
+  return absl::StrCat("(", absl::StrJoin(fields, ", "), ")");
+}
+
 std::string NumberText(const Exact& value) {
   std::string text = value.ToString();
   if (absl::StartsWith(text, "#")) {

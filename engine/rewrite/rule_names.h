@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "engine/rewrite/rule_set.h"
@@ -38,6 +39,10 @@ class RuleNames {
   std::map<char, int> numbers_;  // the last ones given
   std::map<std::string, std::string> variables_;
 };
+
+// `(a = x, b = y)`.
+std::string RecordText(const std::vector<std::string>& names,
+                       const std::vector<std::string>& values);
 
 // A static number as an expression with its exact value.
 std::string NumberText(const Exact& value);

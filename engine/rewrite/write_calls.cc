@@ -206,17 +206,7 @@ absl::StatusOr<std::string> GraphWriter::RegionBody(
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> outputs,
                           writer.Write());
-  std::string result;
-  if (names.empty()) {
-    result = outputs[0];
-  } else {
-    std::vector<std::string> fields;
-    for (size_t i = 0; i < outputs.size(); ++i) {
-      fields.push_back(absl::StrCat(names[i], " = ", outputs[i]));
-    }
-    result = absl::StrCat("(", absl::StrJoin(fields, ", "), ")");
-  }
-  lines.push_back(std::move(result));
+  lines.push_back(names.empty() ? outputs[0] : RecordText(names, outputs));
   return absl::StrCat("{\n", absl::StrJoin(lines, "\n"), "\n}");
 }
 

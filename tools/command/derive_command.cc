@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <iostream>
 #include <memory>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,8 +13,8 @@
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 #include "tools/command/transform_flags.h"
-#include "transforms/coverage.h"
 #include "transforms/derive_rule.h"
+#include "transforms/transform.h"
 #include "transforms/vmap.h"
 
 namespace cleave {
