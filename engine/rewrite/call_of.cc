@@ -29,21 +29,35 @@ absl::StatusOr<Graph> CallOf(const RuleSet& rules, const Signature& signature) {
   std::vector<Argument> arguments;
   size_t next = 0;
   size_t tensor_input = 0;
+  // The next operand: a signature made for another op may have too few.
+  bool fits = true;
+  const auto take = [&]() -> std::optional<Value> {
+    fits = fits && next < operands.size();
+    return fits ? std::optional<Value>(operands[next++]) : std::nullopt;
+  };
   for (const InputDecl& input : callable->inputs) {
     if (input.is_static) continue;
-    const StaticValue* entry =
-        layout == nullptr ? nullptr : &layout->AsList()[tensor_input];
+    const StaticValue* entry = nullptr;
+    if (layout != nullptr) {
+      fits = fits && tensor_input < layout->AsList().size();
+      if (!fits) break;
+      entry = &layout->AsList()[tensor_input];
+    }
     ++tensor_input;
     if (entry != nullptr && entry->kind() == StaticValue::Kind::kList) {
       std::vector<std::optional<Value>> list;
       for (const StaticValue& there : entry->AsList()) {
-        list.push_back(there.AsBool() ? std::optional<Value>(operands[next++])
-                                      : std::nullopt);
+        list.push_back(there.AsBool() ? take() : std::nullopt);
       }
       arguments.push_back({input.name, std::move(list)});
     } else if (entry == nullptr || entry->AsBool()) {
-      arguments.push_back({input.name, operands[next++]});
+      const std::optional<Value> operand = take();
+      if (operand) arguments.push_back({input.name, *operand});
     }
+  }
+  if (!fits || next < operands.size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "`", name, "` does not take ", operands.size(), " tensors so"));
   }
   // Its canonical attributes are given again by name.
   Attributes own;

@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "engine/rewrite/call_of.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -99,13 +100,46 @@ class Expander {
     const Key key = key_;
     const std::string name(graph.context()->op_name(node.op));
     std::unique_ptr<const Graph> expanded;
-    if (options_.preserve.count(name) == 0) {
-      CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
-                              rules_.Body(RuleSet::SignatureOf(graph, v)));
+    if (Decomposes(name)) {
+      CLEAVE_ASSIGN_OR_RETURN(const Graph* body, BodyFor(graph, v, name));
+      if (!open_.insert(name).second && !options_.replace.empty()) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "what takes the place of `", name, "` calls `", name, "`"));
+      }
       CLEAVE_ASSIGN_OR_RETURN(Graph inner, Run(*body));
+      open_.erase(name);
       expanded = std::make_unique<const Graph>(std::move(inner));
     }
     return bodies_.emplace(key, std::move(expanded)).first->second.get();
+  }
+
+  bool Decomposes(const std::string& name) const {
+    if (options_.preserve.count(name) > 0) return false;
+    return !options_.only || options_.only->count(name) > 0 ||
+           options_.replace.count(name) > 0;
+  }
+
+  // One level of the op's own body, or of the one that replaces it.
+  absl::StatusOr<const Graph*> BodyFor(const Graph& graph, Value v,
+                                       const std::string& name) {
+    Signature signature = RuleSet::SignatureOf(graph, v);
+    const auto it = options_.replace.find(name);
+    if (it == options_.replace.end()) return rules_.Body(signature);
+    const auto mistake = [&](absl::string_view why) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "`", it->second, "` cannot take the place of `", name, "`: ", why));
+    };
+    signature.op = graph.context()->InternOp(it->second);
+    const absl::StatusOr<Graph> call = CallOf(rules_, signature);
+    if (!call.ok()) return mistake(call.status().message());
+    Value node = call->outputs().front().value;
+    if (call->node(node).op == ToOpId(Primitive::kResult)) {
+      node = call->operands(node)[0];
+    }
+    if (call->types(node) != graph.types(v)) {
+      return mistake("the types of its results are others");
+    }
+    return rules_.Body(RuleSet::SignatureOf(*call, node));
   }
 
   absl::StatusOr<AttributesId> ExpandRegions(const Graph& graph, Value v) {
@@ -121,6 +155,9 @@ class Expander {
   const RuleSet& rules_;
   const ExpandOptions& options_;
   Key key_;
+  // Ops whose bodies are being expanded: the rules have no cycles, but
+  // replacements may close one.
+  std::set<std::string> open_;
   absl::flat_hash_map<Key, std::unique_ptr<const Graph>> bodies_;
 };
 

@@ -4,7 +4,8 @@
 #ifndef CLEAVE_ENGINE_REWRITE_EXPAND_H_
 #define CLEAVE_ENGINE_REWRITE_EXPAND_H_
 
-#include <memory>
+#include <map>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -17,9 +18,15 @@ namespace cleave {
 struct ExpandOptions {
   // Ops that stay calls.
   std::set<std::string> preserve;
+  // The ops that are decomposed, where not all are: others stay calls.
+  std::optional<std::set<std::string>> only;
+  // Ops that are decomposed by the body of another one, which takes the same
+  // inputs and attributes and gives the same types: {"gelu", "my_gelu"}.
+  std::map<std::string, std::string> replace;
 };
 
-// Regions are expanded, too. Errors of the rules' bodies.
+// Regions are expanded, too. Errors of the rules' bodies; InvalidArgument where
+// an op cannot take the place of another.
 absl::StatusOr<Graph> Expand(const Graph& graph, const RuleSet& rules,
                              const ExpandOptions& options = {});
 

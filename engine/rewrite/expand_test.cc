@@ -1,0 +1,109 @@
+#include "engine/rewrite/expand.h"
+
+#include <memory>
+#include <string>
+
+#include "engine/ir/graph_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr char kRules[] = R"(language 1
+op twice(x: T[S..]) -> T[S..]
+  where T: inexact
+{
+  y = x + x
+}
+op four_times(x: T[S..]) -> T[S..]
+  where T: inexact
+{
+  y = twice(twice(x))
+}
+op doubled(x: T[S..], *, by: real = 2) -> T[S..]
+  where T: inexact
+{
+  y = by * x
+}
+op circular(x: T[S..]) -> T[S..]
+  where T: inexact
+{
+  y = twice(x) - 0
+}
+op narrow(x: T[S..]) -> f16[S..]
+  where T: float
+{
+  y = convert(x, dtype: f16)
+}
+op two(x: T[S..], y: T[S..]) -> T[S..]
+  where T: inexact
+{
+  y = x + y
+}
+fn f(x: f32[3]) -> f32[3] = four_times(x) * twice(x)
+)";
+
+std::shared_ptr<const RuleSet> Rules() {
+  LoadResult loaded =
+      LoadRules({{"test.rules", kRules}}, std::make_shared<Context>());
+  for (const std::string& diagnostic : loaded.diagnostics) {
+    ADD_FAILURE() << diagnostic;
+  }
+  return loaded.rules;
+}
+
+std::string ExpandedText(const ExpandOptions& options) {
+  const auto rules = Rules();
+  const absl::StatusOr<Graph> graph = rules->Function("f");
+  EXPECT_OK(graph);
+  const absl::StatusOr<Graph> expanded = Expand(*graph, *rules, options);
+  return expanded.ok() ? PrintGraph(*expanded)
+                       : std::string(expanded.status().message());
+}
+
+TEST(ExpandTest, PreservedOpsStayCalls) {
+  EXPECT_EQ(ExpandedText({{"twice"}, {}, {}}),
+            "graph (%x: f32[3]) -> (y: f32[3]) {\n"
+            "  %1: f32[3] = twice(%x)\n"
+            "  %2: f32[3] = twice(%1)\n"
+            "  %3: f32[3] = mul(%2, %1)\n"
+            "  return y = %3\n"
+            "}\n");
+}
+
+TEST(ExpandTest, OnlyTheseAreDecomposed) {
+  const std::string text = ExpandedText({{}, {{"four_times"}}, {}});
+  EXPECT_THAT(text, HasSubstr("twice("));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("four_times(")));
+  EXPECT_THAT(ExpandedText({{}, {std::set<std::string>()}, {}}),
+              HasSubstr("four_times("));
+}
+
+TEST(ExpandTest, AnotherOpTakesItsPlace) {
+  const std::string text = ExpandedText({{}, {}, {{"twice", "doubled"}}});
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("add(")));
+  EXPECT_THAT(text, HasSubstr("constant(dtype: f32, value: 2.0)"));
+  // Where not all are decomposed, what is replaced is.
+  EXPECT_THAT(
+      ExpandedText({{}, {std::set<std::string>()}, {{"twice", "doubled"}}}),
+      HasSubstr("four_times("));
+}
+
+TEST(ExpandTest, WhatCannotTakeItsPlaceIsRefused) {
+  EXPECT_THAT(ExpandedText({{}, {}, {{"twice", "narrow"}}}),
+              HasSubstr("`narrow` cannot take the place of `twice`: the types "
+                        "of its results are others"));
+  EXPECT_THAT(ExpandedText({{}, {}, {{"twice", "two"}}}),
+              HasSubstr("`two` cannot take the place of `twice`: "));
+  EXPECT_THAT(ExpandedText({{}, {}, {{"twice", "nothing"}}}),
+              HasSubstr("there is no op `nothing`"));
+  EXPECT_THAT(ExpandedText({{}, {}, {{"twice", "circular"}}}),
+              HasSubstr("what takes the place of `twice` calls `twice`"));
+}
+
+}  // namespace
+}  // namespace cleave
