@@ -3,11 +3,16 @@
 //   joint     x, w, y.cotangent -> y, x.cotangent
 //   forward   x, w -> y, saved.0          backward   saved.0, y.cotangent ->
 //                                                    x.cotangent
+//
+// A partitioner only chooses the values that are saved; PartitionBySaved builds
+// the halves. No loop, branch or call is split: where a function shall be cut
+// inside of one, it is expanded first.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_PARTITION_H_
 #define CLEAVE_TRANSFORMS_AOT_PARTITION_H_
 
 #include <functional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -17,12 +22,16 @@
 namespace cleave::aot {
 
 struct Partition {
-  // Inputs: the primals. Outputs: those of the function, then what is saved.
+  // Inputs: the primals. Outputs: those of the function, then what is saved,
+  // which may be a primal or an output of the function: nothing is copied then.
   Graph forward;
   // Inputs: what is saved, then the cotangents of the outputs, all of them.
   // Outputs: the cotangents of the active inputs.
   Graph backward;
   int saved = 0;
+  // Numbers of those among the saved that rest on the host between the halves:
+  // who runs them stores them there and loads them again.
+  std::vector<int> offloaded;
 };
 
 // Cuts a joint graph. A user's own function may decide in any way: what it
@@ -35,10 +44,25 @@ using PartitionFunction =
 absl::Status CheckPartition(const JointGraph& joint,
                             const Partition& partition);
 
+// The halves for a choice of values of the joint graph to save: the backward
+// graph computes again what else it needs, down to the primals. Of the choice,
+// what it does not need is left out. Saved whether chosen or not are the
+// primals that it comes down to, and each `nonzero`, whose size is an extent of
+// the graph. Extents that no saved tensor and no cotangent tells are saved as
+// the shape of a tensor without elements. The saved are named saved.0, saved.1,
+// .. in the order of the joint graph. InvalidArgument for a value that has
+// several results or depends on a cotangent. O(nodes).
+absl::StatusOr<Partition> PartitionBySaved(const JointGraph& joint,
+                                           const std::vector<Value>& saved);
+
 // The forward graph computes all that does not depend on a cotangent; what the
-// rest needs of it is saved. Extents that no saved tensor and no cotangent
-// tells are saved as the shape of a tensor without elements. O(nodes).
+// rest needs of it is saved, apart from what costs nothing to have again:
+// constants, extents, and broadcasts, reshapes and transposes of other values.
+// O(nodes).
 absl::StatusOr<Partition> DefaultPartition(const JointGraph& joint);
+
+// Per node of the joint graph: whether it depends on a cotangent.
+std::vector<bool> DependsOnCotangents(const JointGraph& joint);
 
 }  // namespace cleave::aot
 

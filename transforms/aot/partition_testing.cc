@@ -1,0 +1,168 @@
+#include "transforms/aot/partition_testing.h"
+
+#include <random>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "ops/status_macros.h"
+#include "transforms/aot/determined_dims.h"
+#include "transforms/test_rules.h"
+
+namespace cleave::aot {
+namespace {
+
+constexpr char kFunctions[] = "transforms/aot/testdata/functions.rules";
+
+Tensor Draw(DType dtype, std::vector<int64_t> shape, std::mt19937_64& random) {
+  Tensor tensor(dtype, std::move(shape));
+  std::uniform_real_distribution<double> real(-2, 2);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    switch (KindOf(dtype)) {
+      case DTypeKind::kBool:
+        tensor.SetInt(i, static_cast<int64_t>(random() & 1));
+        break;
+      case DTypeKind::kInt:
+        tensor.SetInt(i, static_cast<int64_t>(random() % 6));
+        break;
+      case DTypeKind::kFloat:
+        tensor.SetDouble(i, real(random));
+        break;
+      case DTypeKind::kComplex:
+        tensor.SetComplex(i, {real(random), real(random)});
+        break;
+      case DTypeKind::kKey:
+        tensor.SetInt(i, static_cast<int64_t>(random() >> 1));
+        break;
+    }
+  }
+  return tensor;
+}
+
+absl::StatusOr<std::vector<Tensor>> Evaluate(const Graph& graph,
+                                             const std::vector<Tensor>& inputs,
+                                             const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(const Graph primitives, Expand(graph, rules));
+  return Interpret(primitives, inputs);
+}
+
+absl::Status CompareAt(const JointGraph& joint, const Partition& partition,
+                       const DimValues& dims, const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
+                          DrawInputs(joint.graph, dims, 7));
+  const absl::StatusOr<std::vector<Tensor>> wanted =
+      Evaluate(joint.graph, inputs, rules);
+  const absl::StatusOr<std::vector<Tensor>> got =
+      RunHalves(joint, partition, inputs, rules);
+  if (wanted.status().code() != got.status().code()) {
+    return absl::InternalError(
+        absl::StrCat("the halves give ", got.status().ToString(),
+                     ", the joint graph ", wanted.status().ToString()));
+  }
+  if (!wanted.ok()) return absl::OkStatus();
+  for (size_t i = 0; i < wanted->size(); ++i) {
+    if (SameValue((*got)[i], (*wanted)[i])) continue;
+    return absl::InternalError(
+        absl::StrCat("output ", joint.graph.outputs()[i].name, " is ",
+                     (*got)[i].ToString(), ", not ", (*wanted)[i].ToString()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::shared_ptr<const RuleSet> LoadFunctions(
+    const std::shared_ptr<Context>& context, const std::string& extra) {
+  std::string text = ReadText(kFunctions);
+  if (!extra.empty()) absl::StrAppend(&text, "\n", extra);
+  return LoadTestRules(context, text, {"core"});
+}
+
+std::vector<std::string> FunctionNames(const RuleSet& rules) {
+  return rules.Names(ItemKind::kFn);
+}
+
+absl::StatusOr<JointGraph> JointOf(const std::string& function,
+                                   const RuleSet& rules,
+                                   int num_params_buffers) {
+  CLEAVE_ASSIGN_OR_RETURN(const Graph graph, rules.Function(function));
+  JointGraphOptions options;
+  options.num_params_buffers = num_params_buffers;
+  for (const NamedValue& input : graph.inputs()) {
+    const DType dtype = graph.type(input.value).dtype;
+    options.active.push_back(IsFloat(dtype) || IsComplex(dtype));
+  }
+  SyntheticRules synthetic(rules);
+  return MakeJointGraph(graph, options, synthetic);
+}
+
+absl::StatusOr<std::vector<Tensor>> DrawInputs(const Graph& graph,
+                                               const DimValues& dims,
+                                               uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::vector<Tensor> inputs;
+  for (const NamedValue& input : graph.inputs()) {
+    const TensorType& type = graph.type(input.value);
+    CLEAVE_ASSIGN_OR_RETURN(std::vector<int64_t> shape,
+                            EvaluateShape(type.shape, dims));
+    inputs.push_back(Draw(type.dtype, std::move(shape), random));
+  }
+  return inputs;
+}
+
+absl::StatusOr<std::vector<Tensor>> RunHalves(const JointGraph& joint,
+                                              const Partition& partition,
+                                              const std::vector<Tensor>& inputs,
+                                              const RuleSet& rules) {
+  const std::vector<Tensor> primals(inputs.begin(),
+                                    inputs.begin() + joint.primals);
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> outputs,
+                          Evaluate(partition.forward, primals, rules));
+  std::vector<Tensor> saved(outputs.begin() + joint.outputs, outputs.end());
+  outputs.resize(joint.outputs);
+  saved.insert(saved.end(), inputs.begin() + joint.primals, inputs.end());
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> cotangents,
+                          Evaluate(partition.backward, saved, rules));
+  for (Tensor& cotangent : cotangents) outputs.push_back(std::move(cotangent));
+  return outputs;
+}
+
+absl::Status CompareWithJoint(const JointGraph& joint,
+                              const Partition& partition,
+                              const RuleSet& rules) {
+  CLEAVE_RETURN_IF_ERROR(CheckPartition(joint, partition));
+  CLEAVE_RETURN_IF_ERROR(Verify(partition.forward));
+  CLEAVE_RETURN_IF_ERROR(Verify(partition.backward));
+  DimVariables used(joint.graph);
+  for (int i = 0; i < joint.primals; ++i) {
+    used.AddNode(joint.graph.inputs()[i].value);
+  }
+  // All of them 3, 1 and 0, then one after the other 0, 1 and 2 among others.
+  std::vector<DimValues> points;
+  for (int64_t extent : {3, 1, 0}) {
+    DimValues dims;
+    for (const std::string& name : used.names()) dims[name] = extent;
+    points.push_back(dims);
+  }
+  for (const std::string& name : used.names()) {
+    for (int64_t extent : {0, 1, 2}) {
+      points.push_back(points[0]);
+      points.back()[name] = extent;
+    }
+  }
+  for (const DimValues& dims : points) {
+    const absl::Status status = CompareAt(joint, partition, dims, rules);
+    if (status.ok()) continue;
+    std::string at;
+    for (const auto& [name, extent] : dims) {
+      absl::StrAppend(&at, name, " = ", extent, ", ");
+    }
+    return absl::Status(status.code(), absl::StrCat(at, status.message()));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cleave::aot
