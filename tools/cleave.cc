@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   cleave::AddCompile(app, action);
   cleave::AddCoverage(app, action);
   cleave::AddConformance(app, action);
+  cleave::AddExample(app, action);
   cleave::AddDoc(app, action);
   try {
     app.parse(argc, argv);

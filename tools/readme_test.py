@@ -1,14 +1,15 @@
 #!/usr/bin/python3
 """Runs the console examples of Markdown files and compares what they print.
 
-    readme_test.py CLEAVE RULES FILE.md... [--update]
+    readme_test.py CLEAVE RULES EXAMPLES FILE.md... [--update]
 
 In each file, in order, in one fresh folder:
 - A block fenced as ```rules NAME.rules (or another NAME) is written to NAME.
 - In a block fenced as ```console, a line `$ COMMAND` is run by bash (lines that
   end in a backslash go on), and the lines up to the next one are what it must
   print, stdout and stderr together; `[exit N]` as the last one of them stands
-  for that exit status. `tools/cleave` is CLEAVE, `rules` is RULES.
+  for that exit status. `tools/cleave` is CLEAVE, `rules` is RULES; its examples
+  are in EXAMPLES.
 - Other blocks are not looked at.
 
 --update, by way of `bazel run`, writes what the commands print into the files.
@@ -27,7 +28,11 @@ def run_command(command, folder):
     result = subprocess.run(
         ["/bin/bash", "-c", command],
         cwd=folder,
-        env={**os.environ, "CLEAVE_RULES": os.path.join(folder, "rules")},
+        env={
+            **os.environ,
+            "CLEAVE_RULES": os.path.join(folder, "rules"),
+            "CLEAVE_EXAMPLES": os.path.join(folder, "tools/examples"),
+        },
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
@@ -63,18 +68,21 @@ def run_console(lines, folder):
     return "".join(result), commands
 
 
-def prepare(folder, cleave, rules):
+def prepare(folder, cleave, rules, examples):
     os.mkdir(os.path.join(folder, "tools"))
     os.symlink(os.path.abspath(cleave), os.path.join(folder, "tools/cleave"))
     os.symlink(os.path.abspath(rules), os.path.join(folder, "rules"))
+    os.symlink(
+        os.path.abspath(examples), os.path.join(folder, "tools/examples")
+    )
 
 
-def process(text, cleave, rules):
+def process(text, cleave, rules, examples):
     """The text with what its commands print, and how many there are."""
     result = []
     commands = 0
     with tempfile.TemporaryDirectory() as folder:
-        prepare(folder, cleave, rules)
+        prepare(folder, cleave, rules, examples)
         lines = text.splitlines(keepends=True)
         i = 0
         while i < len(lines):
@@ -115,12 +123,12 @@ def show_difference(path, got, want):
 def main():
     arguments = [a for a in sys.argv[1:] if a != "--update"]
     update = "--update" in sys.argv
-    cleave, rules, *paths = arguments
+    cleave, rules, examples, *paths = arguments
     failed = 0
     for path in paths:
         with open(path, encoding="utf-8") as file:
             text = file.read()
-        result, commands = process(text, cleave, rules)
+        result, commands = process(text, cleave, rules, examples)
         if commands == 0:
             print(f"{path}: no command to run")
             failed += 1
