@@ -1,5 +1,6 @@
 // What computing one element of a node costs: fusion and lowering weigh storing
-// a value against computing it again. Internal to engine/codegen.
+// a value against computing it again, and so do partitioners. Internal to
+// engine/codegen and transforms/aot.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_
 #define CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_

@@ -90,6 +90,15 @@ def googletest_repository(name):
         },
     )
 
+def lemon_repository(name):
+    pkg_config_repository(
+        name = name,
+        debian_package = "liblemon-dev",
+        headers = ["lemon"],
+        minimum_version = "1.3",
+        modules = {":lemon": "lemon"},
+    )
+
 def mpfr_repository(name):
     pkg_config_repository(
         name = name,

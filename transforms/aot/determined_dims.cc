@@ -67,6 +67,12 @@ void DimVariables::AddValue(const StaticValue& value) {
   }
 }
 
+std::set<std::string> DimsOfInputs(const Graph& graph, int count) {
+  DimVariables variables(graph);
+  for (int i = 0; i < count; ++i) variables.AddNode(graph.inputs()[i].value);
+  return variables.names();
+}
+
 std::set<std::string> DeterminedDims(const std::vector<TensorType>& types) {
   std::vector<Dim> open;
   for (const TensorType& type : types) {

@@ -34,6 +34,9 @@ class DimVariables {
   std::set<std::string> names_;
 };
 
+// The variables in the types of the inputs of `graph` numbered below `count`.
+std::set<std::string> DimsOfInputs(const Graph& graph, int count);
+
 // The variables of `types` that their extents determine, whatever these are:
 // of f32[n, 2*m + n] both, of f32[n, n*m] only n, since n may be 0.
 std::set<std::string> DeterminedDims(const std::vector<TensorType>& types);

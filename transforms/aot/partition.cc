@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
@@ -32,21 +33,34 @@ Value Copy(GraphBuilder& builder, const Graph& graph, Value v,
 // Builds the two halves of a joint graph.
 class Halves {
  public:
-  Halves(const JointGraph& joint, const std::vector<Value>& chosen)
+  Halves(const JointGraph& joint, const std::vector<bool>& depends,
+         const std::vector<Value>& chosen)
       : joint_(joint),
         graph_(joint.graph),
+        depends_(depends),
         chosen_(graph_.size(), false),
         is_saved_(graph_.size(), false),
-        needed_(graph_.size(), false) {
+        needed_(graph_.size(), false),
+        of_primals_(DimsOfInputs(graph_, joint.primals)) {
     for (Value v : chosen) chosen_[v.id] = true;
+    FindDynamic();
   }
 
-  Partition Run() {
+  absl::StatusOr<Partition> Run(const std::vector<Value>& offloaded) {
     FindSaved();
-    FindExtents();
+    CLEAVE_RETURN_IF_ERROR(FindExtents());
     Partition result;
     const std::string prefix = Prefix();
-    result.saved = static_cast<int>(saved_.size() + extents_.size());
+    for (uint32_t id = 0; id < graph_.size(); ++id) {
+      if (!is_saved_[id]) continue;
+      const bool is_offloaded = std::find(offloaded.begin(), offloaded.end(),
+                                          Value{id}) != offloaded.end();
+      if (is_offloaded) {
+        result.offloaded.push_back(static_cast<int>(saved_.size()));
+      }
+      saved_.push_back(Value{id});
+    }
+    result.saved = static_cast<int>(saved_.size()) + (extents_.empty() ? 0 : 1);
     for (int i = 0; i < result.saved; ++i) {
       names_.push_back(absl::StrCat(prefix, i));
     }
@@ -56,79 +70,117 @@ class Halves {
   }
 
  private:
+  // What makes an extent, which is known when it has run: a `nonzero`, or what
+  // has one in it.
+  void FindDynamic() {
+    is_dynamic_.assign(graph_.size(), false);
+    absl::flat_hash_map<TypeId, std::set<std::string>> of_type;
+    for (uint32_t id = 0; id < graph_.size(); ++id) {
+      const Value v{id};
+      const auto [it, added] =
+          of_type.emplace(graph_.node(v).type, std::set<std::string>());
+      if (added) it->second = OtherExtents(graph_.types(v));
+      if (it->second.empty() || depends_[id]) continue;
+      const OpId op = graph_.node(v).op;
+      const absl::Span<const Value> operands = graph_.operands(v);
+      if (op == ToOpId(Primitive::kResult)) {
+        is_dynamic_[id] = is_dynamic_[operands[0].id];
+      } else if (!IsPrimitive(op) || op == ToOpId(Primitive::kNonzero) ||
+                 ClassOf(ToPrimitive(op)) == PrimitiveClass::kControl) {
+        std::set<std::string> made = it->second;
+        for (Value operand : operands) {
+          for (const std::string& name :
+               of_type.at(graph_.node(operand).type)) {
+            made.erase(name);
+          }
+        }
+        is_dynamic_[id] = !made.empty();
+      }
+      if (is_dynamic_[id] && graph_.types(v).size() == 1) chosen_[id] = true;
+    }
+  }
+
+  // The variables that no primal has.
+  std::set<std::string> OtherExtents(
+      const std::vector<TensorType>& types) const {
+    std::set<std::string> others;
+    for (const TensorType& type : types) {
+      for (const Dim& dim : type.shape) {
+        if (dim.IsConstant()) continue;
+        for (const std::string& name : dim.Variables()) {
+          if (of_primals_.count(name) == 0) others.insert(name);
+        }
+      }
+    }
+    return others;
+  }
+
   // Walks back from the outputs of the backward half to what it is given.
   void FindSaved() {
     for (size_t i = joint_.outputs; i < graph_.outputs().size(); ++i) {
       needed_[graph_.outputs()[i].value.id] = true;
     }
     for (uint32_t id = static_cast<uint32_t>(graph_.size()); id-- > 0;) {
-      const Value v{id};
       if (!needed_[id]) continue;
-      if (Is(graph_, v, Primitive::kNonzero)) chosen_[id] = true;
       if (chosen_[id]) {
         needed_[id] = false;
         is_saved_[id] = true;
         continue;
       }
-      for (Value operand : graph_.operands(v)) needed_[operand.id] = true;
+      for (Value operand : graph_.operands(Value{id})) {
+        needed_[operand.id] = true;
+      }
     }
     for (int i = 0; i < joint_.primals; ++i) {
       const Value v = graph_.inputs()[i].value;
       if (needed_[v.id]) is_saved_[v.id] = true;
       needed_[v.id] = false;
     }
-    for (uint32_t id = 0; id < graph_.size(); ++id) {
-      if (is_saved_[id]) saved_.push_back(Value{id});
-    }
   }
 
-  // What tells the backward half the extents that its own inputs do not tell.
-  void FindExtents() {
+  // Finds what tells the backward half the extents that its own inputs do not
+  // tell.
+  absl::Status FindExtents() {
     DimVariables used(graph_);
     std::vector<TensorType> types;
-    for (Value v : saved_) {
-      used.AddNode(v);
-      types.push_back(graph_.type(v));
+    for (uint32_t id = 0; id < graph_.size(); ++id) {
+      if (needed_[id] || is_saved_[id]) used.AddNode(Value{id});
+      if (is_saved_[id]) types.push_back(graph_.type(Value{id}));
     }
     for (size_t i = joint_.primals; i < graph_.inputs().size(); ++i) {
       used.AddNode(graph_.inputs()[i].value);
       types.push_back(graph_.type(graph_.inputs()[i].value));
     }
-    for (uint32_t id = 0; id < graph_.size(); ++id) {
-      if (needed_[id]) used.AddNode(Value{id});
-    }
     used_ = used.names();
-    if (used_.empty()) return;
+    if (used_.empty()) return absl::OkStatus();
     const std::set<std::string> determined = DeterminedDims(types);
-    Shape shape = {Dim(0)};
     for (const std::string& name : used_) {
-      if (determined.count(name) == 0) shape.push_back(Dim::Variable(name));
-    }
-    if (shape.size() > 1) AddExtents(shape);
-  }
-
-  void AddExtents(const Shape& shape) {
-    // A size of a `nonzero` is there as long as the node is: the tensor has to
-    // be made of it.
-    Shape of_inputs = {Dim(0)};
-    for (size_t d = 1; d < shape.size(); ++d) {
-      const Value size = NonzeroOf(shape[d]);
-      if (size.valid()) {
-        extents_.push_back({{DType::kI64, {shape[d], Dim(0)}}, size});
-      } else {
-        of_inputs.push_back(shape[d]);
+      if (determined.count(name) > 0) continue;
+      const Dim extent = Dim::Variable(name);
+      if (of_primals_.count(name) > 0) {
+        extents_.push_back(extent);
+        continue;
       }
+      const Value v = DynamicWith(extent);
+      if (!v.valid()) {
+        return absl::UnimplementedError(
+            absl::StrCat("not supported: the backward graph needs the extent ",
+                         name, ", which no value of the forward graph has"));
+      }
+      is_saved_[v.id] = true;
+      needed_[v.id] = false;
     }
-    if (of_inputs.size() > 1) {
-      extents_.push_back({{DType::kF32, of_inputs}, Value()});
-    }
+    if (!extents_.empty()) extents_.insert(extents_.begin(), Dim(0));
+    return absl::OkStatus();
   }
 
-  Value NonzeroOf(const Dim& size) const {
+  // A value that makes this extent.
+  Value DynamicWith(const Dim& extent) const {
     for (uint32_t id = 0; id < graph_.size(); ++id) {
       const Value v{id};
-      if (Is(graph_, v, Primitive::kNonzero) &&
-          graph_.type(v).shape[0] == size) {
+      if (!is_dynamic_[id] || graph_.types(v).size() != 1) continue;
+      const Shape& shape = graph_.type(v).shape;
+      if (std::find(shape.begin(), shape.end(), extent) != shape.end()) {
         return v;
       }
     }
@@ -154,9 +206,6 @@ class Halves {
     for (int i = 0; i < joint_.outputs; ++i) {
       needed[graph_.outputs()[i].value.id] = true;
     }
-    for (const Extents& extents : extents_) {
-      if (extents.source.valid()) needed[extents.source.id] = true;
-    }
     for (uint32_t id = static_cast<uint32_t>(graph_.size()); id-- > 0;) {
       if (!needed[id]) continue;
       for (Value v : graph_.operands(Value{id})) needed[v.id] = true;
@@ -181,24 +230,11 @@ class Halves {
       outputs.push_back(
           {names_[outputs.size() - joint_.outputs], copies[v.id]});
     }
-    for (const Extents& extents : extents_) {
-      const Value source =
-          extents.source.valid() ? copies[extents.source.id] : Value();
-      outputs.push_back({names_[outputs.size() - joint_.outputs],
-                         MakeExtents(builder, extents.type, source)});
+    if (!extents_.empty()) {
+      outputs.push_back({names_.back(), builder.Zeros(ExtentsType())});
     }
     for (const ShapeGuard& guard : graph_.guards()) builder.AddGuard(guard);
     return std::move(builder).Build(std::move(outputs));
-  }
-
-  static Value MakeExtents(GraphBuilder& builder, const TensorType& type,
-                           Value source) {
-    if (!source.valid()) return builder.Zeros(type);
-    return builder.Apply(
-        Primitive::kSlice, {source},
-        {{"start", StaticValue::Dims({Dim(0), Dim(0)})},
-         {"size", StaticValue::Dims(type.shape)},
-         {"stride", StaticValue::Ints(std::vector<int>{1, 1})}});
   }
 
   Graph Backward() const {
@@ -208,9 +244,7 @@ class Halves {
     for (Value v : saved_) {
       copies[v.id] = builder.Input(names_[name++], graph_.type(v));
     }
-    for (const Extents& extents : extents_) {
-      builder.Input(names_[name++], extents.type);
-    }
+    if (!extents_.empty()) builder.Input(names_.back(), ExtentsType());
     for (size_t i = joint_.primals; i < graph_.inputs().size(); ++i) {
       const NamedValue& input = graph_.inputs()[i];
       copies[input.value.id] =
@@ -238,20 +272,19 @@ class Halves {
                          names.end());
   }
 
-  // A tensor without elements, of a `nonzero` or of nothing.
-  struct Extents {
-    TensorType type;
-    Value source;
-  };
+  TensorType ExtentsType() const { return {DType::kF32, extents_}; }
 
   const JointGraph& joint_;
   const Graph& graph_;
+  const std::vector<bool>& depends_;
   std::vector<bool> chosen_;
   std::vector<bool> is_saved_;
   std::vector<bool> needed_;  // by the backward half, which computes it
-  std::vector<Value> saved_;
+  const std::set<std::string> of_primals_;  // their dimension variables
+  std::vector<bool> is_dynamic_;
   std::set<std::string> used_;  // dimension variables of the backward half
-  std::vector<Extents> extents_;
+  Shape extents_;               // of a tensor without elements; or empty
+  std::vector<Value> saved_;
   std::vector<std::string> names_;  // of what is saved
 };
 
@@ -356,8 +389,9 @@ std::vector<bool> DependsOnCotangents(const JointGraph& joint) {
   return depends;
 }
 
-absl::StatusOr<Partition> PartitionBySaved(const JointGraph& joint,
-                                           const std::vector<Value>& saved) {
+absl::StatusOr<Partition> PartitionBySaved(
+    const JointGraph& joint, const std::vector<Value>& saved,
+    const std::vector<Value>& offloaded) {
   const std::vector<bool> depends = DependsOnCotangents(joint);
   for (Value v : saved) {
     if (v.id >= joint.graph.size()) {
@@ -378,7 +412,7 @@ absl::StatusOr<Partition> PartitionBySaved(const JointGraph& joint,
           ") is to be saved, but has several results: save those"));
     }
   }
-  return Halves(joint, saved).Run();
+  return Halves(joint, depends, saved).Run(offloaded);
 }
 
 absl::StatusOr<Partition> DefaultPartition(const JointGraph& joint) {

@@ -47,13 +47,15 @@ absl::Status CheckPartition(const JointGraph& joint,
 // The halves for a choice of values of the joint graph to save: the backward
 // graph computes again what else it needs, down to the primals. Of the choice,
 // what it does not need is left out. Saved whether chosen or not are the
-// primals that it comes down to, and each `nonzero`, whose size is an extent of
-// the graph. Extents that no saved tensor and no cotangent tells are saved as
-// the shape of a tensor without elements. The saved are named saved.0, saved.1,
-// .. in the order of the joint graph. InvalidArgument for a value that has
-// several results or depends on a cotangent. O(nodes).
-absl::StatusOr<Partition> PartitionBySaved(const JointGraph& joint,
-                                           const std::vector<Value>& saved);
+// primals that it comes down to, and what has an extent that the primals do not
+// have, as the result of a `nonzero`. Other extents that no saved tensor and no
+// cotangent tells are saved as the shape of a tensor without elements. The
+// saved are named saved.0, saved.1, .. in the order of the joint graph. Those
+// of `offloaded` that are saved are marked so. InvalidArgument for a value that
+// has several results or depends on a cotangent. O(nodes).
+absl::StatusOr<Partition> PartitionBySaved(
+    const JointGraph& joint, const std::vector<Value>& saved,
+    const std::vector<Value>& offloaded = {});
 
 // The forward graph computes all that does not depend on a cotangent; what the
 // rest needs of it is saved, apart from what costs nothing to have again:

@@ -1,0 +1,130 @@
+#include "transforms/aot/memory_budget.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <utility>
+
+namespace cleave::aot {
+namespace {
+
+std::vector<Value> WithoutDroppable(const SavingProblem& problem,
+                                    const std::vector<Value>& choice) {
+  std::vector<Value> kept;
+  for (Value v : choice) {
+    if (!problem.may_drop[v.id]) kept.push_back(v);
+  }
+  return kept;
+}
+
+// What it takes to compute `v` again when all of `saved` but itself are there.
+double CostAgain(const SavingProblem& problem,
+                 const std::vector<bool>& is_saved, Value v) {
+  const Graph& graph = problem.joint->graph;
+  std::vector<bool> seen(v.id + 1, false);
+  seen[v.id] = true;
+  double cost = 0;
+  for (uint32_t id = v.id + 1; id-- > 0;) {
+    if (!seen[id] || !problem.decides[id]) continue;
+    if (id != v.id && (is_saved[id] || problem.is_primal[id])) continue;
+    cost += problem.again[id];
+    for (Value operand : graph.operands(Value{id})) seen[operand.id] = true;
+  }
+  return cost;
+}
+
+std::vector<Value> Sorted(std::vector<Value> values) {
+  std::sort(values.begin(), values.end());
+  return values;
+}
+
+}  // namespace
+
+double MemoryLimit(const SavingProblem& problem,
+                   const std::vector<Value>& choice, double budget) {
+  const double all = MemoryOf(problem, NeededOf(problem, choice));
+  const double least =
+      MemoryOf(problem, NeededOf(problem, WithoutDroppable(problem, choice)));
+  return all <= least ? all : least + budget * (all - least);
+}
+
+std::vector<int> SolveKnapsack(const std::vector<KnapsackItem>& items,
+                               double capacity, int resolution) {
+  // best[w]: the most worth that w units of weight can have, and taken[i][w]
+  // whether it has item i.
+  std::vector<double> best(resolution + 1, 0);
+  std::vector<std::vector<bool>> taken(items.size());
+  std::vector<int64_t> units(items.size());
+  for (size_t i = 0; i < items.size(); ++i) {
+    // A weight of nothing fits into a capacity of nothing.
+    const double exact = items[i].weight == 0
+                             ? 0
+                             : std::ceil(items[i].weight / capacity *
+                                         static_cast<double>(resolution));
+    taken[i].assign(resolution + 1, false);
+    if (!(exact <= resolution)) {
+      units[i] = resolution + 1;
+      continue;
+    }
+    units[i] = static_cast<int64_t>(exact);
+    for (int64_t w = resolution; w >= units[i]; --w) {
+      const double worth = best[w - units[i]] + items[i].worth;
+      if (worth > best[w]) {
+        best[w] = worth;
+        taken[i][w] = true;
+      }
+    }
+  }
+  std::vector<int> chosen;
+  int64_t w = resolution;
+  for (size_t i = items.size(); i-- > 0;) {
+    if (!taken[i][w]) continue;
+    chosen.push_back(static_cast<int>(i));
+    w -= units[i];
+  }
+  std::reverse(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+std::vector<Value> WithinBudget(const SavingProblem& problem,
+                                const std::vector<Value>& choice,
+                                double budget) {
+  std::vector<Value> kept = WithoutDroppable(problem, choice);
+  const double least = MemoryOf(problem, NeededOf(problem, kept));
+  const double limit = MemoryLimit(problem, choice, budget);
+  if (limit <= least && MemoryOf(problem, NeededOf(problem, choice)) <= limit) {
+    return choice;
+  }
+  std::vector<bool> is_saved(problem.decides.size(), false);
+  for (Value v : choice) is_saved[v.id] = true;
+  std::vector<Value> open;
+  std::vector<KnapsackItem> items;
+  for (Value v : choice) {
+    if (!problem.may_drop[v.id]) continue;
+    open.push_back(v);
+    items.push_back({problem.bytes[v.id], CostAgain(problem, is_saved, v)});
+  }
+  std::vector<bool> is_kept(open.size(), false);
+  for (int i : SolveKnapsack(items, limit - least)) {
+    is_kept[i] = true;
+    kept.push_back(open[i]);
+  }
+  // Fewer primals may be needed than in the worst case, and rounding leaves
+  // some room.
+  std::vector<int> rest;
+  for (size_t i = 0; i < open.size(); ++i) {
+    if (!is_kept[i]) rest.push_back(static_cast<int>(i));
+  }
+  std::stable_sort(rest.begin(), rest.end(), [&](int a, int b) {
+    return items[a].worth * items[b].weight > items[b].worth * items[a].weight;
+  });
+  for (int i : rest) {
+    kept.push_back(open[i]);
+    if (MemoryOf(problem, NeededOf(problem, Sorted(kept))) > limit) {
+      kept.pop_back();
+    }
+  }
+  return Sorted(std::move(kept));
+}
+
+}  // namespace cleave::aot

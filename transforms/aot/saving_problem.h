@@ -1,0 +1,60 @@
+// SavingProblem: what saving and computing again cost for each value of a joint
+// graph. Internal to transforms/aot.
+
+#ifndef CLEAVE_TRANSFORMS_AOT_SAVING_PROBLEM_H_
+#define CLEAVE_TRANSFORMS_AOT_SAVING_PROBLEM_H_
+
+#include <limits>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "engine/rewrite/rule_set.h"
+#include "transforms/aot/joint_graph.h"
+#include "transforms/aot/min_cut.h"
+#include "transforms/aot/save_policy.h"
+
+namespace cleave::aot {
+
+inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+// One entry per node of the joint graph; of those that a partitioner does not
+// decide about (what depends on a cotangent, what the backward half does not
+// need, constants) only `decides`, which is false.
+struct SavingProblem {
+  const JointGraph* joint = nullptr;
+  std::vector<bool> decides;
+  std::vector<bool> is_primal;
+  // Whether the backward half reads it as it is, whatever is computed again.
+  std::vector<bool> is_target;
+  // Costs of the cut, kInfinite included; see min_cut.h.
+  std::vector<double> save;
+  std::vector<double> recompute;
+  // What computing it again takes, whether or not that is worth while.
+  std::vector<double> again;
+  // The memory that saving it holds: none for outputs and static primals.
+  std::vector<double> bytes;
+  // Whether a memory budget may have it computed again.
+  std::vector<bool> may_drop;
+  std::vector<bool> offload;
+};
+
+// Errors as of ChooseByMinCut.
+absl::StatusOr<SavingProblem> MakeSavingProblem(const JointGraph& joint,
+                                                const RuleSet& rules,
+                                                const MinCutOptions& options);
+
+// The values that the backward half takes when `saved` are saved: those of them
+// that it needs, and the primals that it comes down to. Ascending.
+std::vector<Value> NeededOf(const SavingProblem& problem,
+                            const std::vector<Value>& saved);
+
+// The memory that those hold.
+double MemoryOf(const SavingProblem& problem, const std::vector<Value>& values);
+
+// A choice with a minimal sum of costs. Internal where none is finite.
+absl::StatusOr<SavedChoice> SolveMinCut(const SavingProblem& problem);
+
+}  // namespace cleave::aot
+
+#endif  // CLEAVE_TRANSFORMS_AOT_SAVING_PROBLEM_H_
