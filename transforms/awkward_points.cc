@@ -2,7 +2,6 @@
 
 #include <cmath>
 #include <fstream>
-#include <limits>
 #include <set>
 #include <sstream>
 
@@ -13,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
 #include "ops/check.h"
+#include "transforms/json_array.h"
 
 namespace cleave {
 namespace {
@@ -22,41 +22,16 @@ using Json = nlohmann::ordered_json;
 
 constexpr char kNotImplemented[] = "not implemented";
 
-double NumberOf(const Json& json) {
-  if (json.is_boolean()) return json.get<bool>() ? 1 : 0;
-  if (json.is_number()) return json.get<double>();
-  const std::string text = json.is_string() ? json.get<std::string>() : "";
-  if (text == "inf") return std::numeric_limits<double>::infinity();
-  if (text == "-inf") return -std::numeric_limits<double>::infinity();
-  CLEAVE_CHECK(text == "nan") << "no number: " << json.dump();
-  return std::nan("");
-}
-
-void AppendElements(const Json& json, size_t depth, AwkwardArray& array) {
-  if (!json.is_array()) {
-    CLEAVE_CHECK(depth == array.shape.size()) << "ragged: " << json.dump();
-    if (json.is_boolean()) array.kind = AwkwardArray::Kind::kBool;
-    array.elements.push_back(NumberOf(json));
-    return;
-  }
-  CLEAVE_CHECK(depth < array.shape.size() &&
-               array.shape[depth] == static_cast<int64_t>(json.size()))
-      << "ragged: " << json.dump();
-  for (const Json& element : json) AppendElements(element, depth + 1, array);
-}
-
 AwkwardArray ReadArray(const Json& json) {
+  const bool is_int = json.is_object();
+  const absl::StatusOr<JsonArray> read =
+      ReadJsonArray(is_int ? json.at("i64") : json);
+  CLEAVE_CHECK(read.ok()) << read.status();
   AwkwardArray array;
-  if (json.is_object()) {
-    array = ReadArray(json.at("i64"));
-    array.kind = AwkwardArray::Kind::kInt;
-    return array;
-  }
-  for (const Json* at = &json; at->is_array(); at = &(*at)[0]) {
-    array.shape.push_back(static_cast<int64_t>(at->size()));
-    if (at->empty()) break;
-  }
-  AppendElements(json, 0, array);
+  if (is_int) array.kind = AwkwardArray::Kind::kInt;
+  if (read->has_bools) array.kind = AwkwardArray::Kind::kBool;
+  array.shape = read->shape;
+  array.elements = read->elements;
   return array;
 }
 

@@ -1,6 +1,5 @@
 #include "testing/zoo/zoo_entry.h"
 
-#include <limits>
 #include <set>
 #include <utility>
 
@@ -8,13 +7,12 @@
 #include "engine/runtime/file.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
+#include "transforms/json_array.h"
 
 namespace cleave {
 namespace {
 
 using nlohmann::json;
-
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 const std::map<std::string, ZooTransform>& Transforms() {
   static const auto& transforms = *new std::map<std::string, ZooTransform>{
@@ -37,42 +35,11 @@ absl::Status Invalid(const std::string& where, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(where, ": ", what));
 }
 
-// Appends the elements of nested lists; the first element of each depth tells
-// its extent, and the others must have the same.
-absl::Status AddElements(const json& j, const std::string& where, size_t depth,
-                         ZooTensor& tensor) {
-  if (j.is_array()) {
-    const auto extent = static_cast<int64_t>(j.size());
-    if (depth == tensor.shape.size() && tensor.values.empty()) {
-      tensor.shape.push_back(extent);
-    }
-    if (depth >= tensor.shape.size() || tensor.shape[depth] != extent) {
-      return Invalid(where, "lists of different lengths");
-    }
-    for (const json& element : j) {
-      CLEAVE_RETURN_IF_ERROR(AddElements(element, where, depth + 1, tensor));
-    }
-    return absl::OkStatus();
-  }
-  if (depth != tensor.shape.size()) return Invalid(where, "a list is expected");
-  if (j.is_number()) {
-    tensor.values.push_back(j.get<double>());
-  } else if (j == "inf") {
-    tensor.values.push_back(kInfinity);
-  } else if (j == "-inf") {
-    tensor.values.push_back(-kInfinity);
-  } else if (j == "nan") {
-    tensor.values.push_back(std::numeric_limits<double>::quiet_NaN());
-  } else {
-    return Invalid(where, "neither a number nor a list of such");
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<ZooTensor> ReadTensor(const json& j, const std::string& where) {
-  ZooTensor tensor;
-  CLEAVE_RETURN_IF_ERROR(AddElements(j, where, 0, tensor));
-  return tensor;
+  absl::StatusOr<JsonArray> array = ReadJsonArray(j);
+  if (!array.ok()) return Invalid(where, array.status().message());
+  if (array->has_bools) return Invalid(where, "bools are no numbers");
+  return ZooTensor{std::move(array->shape), std::move(array->elements)};
 }
 
 absl::StatusOr<std::map<std::string, ZooTensor>> ReadTensors(
