@@ -30,12 +30,6 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::NanSensitiveDoubleNear;
 
-std::vector<int64_t> ConstantShape(const TensorType& type) {
-  std::vector<int64_t> shape;
-  for (const Dim& d : type.shape) shape.push_back(*d.Value());
-  return shape;
-}
-
 // The inexact inputs for derivatives, all for a batch.
 std::vector<bool> AllInputs(const Graph& graph, Transform transform) {
   std::vector<bool> chosen;

@@ -33,12 +33,6 @@ constexpr int kBits = 400;
 constexpr int kStepExponent = -80;
 constexpr double kTolerance = 1e-40;
 
-std::vector<int64_t> ConstantShape(const TensorType& type) {
-  std::vector<int64_t> shape;
-  for (const Dim& d : type.shape) shape.push_back(*d.Value());
-  return shape;
-}
-
 // x + sign 2^-80 dx.
 RealTensor Step(const RealTensor& x, const RealTensor& dx, int sign) {
   RealTensor y = x;

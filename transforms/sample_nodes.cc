@@ -1,9 +1,11 @@
 #include "transforms/sample_nodes.h"
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
 
@@ -413,6 +415,16 @@ absl::StatusOr<Graph> SampleGraph(const SampleNode& sample,
     outputs.push_back({absl::StrCat("y", i), b.Result(node, i)});
   }
   return std::move(b).Build(std::move(outputs));
+}
+
+std::vector<int64_t> ConstantShape(const TensorType& type) {
+  std::vector<int64_t> shape;
+  for (const Dim& d : type.shape) {
+    const std::optional<int64_t> extent = d.Value();
+    CLEAVE_CHECK(extent.has_value()) << "`" << d.ToString() << "` is symbolic";
+    shape.push_back(*extent);
+  }
+  return shape;
 }
 
 Tensor DrawTensor(const SampleNode& sample, DType dtype,

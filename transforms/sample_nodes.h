@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "ops/tensor.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 
@@ -38,6 +39,9 @@ std::vector<SampleNode> SampleNodes(const std::shared_ptr<Context>& context);
 absl::StatusOr<Graph> SampleGraph(const SampleNode& sample,
                                   const std::shared_ptr<Context>& context,
                                   DType dtype = DType::kF64);
+
+// The extents of a type that has no symbolic ones (CHECK).
+std::vector<int64_t> ConstantShape(const TensorType& type);
 
 // A tensor of this shape with values as the sample asks for.
 Tensor DrawTensor(const SampleNode& sample, DType dtype,

@@ -36,12 +36,6 @@ using ::testing::HasSubstr;
 constexpr int kBits = 400;
 constexpr double kTolerance = 1e-60;
 
-std::vector<int64_t> ConstantShape(const TensorType& type) {
-  std::vector<int64_t> shape;
-  for (const Dim& d : type.shape) shape.push_back(*d.Value());
-  return shape;
-}
-
 // The sum of the products, and of their absolute values: the size that an
 // error is judged by.
 struct InnerProduct {

@@ -44,12 +44,6 @@ Tensor SliceOf(const Tensor& x, int axis, int64_t at) {
   return y;
 }
 
-std::vector<int64_t> ConstantShape(const TensorType& type) {
-  std::vector<int64_t> shape;
-  for (const Dim& d : type.shape) shape.push_back(*d.Value());
-  return shape;
-}
-
 // Draws an argument per input, batched ones along in_axes, runs the batched
 // graph, and compares each slice with the plain graph, bit by bit.
 void ExpectStackedLoop(const SampleNode& sample, const Graph& graph,
