@@ -19,17 +19,22 @@ allowed() {
     engine/runtime)
       echo "ops engine/lang engine/ir engine/rewrite transforms engine/codegen"
       ;;
+    transforms/aot | transforms/functional)
+      echo "ops engine/lang engine/ir engine/rewrite transforms" \
+        "engine/codegen engine/runtime transforms/aot transforms/functional" ;;
     testing | engine/aot | engine/embed | engine)
       echo "ops engine/lang engine/ir engine/rewrite transforms" \
-        "engine/codegen engine/runtime" ;;
+        "engine/codegen engine/runtime transforms/aot transforms/functional" ;;
     *) echo "any" ;;
   esac
 }
 
-# engine/lang/parser.h -> engine/lang; ops/check.h -> ops.
+# engine/lang/parser.h -> engine/lang; ops/check.h -> ops. The two folders of
+# transforms/ that run kernels are layers above the runtime.
 layer_of() {
   case $1 in
-    engine/*/*) cut -d/ -f1,2 <<<"$1" ;;
+    engine/*/* | transforms/aot/* | transforms/functional/*)
+      cut -d/ -f1,2 <<<"$1" ;;
     *) cut -d/ -f1 <<<"$1" ;;
   esac
 }
@@ -56,7 +61,7 @@ for file in "$@"; do
         ;;
     esac
     case $target in
-      ops | engine | engine/* | transforms | testing | tools) ;;
+      ops | engine | engine/* | transforms | transforms/* | testing | tools) ;;
       *) continue ;;
     esac
     if [[ $target != "$layer" && $permitted != any &&

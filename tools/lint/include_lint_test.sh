@@ -32,6 +32,10 @@ check refused engine/ir/graph.cc engine/rewrite/expand.h
 check ok transforms/vmap.cc engine/rewrite/expand.h
 check refused engine/rewrite/expand.cc transforms/vmap.h
 check refused transforms/vmap.cc engine/codegen/kernel.h
+check ok transforms/functional/session.cc engine/runtime/kernel.h
+check ok transforms/aot/partition.cc transforms/vjp.h
+check refused transforms/vmap.cc transforms/functional/tensor.h
+check refused engine/runtime/kernel.cc transforms/functional/tensor.h
 check ok engine/codegen/target.cc Halide.h
 check refused testing/compare.cc Halide.h
 check refused engine/runtime/kernel.cc Halide.h

@@ -1,0 +1,54 @@
+// The inside of tensors, for the other files of transforms/functional.
+
+#ifndef CLEAVE_TRANSFORMS_FUNCTIONAL_TENSOR_ACCESS_H_
+#define CLEAVE_TRANSFORMS_FUNCTIONAL_TENSOR_ACCESS_H_
+
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "ops/dtype.h"
+#include "transforms/functional/storage.h"
+#include "transforms/functional/tensor.h"
+
+namespace cleave::functional {
+
+struct TensorAccess {
+  static const std::shared_ptr<Storage>& StorageOf(const Tensor& x) {
+    return x.storage_;
+  }
+  // All of the storage.
+  static Tensor Make(std::shared_ptr<Storage> storage) {
+    Tensor x;
+    x.status_ = absl::OkStatus();
+    x.view_ = View(storage->type);
+    x.storage_ = std::move(storage);
+    return x;
+  }
+  // A new storage whose value is a node.
+  static Tensor Make(Recorder& recorder, Value node) {
+    auto storage = std::make_shared<Storage>();
+    storage->SetNode(recorder.shared_from_this(), node,
+                     recorder.builder().type(node));
+    recorder.Written(storage);
+    return Make(std::move(storage));
+  }
+
+  // The node with the value of a tensor, or of a number as one of `dtype`.
+  static absl::StatusOr<Value> Read(Recorder& recorder, const Tensor& x,
+                                    DType dtype_of_numbers);
+  static absl::StatusOr<Value> Read(Recorder& recorder, const Tensor& x);
+
+  // A concrete tensor of a number. As Full.
+  static absl::StatusOr<cleave::Tensor> Filled(DType dtype, const Shape& shape,
+                                               const Tensor& number);
+
+  // OK for tensors that are valid and for numbers.
+  static absl::Status Check(const Tensor& x) { return x.status(); }
+};
+
+}  // namespace cleave::functional
+
+#endif  // CLEAVE_TRANSFORMS_FUNCTIONAL_TENSOR_ACCESS_H_
