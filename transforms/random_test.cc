@@ -1,34 +1,26 @@
 // rules/core/random.rules: what the draws are distributed as, at fixed keys,
-// and that a batch of them is the loop, however the examples get their keys.
+// and that derivatives go through them.
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <limits>
-#include <memory>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "engine/ir/graph_text.h"
-#include "engine/ir/interpreter.h"
-#include "engine/rewrite/expand.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/check.h"
 #include "ops/reference.h"
 #include "testing/status_matchers.h"
 #include "transforms/jvp.h"
-#include "transforms/test_rules.h"
-#include "transforms/vmap.h"
+#include "transforms/random_testing.h"
 
 namespace cleave {
 namespace {
 
 using ::testing::Each;
-using ::testing::HasSubstr;
 
 constexpr int kDraws = 20000;
 constexpr double kInf = std::numeric_limits<double>::infinity();
@@ -94,46 +86,12 @@ fn folded(k: key, i: i32[3]) -> key[2, 3]
 
 fn folded_number(k: key) -> key[] = random_fold_in(k, 7)
 
-fn small_uniform(low: f32[2, 3], high: f32[3], key: key) -> f32[2, 3] = uniform(low, high, key)
-
-fn small_normal(mean: f32[3], std: f32[2, 1], key: key) -> f32[2, 3] = normal(mean, std, key)
-
-fn small_bernoulli(p: f64[3], key: key) -> bool[3] = bernoulli(p, key)
-
-fn small_randint(low: i32[3], high: i32[], key: key) -> i32[3] = randint(low, high, key)
-
-fn small_shuffle(x: f32[4, 2], key: key) -> f32[4, 2] = shuffle(x, key)
-
-fn small_dropout(x: f32[3], key: key) -> f32[3] = dropout(x, key, p: 0.5)
-
-fn small_exponential(rate: f32[3], key: key) -> f32[3] = exponential(rate, key)
-
-fn small_gumbel(loc: f32[3], scale: f32[], key: key) -> f32[3] = gumbel(loc, scale, key)
-
-fn small_categorical(logits: f32[4, 3], key: key) -> i64[3] = categorical(logits, key, axis: 0)
-
-op walked(x: f32[], key: key) -> f32[]
-{
-  let r = scan(at = x) over k in random_split(key, count: 5) { (at = normal(at, 1, k)) }
-  r.at
-}
-
-op drawn_either_way(x: f32[], key: key) -> f32[]
-  = cond(x > 0.22) { normal(x, 1, key) } else { uniform(x, 1, key) }
-
-fn small_walk(x: f32[], key: key) -> f32[] = walked(x, key)
-
-fn small_choice(x: f32[], key: key) -> f32[] = drawn_either_way(x, key)
-
 fn over_split(k: key) -> f32[20000] = random_uniform(random_split(k, count: 20000), shape: [], dtype: f32)
 
 fn over_folded(k: key) -> f32[20000]
   = random_uniform(random_fold_in(k, iota(20000)), shape: [], dtype: f32)
-
-fn small_keys(k: key, i: i64[]) -> key[2] = random_split(random_fold_in(k, i), count: 2)
 )";
 
-Tensor Key(int64_t key) { return Tensor::FromInts(DType::kKey, {}, {key}); }
 Tensor F32(double x) { return Tensor::Scalar(DType::kF32, x); }
 
 std::vector<double> Values(const Tensor& x) {
@@ -182,34 +140,12 @@ double KolmogorovSmirnov(std::vector<double> x,
 }
 constexpr double kKolmogorovSmirnov = 1.95;
 
-class RandomTest : public ::testing::Test {
+class DrawsTest : public RandomTest {
  protected:
-  Graph Function(const std::string& name) {
-    const absl::StatusOr<Graph> graph = rules_->Function(name);
-    CLEAVE_CHECK(graph.ok()) << name << ": " << graph.status().ToString();
-    return *graph;
-  }
-
-  std::vector<Tensor> RunGraph(const Graph& graph,
-                               const std::vector<Tensor>& inputs) {
-    const absl::StatusOr<Graph> expanded = Expand(graph, *rules_);
-    CLEAVE_CHECK(expanded.ok()) << expanded.status().ToString();
-    const absl::StatusOr<std::vector<Tensor>> results =
-        Interpret(*expanded, inputs);
-    CLEAVE_CHECK(results.ok()) << results.status().ToString();
-    return *results;
-  }
-
-  Tensor Run(const std::string& name, const std::vector<Tensor>& inputs) {
-    return RunGraph(Function(name), inputs)[0];
-  }
-
-  std::shared_ptr<Context> context_ = std::make_shared<Context>();
-  std::shared_ptr<const RuleSet> rules_ =
-      LoadTestRules(context_, ReadText("rules/core/random.rules") + kFunctions);
+  DrawsTest() : RandomTest(kFunctions) {}
 };
 
-TEST_F(RandomTest, UniformIsUniform) {
+TEST_F(DrawsTest, UniformIsUniform) {
   for (const DType dtype : {DType::kF32, DType::kF64, DType::kBF16}) {
     SCOPED_TRACE(DTypeName(dtype));
     const char* name = dtype == DType::kF32   ? "uniform32"
@@ -233,7 +169,7 @@ TEST_F(RandomTest, UniformIsUniform) {
   }
 }
 
-TEST_F(RandomTest, UniformStaysBelowItsUpperBound) {
+TEST_F(DrawsTest, UniformStaysBelowItsUpperBound) {
   // One number lies in [1, 1 + eps), and rounding would leave it often.
   const auto only = [&](const char* name, DType dtype, double eps) {
     const Tensor one = Tensor::Scalar(dtype, 1);
@@ -265,7 +201,7 @@ TEST_F(RandomTest, UniformStaysBelowItsUpperBound) {
 
 double NormalCdf(double x) { return std::erfc(-x / std::sqrt(2.0)) / 2; }
 
-TEST_F(RandomTest, NormalIsNormal) {
+TEST_F(DrawsTest, NormalIsNormal) {
   for (const DType dtype : {DType::kF32, DType::kF64}) {
     SCOPED_TRACE(DTypeName(dtype));
     const Tensor y =
@@ -288,7 +224,7 @@ TEST_F(RandomTest, NormalIsNormal) {
 
 // The draw is the quantile of the middle of the part of (0, 1) that the bits
 // pick, in the tails as well: there 24 bits would be wrong in the first digits.
-TEST_F(RandomTest, NormalIsTheQuantileOfItsBits) {
+TEST_F(DrawsTest, NormalIsTheQuantileOfItsBits) {
   const Tensor bits = Run("bits", {Key(7)});
   const Tensor z = Run("normal64", {Tensor::Scalar(DType::kF64, 0),
                                     Tensor::Scalar(DType::kF64, 1), Key(7)});
@@ -305,7 +241,7 @@ TEST_F(RandomTest, NormalIsTheQuantileOfItsBits) {
   }
 }
 
-TEST_F(RandomTest, BernoulliHasItsShare) {
+TEST_F(DrawsTest, BernoulliHasItsShare) {
   const auto share = [&](double p) {
     return Mean(Values(Run("bernoulli32", {F32(p), Key(8)})),
                 [](double v) { return v; });
@@ -317,7 +253,7 @@ TEST_F(RandomTest, BernoulliHasItsShare) {
   EXPECT_EQ(share(std::nan("")), 0);
 }
 
-TEST_F(RandomTest, RandintIsUniform) {
+TEST_F(DrawsTest, RandintIsUniform) {
   const Tensor x =
       Run("randint8", {Tensor::FromInts(DType::kI8, {}, {-3}),
                        Tensor::FromInts(DType::kI8, {}, {7}), Key(9)});
@@ -336,7 +272,7 @@ TEST_F(RandomTest, RandintIsUniform) {
 
 // The whole of 128 bits counts: of 3 * 2^62 numbers, 64 bits would give every
 // third one twice as often as the others.
-TEST_F(RandomTest, RandintIsUnbiasedOverWideRanges) {
+TEST_F(DrawsTest, RandintIsUnbiasedOverWideRanges) {
   const uint64_t n = uint64_t{3} << 62;
   const Tensor x =
       Run("randint_u64",
@@ -368,7 +304,7 @@ TEST_F(RandomTest, RandintIsUnbiasedOverWideRanges) {
   EXPECT_LT(ChiSquare(eighths), 30);
 }
 
-TEST_F(RandomTest, PermutationIsUniform) {
+TEST_F(DrawsTest, PermutationIsUniform) {
   EXPECT_EQ(Run("none", {Key(12)}).size(), 0);
   EXPECT_EQ(Run("one", {Key(12)}).GetInt(0), 0);
   const Tensor large = Run("many", {Key(12)});
@@ -406,7 +342,7 @@ TEST_F(RandomTest, PermutationIsUniform) {
   EXPECT_LT(ChiSquare(counts), 58);
 }
 
-TEST_F(RandomTest, ShuffleMovesSlices) {
+TEST_F(DrawsTest, ShuffleMovesSlices) {
   std::vector<double> x;
   for (int i = 0; i < 10; ++i) x.push_back(i);
   const Tensor y =
@@ -419,7 +355,7 @@ TEST_F(RandomTest, ShuffleMovesSlices) {
   EXPECT_EQ(first, (std::set<double>{0, 1, 2, 3, 4}));
 }
 
-TEST_F(RandomTest, DropoutKeepsTheMean) {
+TEST_F(DrawsTest, DropoutKeepsTheMean) {
   const Tensor ones = Tensor::FromDoubles(DType::kF32, {kDraws},
                                           std::vector<double>(kDraws, 1));
   const Tensor y = Run("thinned", {ones, Key(15)});
@@ -441,7 +377,7 @@ TEST_F(RandomTest, DropoutKeepsTheMean) {
       SameValue(Run("dropped", {odd, Key(15)}), Tensor(DType::kF32, {kDraws})));
 }
 
-TEST_F(RandomTest, ExponentialAndGumbelHaveTheirDistributions) {
+TEST_F(DrawsTest, ExponentialAndGumbelHaveTheirDistributions) {
   const std::vector<double> waits =
       Values(Run("exponential32", {F32(2), Key(16)}));
   EXPECT_THAT(waits, Each(::testing::Gt(0)));
@@ -454,7 +390,7 @@ TEST_F(RandomTest, ExponentialAndGumbelHaveTheirDistributions) {
             kKolmogorovSmirnov);
 }
 
-TEST_F(RandomTest, CategoricalFollowsTheSoftmax) {
+TEST_F(DrawsTest, CategoricalFollowsTheSoftmax) {
   const Tensor logits =
       Tensor::FromDoubles(DType::kF32, {5}, {0, 1, -kInf, 2, -1});
   const Tensor x = Run("categorical20000", {logits, Key(18)});
@@ -470,7 +406,7 @@ TEST_F(RandomTest, CategoricalFollowsTheSoftmax) {
 }
 
 // Fields of keys and integers broadcast; narrow integers widen.
-TEST_F(RandomTest, FoldsInOverBroadcastKeys) {
+TEST_F(DrawsTest, FoldsInOverBroadcastKeys) {
   const Tensor keys =
       Run("folded", {Key(19), Tensor::FromInts(DType::kI32, {3}, {0, 1, -1})});
   ASSERT_OK_AND_ASSIGN(
@@ -498,7 +434,7 @@ TEST_F(RandomTest, FoldsInOverBroadcastKeys) {
 }
 
 // One draw of each of many keys is as uniform as many draws of one key.
-TEST_F(RandomTest, NewKeysAreIndependent) {
+TEST_F(DrawsTest, NewKeysAreIndependent) {
   for (const char* name : {"over_split", "over_folded"}) {
     const std::vector<double> x = Values(Run(name, {Key(25)}));
     std::vector<int> counts(32);
@@ -515,183 +451,8 @@ TEST_F(RandomTest, NewKeysAreIndependent) {
   }
 }
 
-// --- Batches ---
-
-// Elements as in the tests above; keys and numbers that all differ.
-Tensor Drawn(const TensorType& type, const std::vector<int64_t>& lead,
-             int64_t first) {
-  std::vector<int64_t> shape = lead;
-  for (const Dim& dim : type.shape) shape.push_back(*dim.Value());
-  Tensor tensor(type.dtype, shape);
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    if (IsFloat(type.dtype)) {
-      tensor.SetDouble(i, 0.05 * static_cast<double>(first + i));
-    } else {
-      tensor.SetInt(i, first + i);
-    }
-  }
-  return tensor;
-}
-
-// Example `at` of axis 0.
-Tensor Example(const Tensor& x, int64_t at) {
-  Tensor y(x.dtype(),
-           std::vector<int64_t>(x.shape().begin() + 1, x.shape().end()));
-  std::memcpy(y.mutable_data(), x.data() + at * y.byte_size(), y.byte_size());
-  return y;
-}
-
-constexpr const char* kSmall[] = {
-    "small_uniform",
-    "small_normal",
-    "small_bernoulli",
-    "small_randint",
-    "small_shuffle",
-    "small_dropout",
-    "small_exponential",
-    "small_gumbel",
-    "small_categorical",
-    "small_keys",
-    "small_walk",
-    "small_choice",
-    "four",
-};
-
-// Every op, and all choices for all inputs: batched, shared, and, of the key,
-// split. Each example draws, bit by bit, what the loop over the examples draws.
-TEST_F(RandomTest, BatchesAreTheLoop) {
-  SyntheticRules synthetic(*rules_);
-  constexpr int64_t kBatch = 3;
-  for (const char* name : kSmall) {
-    const Graph graph = Function(name);
-    const int count = static_cast<int>(graph.inputs().size());
-    int choices = 1;
-    for (int i = 0; i < count; ++i) choices *= 3;
-    for (int choice = 0; choice < choices; ++choice) {
-      std::vector<int> in_axes;
-      bool mapped = false;
-      bool fits = true;
-      for (int i = 0, rest = choice; i < count; ++i, rest /= 3) {
-        const bool is_key =
-            graph.type(graph.inputs()[i].value).dtype == DType::kKey;
-        in_axes.push_back(rest % 3 == 0   ? kNotMapped
-                          : rest % 3 == 1 ? 0
-                                          : kSplit);
-        mapped |= in_axes.back() != kNotMapped;
-        fits &= is_key || in_axes.back() != kSplit;
-      }
-      if (!mapped || !fits) continue;
-      SCOPED_TRACE(absl::StrCat(name, ", choice ", choice));
-      ASSERT_OK_AND_ASSIGN(const Graph batched,
-                           Vmap(graph, in_axes, Dim(kBatch), {0}, synthetic));
-      std::vector<Tensor> inputs;
-      std::vector<std::vector<Tensor>> examples(kBatch);
-      for (int i = 0; i < count; ++i) {
-        const TensorType& type = graph.type(graph.inputs()[i].value);
-        std::vector<int64_t> lead;
-        if (in_axes[i] == 0) lead.push_back(kBatch);
-        inputs.push_back(Drawn(type, lead, 4 + 7 * i));
-        Tensor each = inputs.back();
-        if (in_axes[i] == kSplit) {
-          ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> keys,
-                               EvalReference(Primitive::kRandomSplit,
-                                             {{"count", kBatch}}, {each}));
-          each = keys[0];
-        }
-        for (int64_t b = 0; b < kBatch; ++b) {
-          examples[b].push_back(in_axes[i] == kNotMapped ? each
-                                                         : Example(each, b));
-        }
-      }
-      const Tensor got = RunGraph(batched, inputs)[0];
-      for (int64_t b = 0; b < kBatch; ++b) {
-        const Tensor want = RunGraph(graph, examples[b])[0];
-        EXPECT_TRUE(SameValue(Example(got, b), want))
-            << "example " << b << ": " << Example(got, b).ToString() << ", not "
-            << want.ToString() << "\n"
-            << PrintGraph(batched);
-      }
-    }
-  }
-}
-
-TEST_F(RandomTest, SharedKeysDrawTheSameAndSplitOnesDoNot) {
-  const Graph graph = Function("small_dropout");
-  const Tensor ones =
-      Tensor::FromDoubles(DType::kF32, {16, 3}, std::vector<double>(48, 1));
-  std::set<std::string> drawn[2];
-  for (const int choice : {kNotMapped, kSplit}) {
-    ASSERT_OK_AND_ASSIGN(
-        const Graph batched,
-        Vmap(graph, {0, choice}, Dim::Variable("B"), {0}, *rules_));
-    const Tensor y = RunGraph(batched, {ones, Key(20)})[0];
-    for (int64_t b = 0; b < 16; ++b) {
-      drawn[choice == kSplit].insert(Example(y, b).ToString());
-    }
-  }
-  EXPECT_EQ(drawn[0].size(), 1);
-  EXPECT_GT(drawn[1].size(), 4);
-}
-
-// The outer batch splits the key, the inner one each of those.
-TEST_F(RandomTest, NestedBatchesSplitAgain) {
-  ASSERT_OK_AND_ASSIGN(
-      const Graph inner,
-      Vmap(Function("small_dropout"), {0, kSplit}, Dim(2), {0}, *rules_));
-  ASSERT_OK_AND_ASSIGN(const Graph outer,
-                       Vmap(inner, {0, kSplit}, Dim(4), {0}, *rules_));
-  const Tensor ones =
-      Tensor::FromDoubles(DType::kF32, {4, 2, 3}, std::vector<double>(24, 1));
-  const Tensor y = RunGraph(outer, {ones, Key(21)})[0];
-  ASSERT_OK_AND_ASSIGN(
-      const std::vector<Tensor> keys,
-      EvalReference(Primitive::kRandomSplit, {{"count", 4}}, {Key(21)}));
-  for (int64_t b = 0; b < 4; ++b) {
-    const Tensor want =
-        RunGraph(inner, {Example(ones, b), Example(keys[0], b)})[0];
-    EXPECT_TRUE(SameValue(Example(y, b), want));
-  }
-}
-
-TEST_F(RandomTest, OnlyKeysAreSplit) {
-  const absl::StatusOr<Graph> batched =
-      Vmap(Function("small_dropout"), {kSplit, 0}, Dim(2), {0}, *rules_);
-  EXPECT_THAT(batched,
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("in_axes[0] splits a key, but `x` is f32")));
-  // Every key of a field of keys is split; the batch leads.
-  ASSERT_OK_AND_ASSIGN(const Graph field, ParseGraph(R"(
-graph (%k: key[3]) -> (y: u32[3, 2]) {
-  %1: u32[3, 2] = random_bits(%k, dtype: u32, shape: [2])
-  return y = %1
-}
-)",
-                                                     context_));
-  ASSERT_OK_AND_ASSIGN(const Graph split,
-                       Vmap(field, {kSplit}, Dim(2), {0}, *rules_));
-  const Tensor keys = Tensor::FromInts(DType::kKey, {3}, {1, 2, 3});
-  const Tensor y = RunGraph(split, {keys})[0];
-  ASSERT_OK_AND_ASSIGN(
-      const std::vector<Tensor> each,
-      EvalReference(Primitive::kRandomSplit, {{"count", 2}}, {keys}));
-  for (int64_t b = 0; b < 2; ++b) {
-    Tensor own(DType::kKey, {3});
-    for (int i = 0; i < 3; ++i) own.SetInt(i, each[0].GetInt(2 * i + b));
-    EXPECT_TRUE(SameValue(Example(y, b), RunGraph(field, {own})[0]));
-  }
-  // No input says how large a batch of split keys is.
-  ASSERT_OK_AND_ASSIGN(
-      const Graph unknown,
-      Vmap(Function("four"), {kSplit}, Dim::Variable("B"), {0}, *rules_));
-  ASSERT_OK_AND_ASSIGN(const Graph expanded, Expand(unknown, *rules_));
-  EXPECT_THAT(Interpret(expanded, {Key(1)}),
-              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("B")));
-}
-
-// --- Derivatives ---
-
 // Tangents of the function's inputs but for the key, which is the last one.
-TEST_F(RandomTest, DerivativesGoThroughTheDraw) {
+TEST_F(DrawsTest, DerivativesGoThroughTheDraw) {
   const auto tangent = [&](const std::string& name,
                            const std::vector<Tensor>& inputs,
                            const std::vector<Tensor>& tangents) {
