@@ -16,6 +16,7 @@
 #include "testing/status_matchers.h"
 #include "transforms/jvp.h"
 #include "transforms/random_testing.h"
+#include "transforms/vmap.h"
 
 namespace cleave {
 namespace {
