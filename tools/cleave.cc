@@ -25,6 +25,8 @@ int main(int argc, char** argv) {
   cleave::AddCoverage(app, action);
   cleave::AddConformance(app, action);
   cleave::AddExample(app, action);
+  cleave::AddAot(app, action);
+  cleave::AddReplay(app, action);
   cleave::AddDoc(app, action);
   try {
     app.parse(argc, argv);

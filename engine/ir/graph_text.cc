@@ -135,10 +135,7 @@ class Printer {
   void PrintGuards(std::string* out) {
     std::vector<std::string> lines;
     for (const ShapeGuard& guard : graph_.guards()) {
-      lines.push_back(absl::StrCat("  guard ", guard.lhs.ToString(), " ",
-                                   Symbol(guard.op), " ", guard.rhs.ToString(),
-                                   ": \"", absl::Utf8SafeCHexEscape(guard.why),
-                                   "\"\n"));
+      lines.push_back(absl::StrCat("  guard ", PrintGuard(guard), "\n"));
     }
     std::sort(lines.begin(), lines.end());
     for (const std::string& line : lines) absl::StrAppend(out, line);
@@ -167,6 +164,12 @@ bool IsReserved(absl::string_view text) {
 }
 
 }  // namespace internal_text
+
+std::string PrintGuard(const ShapeGuard& guard) {
+  return absl::StrCat(guard.lhs.ToString(), " ", Symbol(guard.op), " ",
+                      guard.rhs.ToString(), ": \"",
+                      absl::Utf8SafeCHexEscape(guard.why), "\"");
+}
 
 std::string PrintAttribute(const StaticValue& value) {
   switch (value.kind()) {

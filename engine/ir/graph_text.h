@@ -43,6 +43,9 @@ std::string PrintGraph(const Graph& graph, const PrintOptions& options = {});
 // An attribute's value as PrintGraph writes it.
 std::string PrintAttribute(const StaticValue& value);
 
+// A guard as PrintGraph writes it: `n >= 2: "why"`.
+std::string PrintGuard(const ShapeGuard& guard);
+
 // Reads PrintGraph's text. InvalidArgument, with line and column, where it is
 // malformed, a name is not defined before its use, or a primitive's operands
 // and attributes do not give the type that is written. Nodes that are equal

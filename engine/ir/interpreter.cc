@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter_values.h"
+#include "ops/check.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -52,6 +53,20 @@ absl::Status Bind(const Graph& graph,
   }
   return BindEquations(std::move(equations), values);
 }
+
+// Types of concrete extents, in the place of tensors.
+struct TypeValues {
+  using TensorT = TensorType;
+  static DType DTypeOf(const TensorType& type) { return type.dtype; }
+  static std::vector<int64_t> ShapeOf(const TensorType& type) {
+    std::vector<int64_t> shape;
+    for (const Dim& extent : type.shape) {
+      CLEAVE_CHECK(extent.Value().has_value()) << type.ToString();
+      shape.push_back(*extent.Value());
+    }
+    return shape;
+  }
+};
 
 // Runs one graph, any number of times: what does not depend on the tensors is
 // found once.
@@ -393,6 +408,13 @@ absl::StatusOr<DimValues> BindDims(const Graph& graph,
                                    absl::Span<const Tensor> inputs) {
   DimValues values;
   CLEAVE_RETURN_IF_ERROR(Bind<ReferenceValues>(graph, inputs, &values));
+  return values;
+}
+
+absl::StatusOr<DimValues> BindTypes(const Graph& graph,
+                                    absl::Span<const TensorType> types) {
+  DimValues values;
+  CLEAVE_RETURN_IF_ERROR(Bind<TypeValues>(graph, types, &values));
   return values;
 }
 

@@ -23,6 +23,7 @@
 #include "engine/ir/graph.h"
 #include "ops/real.h"
 #include "ops/tensor.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 
@@ -31,6 +32,10 @@ namespace cleave {
 // rank or an extent does not fit, or a variable cannot be solved for.
 absl::StatusOr<DimValues> BindDims(const Graph& graph,
                                    absl::Span<const Tensor> inputs);
+
+// The same for the types of tensors: their extents are numbers (CHECK).
+absl::StatusOr<DimValues> BindTypes(const Graph& graph,
+                                    absl::Span<const TensorType> types);
 
 // One tensor per output. Tensors are freed after their last use. Errors of
 // BindDims and of the kernels; FailedPrecondition for a guard that does not

@@ -1,5 +1,6 @@
 #include "engine/rewrite/expand.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -129,17 +130,61 @@ class Expander {
       return absl::InvalidArgumentError(absl::StrCat(
           "`", it->second, "` cannot take the place of `", name, "`: ", why));
     };
+    for (const auto& [key, value] : graph.attributes(v).values()) {
+      if (key == "layout" || TakesAttribute(it->second, key)) continue;
+      CLEAVE_ASSIGN_OR_RETURN(const bool is_default,
+                              DropDefault(signature, key));
+      if (!is_default) {
+        return mistake(absl::StrCat("it has no attribute `", key,
+                                    "`, which is ", value.ToString()));
+      }
+    }
     signature.op = graph.context()->InternOp(it->second);
     const absl::StatusOr<Graph> call = CallOf(rules_, signature);
     if (!call.ok()) return mistake(call.status().message());
-    Value node = call->outputs().front().value;
-    if (call->node(node).op == ToOpId(Primitive::kResult)) {
-      node = call->operands(node)[0];
-    }
+    const Value node = CallNode(*call);
     if (call->types(node) != graph.types(v)) {
       return mistake("the types of its results are others");
     }
     return rules_.Body(RuleSet::SignatureOf(*call, node));
+  }
+
+  // The composite node of a graph that CallOf makes.
+  static Value CallNode(const Graph& call) {
+    const Value output = call.outputs().front().value;
+    return call.node(output).op == ToOpId(Primitive::kResult)
+               ? call.operands(output)[0]
+               : output;
+  }
+
+  bool TakesAttribute(const std::string& op, absl::string_view name) const {
+    const Item* item = rules_.Find(op);
+    // Host ops declare theirs as their hosts write them: the call tells.
+    return item == nullptr || item->kind != ItemKind::kOp ||
+           std::any_of(item->attributes.begin(), item->attributes.end(),
+                       [&](const AttributeDecl& a) { return a.name == name; });
+  }
+
+  // Takes an attribute from a signature if the call is the same without it.
+  absl::StatusOr<bool> DropDefault(Signature& signature,
+                                   absl::string_view name) {
+    const std::shared_ptr<Context>& context = rules_.context();
+    Attributes fewer;
+    for (const auto& [key, value] :
+         context->attributes(signature.attributes).values()) {
+      if (key != name) fewer.Set(key, value);
+    }
+    Signature without = signature;
+    without.attributes = context->Intern(fewer);
+    const absl::StatusOr<Graph> call = CallOf(rules_, without);
+    if (!call.ok()) return false;  // it has no default
+    const StaticValue* by_default =
+        call->attributes(CallNode(*call)).Find(name);
+    const StaticValue* here =
+        context->attributes(signature.attributes).Find(name);
+    if (by_default == nullptr || *by_default != *here) return false;
+    signature.attributes = without.attributes;
+    return true;
   }
 
   absl::StatusOr<AttributesId> ExpandRegions(const Graph& graph, Value v) {

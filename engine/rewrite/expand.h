@@ -21,7 +21,8 @@ struct ExpandOptions {
   // The ops that are decomposed, where not all are: others stay calls.
   std::optional<std::set<std::string>> only;
   // Ops that are decomposed by the body of another one, which takes the same
-  // inputs and attributes and gives the same types: {"gelu", "my_gelu"}.
+  // inputs and attributes and gives the same types: {"gelu", "my_gelu"}. An
+  // attribute that it does not declare has its default in the calls.
   std::map<std::string, std::string> replace;
 };
 

@@ -44,6 +44,13 @@ op two(x: T[S..], y: T[S..]) -> T[S..]
 {
   y = x + y
 }
+op plainly_doubled(x: T[S..]) -> T[S..]
+  where T: inexact
+{
+  y = x + x + 0
+}
+fn by_default(x: f32[3]) -> f32[3] = doubled(x)
+fn by_three(x: f32[3]) -> f32[3] = doubled(x, by: 3)
 fn f(x: f32[3]) -> f32[3] = four_times(x) * twice(x)
 )";
 
@@ -103,6 +110,21 @@ TEST(ExpandTest, WhatCannotTakeItsPlaceIsRefused) {
               HasSubstr("there is no op `nothing`"));
   EXPECT_THAT(ExpandedText({{}, {}, {{"twice", "circular"}}}),
               HasSubstr("what takes the place of `twice` calls `twice`"));
+}
+
+TEST(ExpandTest, AttributesThatItDoesNotDeclareHaveTheirDefaults) {
+  const auto rules = Rules();
+  ExpandOptions options;
+  options.replace = {{"doubled", "plainly_doubled"}};
+  const absl::StatusOr<Graph> graph = rules->Function("by_default");
+  ASSERT_OK(graph);
+  const absl::StatusOr<Graph> expanded = Expand(*graph, *rules, options);
+  ASSERT_OK(expanded);
+  EXPECT_THAT(PrintGraph(*expanded), HasSubstr("add("));
+  const absl::StatusOr<Graph> other = rules->Function("by_three");
+  ASSERT_OK(other);
+  EXPECT_THAT(Expand(*other, *rules, options).status().message(),
+              HasSubstr("it has no attribute `by`, which is 3.0"));
 }
 
 }  // namespace

@@ -31,6 +31,8 @@ void AddCompile(CLI::App& app, Action& action);      // compile_command.cc
 void AddCoverage(CLI::App& app, Action& action);     // coverage_command.cc
 void AddConformance(CLI::App& app, Action& action);  // conformance_command.cc
 void AddExample(CLI::App& app, Action& action);      // example_command.cc
+void AddAot(CLI::App& app, Action& action);          // aot_command.cc
+void AddReplay(CLI::App& app, Action& action);       // aot_command.cc
 void AddDoc(CLI::App& app, Action& action);          // doc_command.cc
 
 }  // namespace cleave

@@ -1,0 +1,182 @@
+#include "transforms/aot/aot_graph.h"
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/bind.h"
+#include "engine/ir/interpreter.h"
+#include "ops/status_macros.h"
+#include "transforms/names.h"
+
+namespace cleave::aot {
+namespace {
+
+bool IsInexact(const TensorType& type) {
+  return InClass(type.dtype, DTypeClass::kInexact);
+}
+
+}  // namespace
+
+absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::Make(
+    const Graph& graph, const std::vector<bool>& active,
+    const std::vector<TensorType>& examples, GraphCompiler fw_compiler,
+    const AotOptions& options, std::shared_ptr<TraceRules> rules,
+    AotTrace* log) {
+  if (fw_compiler == nullptr) {
+    return absl::InvalidArgumentError("there is no fw_compiler");
+  }
+  std::shared_ptr<AotGraph> made(new AotGraph());
+  CLEAVE_ASSIGN_OR_RETURN(
+      made->function_,
+      PartitionFunctionGraph(graph, active, options, *rules, log));
+  made->examples_ = examples;
+  made->fw_compiler_ = std::move(fw_compiler);
+  made->options_ = options;
+  made->rules_ = std::move(rules);
+  const Partition& partition = made->function_.partition;
+  PhaseClock clock(log);
+  if (!made->function_.differentiated) {
+    const GraphCompiler& compiler = options.inference_compiler
+                                        ? options.inference_compiler
+                                        : made->fw_compiler_;
+    CLEAVE_ASSIGN_OR_RETURN(
+        made->forward_,
+        compiler(partition.forward, {examples, Half::kInference}));
+    clock.Phase("compile inference");
+    return made;
+  }
+  if (!partition.offloaded.empty() &&
+      (options.offload.store == nullptr || options.offload.load == nullptr)) {
+    return absl::InvalidArgumentError(
+        "the partition offloads residuals, and there is no offload hook");
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      made->forward_,
+      made->fw_compiler_(partition.forward, {examples, Half::kForward}));
+  clock.Phase("compile forward");
+  // The backward's examples: what is saved, and cotangents like the outputs.
+  CLEAVE_ASSIGN_OR_RETURN(const DimValues extents,
+                          BindTypes(partition.forward, examples));
+  std::vector<TensorType> backward_examples;
+  for (const NamedValue& input : partition.backward.inputs()) {
+    TensorType type = partition.backward.type(input.value);
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> shape,
+                            EvaluateShape(type.shape, extents));
+    type.shape.assign(shape.begin(), shape.end());
+    backward_examples.push_back(std::move(type));
+  }
+  const GraphCompiler& bw_compiler =
+      options.bw_compiler ? options.bw_compiler : made->fw_compiler_;
+  CLEAVE_ASSIGN_OR_RETURN(
+      made->backward_,
+      bw_compiler(partition.backward,
+                  {std::move(backward_examples), Half::kBackward}));
+  clock.Phase("compile backward");
+  return made;
+}
+
+absl::StatusOr<AotGraph::Result> AotGraph::Run(
+    absl::Span<const Tensor> inputs) const {
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> all, forward_(inputs));
+  const size_t outputs = function_.graph.outputs().size();
+  if (all.size() != outputs + function_.partition.saved) {
+    return absl::InternalError(
+        absl::StrCat("the compiled forward graph gives ", all.size(),
+                     " tensors, not ", outputs + function_.partition.saved));
+  }
+  Result result;
+  result.saved.assign(all.begin() + outputs, all.end());
+  all.resize(outputs);
+  result.outputs = std::move(all);
+  result.primals.assign(inputs.begin(), inputs.end());
+  for (const int i : function_.partition.offloaded) {
+    CLEAVE_ASSIGN_OR_RETURN(std::shared_ptr<const void> stored,
+                            options_.offload.store(result.saved[i]));
+    result.offloaded.push_back(std::move(stored));
+    result.saved[i] = Tensor();
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<Tensor>> AotGraph::FullCotangents(
+    const Result& result,
+    absl::Span<const std::optional<Tensor>> cotangents) const {
+  if (backward_ == nullptr) {
+    return absl::FailedPreconditionError(
+        "no input of this call needs a gradient: there is no backward");
+  }
+  if (cotangents.size() != result.outputs.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(cotangents.size(), " cotangents for ",
+                     result.outputs.size(), " outputs"));
+  }
+  std::vector<Tensor> full;
+  for (size_t i = 0; i < cotangents.size(); ++i) {
+    const Tensor& output = result.outputs[i];
+    const std::string& name = function_.graph.outputs()[i].name;
+    if (!IsInexact(output.type())) {
+      if (cotangents[i].has_value()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("output `", name, "` is of dtype ",
+                         DTypeName(output.dtype()), ": it has no cotangent"));
+      }
+      continue;
+    }
+    if (!cotangents[i].has_value()) {
+      full.push_back(Tensor(output.dtype(), output.shape()));
+      continue;
+    }
+    if (cotangents[i]->type() != output.type()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the cotangent of `", name, "` is ", cotangents[i]->type().ToString(),
+          ", the output ", output.type().ToString()));
+    }
+    full.push_back(*cotangents[i]);
+  }
+  return full;
+}
+
+absl::StatusOr<std::vector<Tensor>> AotGraph::Backward(
+    const Result& result,
+    absl::Span<const std::optional<Tensor>> cotangents) const {
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> full,
+                          FullCotangents(result, cotangents));
+  std::vector<Tensor> inputs = result.saved;
+  for (size_t i = 0; i < result.offloaded.size(); ++i) {
+    CLEAVE_ASSIGN_OR_RETURN(inputs[function_.partition.offloaded[i]],
+                            options_.offload.load(result.offloaded[i]));
+  }
+  inputs.insert(inputs.end(), full.begin(), full.end());
+  return backward_(inputs);
+}
+
+absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::BackwardAsFunction() const {
+  if (backward_function_ != nullptr) return backward_function_;
+  if (backward_ == nullptr) {
+    return absl::FailedPreconditionError(
+        "no input of this call needs a gradient: there is no backward");
+  }
+  const Graph backward = WithoutOutputsBefore(function_.joint.graph,
+                                              function_.graph.outputs().size());
+  CLEAVE_ASSIGN_OR_RETURN(const DimValues extents,
+                          BindTypes(function_.graph, examples_));
+  std::vector<bool> active = function_.active;
+  std::vector<TensorType> examples = examples_;
+  for (size_t i = function_.graph.inputs().size(); i < backward.inputs().size();
+       ++i) {
+    active.push_back(true);
+    TensorType type = backward.type(backward.inputs()[i].value);
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> shape,
+                            EvaluateShape(type.shape, extents));
+    type.shape.assign(shape.begin(), shape.end());
+    examples.push_back(std::move(type));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      backward_function_,
+      Make(backward, active, examples, fw_compiler_, options_, rules_,
+           /*log=*/nullptr));
+  return backward_function_;
+}
+
+}  // namespace cleave::aot

@@ -1,0 +1,31 @@
+// Graphs as files: text, JSON, and pictures.
+
+#ifndef CLEAVE_TRANSFORMS_AOT_DUMP_H_
+#define CLEAVE_TRANSFORMS_AOT_DUMP_H_
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "engine/ir/graph.h"
+#include "engine/ir/graph_dot.h"
+#include "transforms/aot/partition.h"
+
+namespace cleave::aot {
+
+// Writes `<stem>.txt` (which ParseGraph reads), `.json`, `.dot` and, with
+// `picture`, `.svg`. That needs Graphviz' `dot` on $PATH: FailedPrecondition
+// where there is none. Else errors of the files.
+absl::Status DumpGraph(const Graph& graph, const DotOptions& options,
+                       const std::string& stem, bool picture);
+
+// `forward.*` and `backward.*` in `folder`, which is made if it is not there;
+// what is saved stands out.
+absl::Status DumpPartition(const Partition& partition, const std::string& title,
+                           const std::string& folder, bool picture = true);
+
+// Makes a folder and its parents, if they are not there.
+absl::Status MakeFolder(const std::string& folder);
+
+}  // namespace cleave::aot
+
+#endif  // CLEAVE_TRANSFORMS_AOT_DUMP_H_

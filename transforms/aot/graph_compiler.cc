@@ -1,0 +1,97 @@
+#include "transforms/aot/graph_compiler.h"
+
+#include <map>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+#include "transforms/aot/dump.h"
+
+namespace cleave::aot {
+
+absl::string_view HalfName(Half half) {
+  switch (half) {
+    case Half::kForward:
+      return "forward";
+    case Half::kBackward:
+      return "backward";
+    case Half::kInference:
+      return "inference";
+  }
+  CLEAVE_CHECK(false) << "no such half";
+}
+
+GraphCompiler NopCompiler(std::shared_ptr<const RuleSet> rules) {
+  return [rules = std::move(rules)](
+             const Graph& graph,
+             const ExampleInputs&) -> absl::StatusOr<CompiledGraph> {
+    return CompiledGraph([rules, graph](absl::Span<const Tensor> inputs)
+                             -> absl::StatusOr<std::vector<Tensor>> {
+      CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, *rules));
+      return Interpret(expanded, inputs);
+    });
+  };
+}
+
+GraphCompiler InterpretCompiler(std::shared_ptr<const RuleSet> rules) {
+  return [rules = std::move(rules)](
+             const Graph& graph,
+             const ExampleInputs&) -> absl::StatusOr<CompiledGraph> {
+    CLEAVE_ASSIGN_OR_RETURN(Graph expanded, Expand(graph, *rules));
+    return CompiledGraph(
+        [expanded = std::move(expanded)](absl::Span<const Tensor> inputs) {
+          return Interpret(expanded, inputs);
+        });
+  };
+}
+
+GraphCompiler HalideCompiler(std::shared_ptr<const RuleSet> rules,
+                             const HalideCompilerOptions& options) {
+  return [rules = std::move(rules), options](
+             const Graph& graph,
+             const ExampleInputs&) -> absl::StatusOr<CompiledGraph> {
+    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, *rules));
+    CLEAVE_ASSIGN_OR_RETURN(Kernel kernel,
+                            Compile(expanded, *rules, options.compile));
+    // std::function wants what it holds to be copyable.
+    auto shared = std::make_shared<const Kernel>(std::move(kernel));
+    return CompiledGraph(
+        [shared, report = options.report](absl::Span<const Tensor> inputs) {
+          RunOptions run;
+          run.report = report.get();
+          return shared->Run(inputs, run);
+        });
+  };
+}
+
+GraphCompiler PrintCompiler(std::ostream* out, GraphCompiler next) {
+  return [out, next = std::move(next)](const Graph& graph,
+                                       const ExampleInputs& examples) {
+    *out << "// " << HalfName(examples.half) << "\n" << PrintGraph(graph);
+    return next(graph, examples);
+  };
+}
+
+GraphCompiler DumpCompiler(const std::string& folder, GraphCompiler next,
+                           bool picture) {
+  auto written = std::make_shared<std::map<Half, int>>();
+  return [folder, picture, written, next = std::move(next)](
+             const Graph& graph,
+             const ExampleInputs& examples) -> absl::StatusOr<CompiledGraph> {
+    CLEAVE_RETURN_IF_ERROR(MakeFolder(folder));
+    DotOptions options;
+    options.title = std::string(HalfName(examples.half));
+    const int earlier = (*written)[examples.half]++;
+    if (earlier > 0) absl::StrAppend(&options.title, ".", earlier);
+    CLEAVE_RETURN_IF_ERROR(DumpGraph(
+        graph, options, absl::StrCat(folder, "/", options.title), picture));
+    return next(graph, examples);
+  };
+}
+
+}  // namespace cleave::aot

@@ -1,0 +1,53 @@
+// A function's graph differentiated in reverse and partitioned, before anything
+// is compiled.
+
+#ifndef CLEAVE_TRANSFORMS_AOT_PARTITIONED_FUNCTION_H_
+#define CLEAVE_TRANSFORMS_AOT_PARTITIONED_FUNCTION_H_
+
+#include <memory>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/ir/graph.h"
+#include "engine/rewrite/rule_set.h"
+#include "transforms/aot/aot_log.h"
+#include "transforms/aot/aot_options.h"
+#include "transforms/aot/decompositions.h"
+#include "transforms/aot/joint_graph.h"
+#include "transforms/aot/partition.h"
+#include "transforms/synthetic_rules.h"
+
+namespace cleave::aot {
+
+// The rules of a trace, and the table that its transforms share.
+struct TraceRules {
+  ResolvedDecompositions decompositions;
+  std::unique_ptr<SyntheticRules> synthetic;
+};
+// Errors as of Resolve.
+absl::StatusOr<std::shared_ptr<TraceRules>> MakeTraceRules(
+    const AotOptions& options, std::shared_ptr<const RuleSet> rules);
+
+struct PartitionedFunction {
+  // As it was traced, but for the ops that have another rule for their body.
+  Graph graph;
+  std::vector<bool> active;
+  // Whether anything is active.
+  bool differentiated = false;
+  // Before ops are decomposed; empty where nothing is active.
+  JointGraph joint;
+  // What compilers see. Where nothing is active: `forward` alone.
+  Partition partition;
+};
+
+// Replaces ops, differentiates, decomposes, partitions. `active` marks the
+// inputs whose cotangents can be asked for. Phases are added to `log`, if it is
+// there. Errors of each; InvalidArgument where the partition function's halves
+// do not fit (CheckPartition).
+absl::StatusOr<PartitionedFunction> PartitionFunctionGraph(
+    const Graph& graph, const std::vector<bool>& active,
+    const AotOptions& options, TraceRules& rules, AotTrace* log);
+
+}  // namespace cleave::aot
+
+#endif  // CLEAVE_TRANSFORMS_AOT_PARTITIONED_FUNCTION_H_
