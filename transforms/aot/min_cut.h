@@ -8,10 +8,11 @@
 // depend on a cotangent has two nodes, in and out:
 //
 //   in -> out         what saving it costs, in bytes: written and read once;
-//                     or read alone, where it is in memory anyway: a primal,
-//                     or what a node reads that does not fuse with what makes
-//                     it. Nothing for outputs of the function and for static
-//                     primals. Views are not saved: infinite
+//                     or read alone, where it is in memory anyway: a primal, or
+//                     what does not fuse with the nodes that read it; and once
+//                     more (`memory_weight`) for being held in between. Nothing
+//                     for outputs of the function and for static primals. Views
+//                     are not saved: infinite
 //   source -> in      what computing it again costs, in bytes (the table in
 //                     recompute_cost.h): nothing where only the backward half
 //                     needs it, since there it is computed once; infinite for
@@ -49,6 +50,8 @@ struct MinCutOptions {
   // Within [0, 1]: how much of the memory that the cut would save beyond the
   // inputs may be saved.
   double activation_memory_budget = 1;
+  // What a byte that is held between the halves counts, in bytes moved.
+  double memory_weight = 1;
   // Static primals live on anyway, and cost nothing to save.
   bool static_inputs_are_free = true;
   int max_recompute_chain = 100;

@@ -417,28 +417,41 @@ absl::StatusOr<Partition> PartitionBySaved(
 
 absl::StatusOr<Partition> DefaultPartition(const JointGraph& joint) {
   const Graph& graph = joint.graph;
-  const std::vector<bool> depends = DependsOnCotangents(joint);
+  std::vector<bool> in_forward(graph.size(), false);
+  for (int i = 0; i < joint.outputs; ++i) {
+    in_forward[graph.outputs()[i].value.id] = true;
+  }
+  for (uint32_t id = static_cast<uint32_t>(graph.size()); id-- > 0;) {
+    if (!in_forward[id]) continue;
+    for (Value v : graph.operands(Value{id})) in_forward[v.id] = true;
+  }
   // What the backward half has to have, and does not compute itself.
   std::vector<bool> crosses(graph.size(), false);
   for (size_t i = joint.outputs; i < graph.outputs().size(); ++i) {
     crosses[graph.outputs()[i].value.id] = true;
   }
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    if (!depends[id]) continue;
-    for (Value operand : graph.operands(Value{id})) crosses[operand.id] = true;
+    const Value node{id};
+    const absl::Span<const Value> operands = graph.operands(node);
+    // All results of a node are there when it has run.
+    if (Is(graph, node, Primitive::kResult) && in_forward[operands[0].id]) {
+      in_forward[id] = true;
+    }
+    if (in_forward[id]) continue;
+    for (Value v : operands) crosses[v.id] = true;
   }
   std::vector<Value> saved;
   for (uint32_t id = static_cast<uint32_t>(graph.size()); id-- > 0;) {
     const Value v{id};
-    if (!crosses[id] || depends[id]) continue;
+    if (!crosses[id] || !in_forward[id]) continue;
     const bool is_view = Is(graph, v, Primitive::kBroadcastInDim) ||
                          Is(graph, v, Primitive::kReshape) ||
                          Is(graph, v, Primitive::kTranspose);
     if (is_view) {
       crosses[graph.operands(v)[0].id] = true;
-    } else if (graph.operands(v).empty() && !Is(graph, v, Primitive::kInput)) {
-      continue;
-    } else {
+    } else if (graph.types(v).size() == 1 &&
+               (!graph.operands(v).empty() ||
+                Is(graph, v, Primitive::kInput))) {
       saved.push_back(v);
     }
   }

@@ -57,10 +57,10 @@ absl::StatusOr<Partition> PartitionBySaved(
     const JointGraph& joint, const std::vector<Value>& saved,
     const std::vector<Value>& offloaded = {});
 
-// The forward graph computes all that does not depend on a cotangent; what the
-// rest needs of it is saved, apart from what costs nothing to have again:
-// constants, extents, and broadcasts, reshapes and transposes of other values.
-// O(nodes).
+// The forward graph computes what the outputs of the function need, as it does
+// alone; the backward graph the rest. So nothing is computed twice, apart from
+// what costs nothing: constants, extents, and broadcasts, reshapes and
+// transposes, in whose place is saved what they are made of. O(nodes).
 absl::StatusOr<Partition> DefaultPartition(const JointGraph& joint);
 
 // Per node of the joint graph: whether it depends on a cotangent.

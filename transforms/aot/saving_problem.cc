@@ -66,6 +66,11 @@ class Builder {
           absl::StrCat("max_recompute_chain is ", options_.max_recompute_chain,
                        ", but must be at least 1"));
     }
+    if (!(options_.memory_weight >= 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("memory_weight is ", options_.memory_weight,
+                       ", but must be at least 0"));
+    }
     if (!(options_.cost.operations_per_byte > 0)) {
       return absl::InvalidArgumentError(
           absl::StrCat("operations_per_byte is ",
@@ -175,11 +180,13 @@ class Builder {
     double& save = problem_.save[v.id];
     double& recompute = problem_.recompute[v.id];
     if (problem_.is_primal[v.id]) {
-      save = problem_.bytes[v.id];
+      save = (1 + options_.memory_weight) * problem_.bytes[v.id];
       recompute = kInfinite;
       return;
     }
-    save = is_free ? 0 : (read_in_forward_[v.id] ? bytes : 2 * bytes);
+    if (!is_free) {
+      save = (InMemory(v) ? 1 : 2) * bytes + options_.memory_weight * bytes;
+    }
     if (is_tuple || (cost.kind == RecomputeClass::kView && !is_free)) {
       save = kInfinite;
     }
@@ -192,7 +199,7 @@ class Builder {
     }
     recompute = cost.cheap || !in_forward_[v.id] ? again : kInfinite;
     problem_.may_drop[v.id] = true;
-    if (IsNever(v)) {
+    if (KindOf(v) == RecomputeClass::kNever) {
       recompute = kInfinite;
       problem_.may_drop[v.id] = false;
       return;
@@ -222,12 +229,18 @@ class Builder {
     }
   }
 
-  // Whether it, or the node that it is a result of, makes an extent.
-  bool IsNever(Value v) const {
+  // The class of a node, or of the node that it is a result of.
+  RecomputeClass KindOf(Value v) const {
     if (costs_[v.id].kind == RecomputeClass::kProjection) {
       v = graph_.operands(v)[0];
     }
-    return costs_[v.id].kind == RecomputeClass::kNever;
+    return costs_[v.id].kind;
+  }
+
+  // Whether the forward half has a value in memory, saved or not: what makes it
+  // and what reads it are not one kernel.
+  bool InMemory(Value v) const {
+    return read_in_forward_[v.id] || KindOf(v) >= RecomputeClass::kContraction;
   }
 
   // Ends chains of fused operations that are longer than the limit.
