@@ -7,14 +7,11 @@ Prints, as a table, for functorch's aot_function with default_partition and with
 min_cut_rematerialization_partition, on twelve pre-LN blocks (width 128, four
 heads, MLP of 512, 8 sequences of 128, f32, on the CPU, compilers that do
 nothing): the time to trace and partition, the calls in both halves, and what is
-saved: tensors and bytes that are neither parameters nor outputs. PyTorch counts
-the operations of contractions in both halves; those above the eager ones are
-what is computed again.
+saved: tensors and bytes that are neither parameters nor outputs.
 
-Attention is PyTorch's own op (`fused`), whose backward pass recomputes the
-scores, or written out in matrix products and a softmax (`written out`), as
-transformer_partition_benchmark has it expanded. Needs torch, which nothing else
-in this repository does; run with 2.15.0.
+Attention is PyTorch's own op (`fused`), whose backward pass computes the scores
+again, or matrix products and a softmax (`written out`). partition_benchmark has
+the same function in this repository. Needs torch, which nothing else here does.
 """
 
 import argparse
@@ -30,7 +27,6 @@ from functorch.compile import (
     min_cut_rematerialization_partition,
 )
 from torch._decomp import core_aten_decompositions
-from torch.utils.flop_counter import FlopCounterMode
 
 BATCH, TIME, WIDTH, HEADS, MLP = 8, 128, 128, 4, 512
 
@@ -136,13 +132,6 @@ def saved(graph, outputs):
     return count, size
 
 
-def operations(function, arguments):
-    """Of the contractions, forward and backward."""
-    with FlopCounterMode(display=False) as counter:
-        function(*arguments).sum().backward()
-    return counter.get_total_flops()
-
-
 def measure(layers, fused, partition, decompositions, repeat):
     function = transformer(layers, fused)
     torch.manual_seed(0)
@@ -164,7 +153,6 @@ def measure(layers, fused, partition, decompositions, repeat):
     compiled(*arguments).sum().backward()
     run = time.perf_counter() - begin
     count, size = saved(halves.forward, 1)
-    again = operations(compiled, arguments) - operations(function, arguments)
     return {
         "first_s": times[0] - run,
         "median_s": statistics.median(times) - run,
@@ -172,7 +160,6 @@ def measure(layers, fused, partition, decompositions, repeat):
         "backward": calls(halves.backward),
         "tensors": count,
         "megabytes": size / 1e6,
-        "again": again / 1e6,
     }
 
 
@@ -184,7 +171,7 @@ def main():
     torch.set_num_threads(1)
     print(f"torch {torch.__version__}, {options.layers} layers")
     print("attention    partition  decompositions  first s  median s  fw calls"
-          "  bw calls  saved      MB  Mops again")
+          "  bw calls  saved      MB")
     core = core_aten_decompositions()
     for fused in (True, False):
         for name, partition in (("default", default_partition),
@@ -195,8 +182,7 @@ def main():
                 print(f"{'fused' if fused else 'written out':11}  {name:9}"
                       f"  {kind:14}  {row['first_s']:7.2f}  {row['median_s']:8.2f}"
                       f"  {row['forward']:8}  {row['backward']:8}"
-                      f"  {row['tensors']:5}  {row['megabytes']:6.2f}"
-                      f"  {row['again']:10.1f}", flush=True)
+                      f"  {row['tensors']:5}  {row['megabytes']:6.2f}", flush=True)
 
 
 if __name__ == "__main__":
