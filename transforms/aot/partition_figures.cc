@@ -25,12 +25,12 @@ absl::StatusOr<Totals> TotalsOf(const Graph& graph, CostModel& costs) {
   return totals;
 }
 
-SavedTensor Describe(const JointGraph& joint, const Partition& partition,
+SavedFigure Describe(const JointGraph& joint, const Partition& partition,
                      int number) {
   const Graph& forward = partition.forward;
   const NamedValue& named = forward.outputs()[joint.outputs + number];
   const TensorType& type = forward.type(named.value);
-  SavedTensor saved;
+  SavedFigure saved;
   saved.name = named.name;
   saved.type = type;
   saved.offloaded =
@@ -84,7 +84,7 @@ absl::StatusOr<PartitionFigures> FiguresOf(const JointGraph& joint,
   PartitionFigures figures;
   for (int i = 0; i < partition.saved; ++i) {
     figures.saved.push_back(Describe(joint, partition, i));
-    SavedTensor& saved = figures.saved.back();
+    SavedFigure& saved = figures.saved.back();
     saved.bytes = costs.Bytes(saved.type);
     if (saved.kind == SavedKind::kActivation ||
         saved.kind == SavedKind::kInput) {

@@ -27,7 +27,7 @@ enum class SavedKind : uint8_t {
 // "activation", "input", "static input", "output", "extents".
 absl::string_view SavedKindName(SavedKind kind);
 
-struct SavedTensor {
+struct SavedFigure {
   std::string name;  // in the halves: saved.0
   TensorType type;
   SavedKind kind = SavedKind::kActivation;
@@ -38,7 +38,7 @@ struct SavedTensor {
 };
 
 struct PartitionFigures {
-  std::vector<SavedTensor> saved;  // in the order of the halves
+  std::vector<SavedFigure> saved;  // in the order of the halves
   // Bytes of what is held for the backward half alone: activations and inputs
   // that are not static. Those of the others are not counted.
   double saved_bytes = 0;
