@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <vector>
 
@@ -75,8 +76,10 @@ absl::StatusOr<double> Milliseconds(const std::function<absl::Status()>& run) {
   return shortest;
 }
 
-std::string Agreement(double difference) {
-  if (difference < 1e-12) return "to 12 digits";
+std::string Agreement(double difference, int digits) {
+  if (difference < std::pow(10, -digits)) {
+    return absl::StrFormat("to %d digits", digits);
+  }
   return absl::StrFormat("but for a part of %.1e", difference);
 }
 

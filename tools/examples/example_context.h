@@ -53,8 +53,9 @@ Tensor Slices(const Tensor& tensor, int64_t begin, int64_t end);
 // that is not timed. Its first error.
 absl::StatusOr<double> Milliseconds(const std::function<absl::Status()>& run);
 
-// A relative difference in words: "to 12 digits", or how large it is.
-std::string Agreement(double difference);
+// A relative difference in words: "to 12 digits", or how large it is if it is
+// larger.
+std::string Agreement(double difference, int digits = 12);
 
 // A tensor of numbers with its elements rounded to six digits, on one line:
 // what a run prints is then the same on all machines.
