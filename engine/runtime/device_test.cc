@@ -17,6 +17,7 @@
 #include "engine/runtime/kernel_cases_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/skip.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {
@@ -129,7 +130,7 @@ TEST(Device, RunsOnManyThreads) {
 
 TEST(Device, SaysThatItIsNotThere) {
   if (std::system("ldconfig -p | grep -q libcuda.so") == 0) {
-    GTEST_SKIP() << "this machine has a CUDA driver";
+    CLEAVE_SKIP(kHasCuda);
   }
   CompileOptions options = CaseOptions();
   options.device = Device::kCuda;

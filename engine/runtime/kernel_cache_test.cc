@@ -26,6 +26,7 @@
 #include "engine/runtime/kernel_call.h"
 #include "engine/runtime/kernel_library.h"
 #include "engine/runtime/process_testing.h"
+#include "testing/skip.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {
@@ -429,7 +430,7 @@ TEST(KernelCache, RunsWithAFullDisk) {
 TEST(KernelCache, RunsWithAFullFileSystem) {
   const std::string folder = NewFolder();
   if (mount("none", folder.c_str(), "tmpfs", 0, "size=300k,mode=0700") != 0) {
-    GTEST_SKIP() << "may not mount a file system";
+    CLEAVE_SKIP(kMayNotMount);
   }
   {
     KernelCache cache(In(folder));

@@ -1,7 +1,8 @@
 #!/bin/bash
 # include_lint.sh FILE...: fails if a file includes a header of a layer above
 # its own, or Halide.h outside engine/codegen; engine/runtime and engine/aot also
-# have Halide's runtime headers.
+# have Halide's runtime headers. Fails, too, where a test is skipped for a reason
+# that is not in the list of them.
 #
 # Visibility refuses the same dependencies between targets; this also catches
 # an include whose target is not in `deps`.
@@ -41,6 +42,12 @@ layer_of() {
 
 failed=0
 for file in "$@"; do
+  if [[ $file != testing/skip.h ]] &&
+    places=$(grep -n 'GTEST_SKIP' "$file"); then
+    echo "$file:${places%%:*}: tests are skipped by CLEAVE_SKIP, for a reason" \
+      "of testing/skip_reason.def" >&2
+    failed=1
+  fi
   layer=$(layer_of "$file")
   permitted=$(allowed "$layer")
   while IFS=: read -r line header; do
