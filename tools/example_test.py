@@ -38,6 +38,19 @@ class ExampleTest(CommandTest):
         self.assertRegex(self.succeed(*run), time)
         self.assertNotRegex(self.succeed(*run, "--no-times"), time)
 
+    # Their rules are examples, too: they stand as fmt has them, and their ops
+    # agree with their specs.
+    def test_rules_are_checked(self):
+        files = sorted(
+            os.path.join(EXAMPLES, name)
+            for name in os.listdir(EXAMPLES) if name.endswith(".rules"))
+        self.assertGreater(len(files), 1)
+        self.succeed("fmt", "--check", *files)
+        report = self.succeed("check", *files)
+        self.assertRegex(report, r"(?m)^adam .*agrees")
+        self.assertRegex(report, r"checked \d+ rules, .*: 0 disagree, "
+                         "0 inconclusive, 0 not independent, 0 loose claims")
+
     def test_names_that_are_not_there(self):
         self.fail_with("there is no example `sin_cosine` (did you mean "
                        "`sin_cos`?)", "example", "sin_cosine")
