@@ -329,7 +329,7 @@ std::vector<Tensor> CallMany(absl::string_view op, size_t count,
       Call(op, arguments, attributes);
   absl::Status status = results.status();
   if (status.ok() && results->size() != count) {
-    status = absl::InternalError(absl::StrCat(
+    status = absl::InvalidArgumentError(absl::StrCat(
         "`", op, "` has ", results->size(), " results, not ", count));
   }
   std::vector<Tensor> tensors;

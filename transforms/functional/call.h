@@ -32,9 +32,10 @@ namespace cleave::functional {
 struct CallArgument {
   using List = std::vector<std::optional<Tensor>>;
 
-  CallArgument(Tensor x) : value(std::move(x)) {}  // NOLINT
-  CallArgument(std::nullopt_t) {}                  // NOLINT
-  CallArgument(std::optional<Tensor> x) {          // NOLINT
+  CallArgument(Tensor x) : value(std::move(x)) {}                  // NOLINT
+  CallArgument(cleave::Tensor x) : value(Tensor(std::move(x))) {}  // NOLINT
+  CallArgument(std::nullopt_t) {}                                  // NOLINT
+  CallArgument(std::optional<Tensor> x) {                          // NOLINT
     if (x.has_value()) value = *std::move(x);
   }
   CallArgument(List xs) : value(std::move(xs)) {}  // NOLINT

@@ -10,6 +10,7 @@
 #include "ops/check.h"
 #include "ops/checked_dim.h"
 #include "ops/status_macros.h"
+#include "transforms/functional/match_dims.h"
 #include "transforms/functional/storage.h"
 #include "transforms/functional/tensor.h"
 #include "transforms/functional/trace_scope.h"
@@ -44,13 +45,6 @@ std::string WithValue(const Dim& dim, const Dim& value) {
 }
 
 }  // namespace
-
-// `declared` must be `actual`.
-struct DimScope::Equation {
-  Dim declared;
-  Dim actual;
-  std::string what;
-};
 
 DimScope::DimScope() : outer_(innermost) { innermost = this; }
 
@@ -88,7 +82,7 @@ absl::Status DimScope::BindAll(const std::vector<Tensor>& tensors,
         absl::StrCat(tensors.size(), " tensors are given, ", declared.size(),
                      " are declared"));
   }
-  std::vector<Equation> equations;
+  std::vector<DimMatch> equations;
   for (size_t i = 0; i < tensors.size(); ++i) {
     const std::string what = absl::StrCat("argument ", i);
     CLEAVE_RETURN_IF_ERROR(tensors[i].status());
@@ -117,7 +111,7 @@ absl::Status DimScope::BindShape(const Shape& shape, const Shape& declared,
         absl::StrCat(what, " has the shape ", ShapeToString(shape),
                      ", but is declared ", ShapeToString(declared)));
   }
-  std::vector<Equation> equations;
+  std::vector<DimMatch> equations;
   for (size_t d = 0; d < shape.size(); ++d) {
     equations.push_back(
         {declared[d], shape[d], absl::StrCat("axis ", d, " of ", what)});
@@ -125,80 +119,67 @@ absl::Status DimScope::BindShape(const Shape& shape, const Shape& declared,
   return BindEquations(std::move(equations));
 }
 
-absl::Status DimScope::BindEquations(std::vector<Equation> equations) {
-  const std::map<std::string, Dim> before = values_;
+absl::Status DimScope::BindEquations(std::vector<DimMatch> equations) {
+  std::map<std::string, Dim> values = BoundDims();
+  CLEAVE_RETURN_IF_ERROR(MatchDims(std::move(equations), &values));
+  for (const auto& [name, value] : BoundDims()) values.erase(name);
+  values_.insert(values.begin(), values.end());
+  return absl::OkStatus();
+}
+
+absl::Status MatchDims(std::vector<DimMatch> equations,
+                       std::map<std::string, Dim>* values) {
   // Numbers are solved for by engine/ir; a variable alone may be bound to an
-  // extent of a trace.
+  // extent of a trace. What speaks of such an extent is compared, not solved.
   std::vector<DimEquation> numbers;
-  std::vector<Equation> symbolic;
-  for (Equation& equation : equations) {
-    if (equation.actual.IsConstant()) {
-      numbers.push_back({equation.declared, *equation.actual.Value(),
-                         std::move(equation.what)});
-    } else {
-      symbolic.push_back(std::move(equation));
+  std::vector<DimMatch> symbolic;
+  for (DimMatch& equation : equations) {
+    const std::set<std::string> names = equation.declared.Variables();
+    if (!equation.actual.IsConstant() && names.size() == 1 &&
+        equation.declared == Dim::Variable(*names.begin())) {
+      values->emplace(*names.begin(), equation.actual);
     }
   }
-  absl::Status status = [&]() -> absl::Status {
-    for (const Equation& equation : symbolic) {
-      const std::set<std::string> names = equation.declared.Variables();
-      if (names.size() == 1 &&
-          equation.declared == Dim::Variable(*names.begin()) &&
-          BoundDims().count(*names.begin()) == 0) {
-        CLEAVE_RETURN_IF_ERROR(Set(*names.begin(), equation.actual));
-      }
+  DimValues known;
+  for (const auto& [name, value] : *values) {
+    if (value.IsConstant()) known.emplace(name, *value.Value());
+  }
+  for (DimMatch& equation : equations) {
+    bool is_symbolic = !equation.actual.IsConstant();
+    for (const std::string& name : equation.declared.Variables()) {
+      is_symbolic |= values->count(name) > 0 && known.count(name) == 0;
     }
-    DimValues values;
-    std::map<std::string, Dim> bound = BoundDims();
-    for (const auto& [name, value] : bound) {
-      if (value.IsConstant()) values.emplace(name, *value.Value());
+    if (is_symbolic) {
+      symbolic.push_back(std::move(equation));
+    } else {
+      numbers.push_back({equation.declared, *equation.actual.Value(),
+                         std::move(equation.what)});
     }
-    // What speaks of an extent of a trace is compared, not solved.
-    std::vector<DimEquation> solvable;
-    for (DimEquation& equation : numbers) {
-      bool is_symbolic = false;
-      for (const std::string& name : equation.dim.Variables()) {
-        const auto found = bound.find(name);
-        is_symbolic |= found != bound.end() && !found->second.IsConstant();
-      }
-      if (is_symbolic) {
-        symbolic.push_back({std::move(equation.dim), Dim(equation.value),
-                            std::move(equation.what)});
-      } else {
-        solvable.push_back(std::move(equation));
-      }
+  }
+  CLEAVE_RETURN_IF_ERROR(BindEquations(std::move(numbers), &known));
+  for (const auto& [name, value] : known) values->emplace(name, value);
+  for (const DimMatch& equation : symbolic) {
+    for (const std::string& name : equation.declared.Variables()) {
+      if (values->count(name) > 0) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          equation.what, " is ", equation.actual.ToString(), ", but must be ",
+          equation.declared.ToString(), ", which does not determine ", name));
     }
-    CLEAVE_RETURN_IF_ERROR(
-        ::cleave::BindEquations(std::move(solvable), &values));
-    for (const auto& [name, value] : values) {
-      if (bound.count(name) == 0) CLEAVE_RETURN_IF_ERROR(Set(name, value));
+    CLEAVE_ASSIGN_OR_RETURN(const Dim value,
+                            equation.declared.CheckedSubstitute(*values));
+    const Truth same = Compare(value, CompareOp::kEq, equation.actual);
+    if (same == Truth::kTrue) continue;
+    const std::string message =
+        absl::StrCat(equation.what, " is ", equation.actual.ToString(),
+                     ", but must be ", WithValue(equation.declared, value));
+    const std::shared_ptr<Recorder> trace = CurrentTrace();
+    if (same == Truth::kFalse || trace == nullptr) {
+      return absl::InvalidArgumentError(message);
     }
-    bound = BoundDims();
-    for (const Equation& equation : symbolic) {
-      for (const std::string& name : equation.declared.Variables()) {
-        if (bound.count(name) > 0) continue;
-        return absl::InvalidArgumentError(absl::StrCat(
-            equation.what, " is ", equation.actual.ToString(), ", but must be ",
-            equation.declared.ToString(), ", which does not determine ", name));
-      }
-      CLEAVE_ASSIGN_OR_RETURN(const Dim value,
-                              equation.declared.CheckedSubstitute(bound));
-      const Truth same = Compare(value, CompareOp::kEq, equation.actual);
-      if (same == Truth::kTrue) continue;
-      const std::string message =
-          absl::StrCat(equation.what, " is ", equation.actual.ToString(),
-                       ", but must be ", WithValue(equation.declared, value));
-      const std::shared_ptr<Recorder> trace = CurrentTrace();
-      if (same == Truth::kFalse || trace == nullptr) {
-        return absl::InvalidArgumentError(message);
-      }
-      trace->builder().AddGuard(
-          {value, CompareOp::kEq, equation.actual, message});
-    }
-    return absl::OkStatus();
-  }();
-  if (!status.ok()) values_ = before;
-  return status;
+    trace->builder().AddGuard(
+        {value, CompareOp::kEq, equation.actual, message});
+  }
+  return absl::OkStatus();
 }
 
 absl::Status DimScope::Require(const Dim& a, CompareOp op, const Dim& b) const {

@@ -30,6 +30,7 @@
 namespace cleave::functional {
 
 class Tensor;
+struct DimMatch;
 
 // A scope of this thread, from its construction to its destruction; scopes nest
 // and are destroyed in reverse order (CHECK). Names that are not bound here are
@@ -65,8 +66,7 @@ class DimScope {
   friend absl::StatusOr<Dim> ResolveDim(const Dim& dim);
   friend std::map<std::string, Dim> BoundDims();
 
-  struct Equation;
-  absl::Status BindEquations(std::vector<Equation> equations);
+  absl::Status BindEquations(std::vector<DimMatch> equations);
 
   DimScope* const outer_;
   std::map<std::string, Dim> values_;

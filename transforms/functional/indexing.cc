@@ -23,23 +23,49 @@ bool Surely(const Dim& a, CompareOp op, const Dim& b) {
   return Compare(a, op, b) == Truth::kTrue;
 }
 
-// min(max(x, low), high) with the comparisons that are known left out.
-absl::StatusOr<Dim> Clamp(const Dim& x, const Dim& low, const Dim& high) {
-  Dim result = x;
-  if (!Surely(result, CompareOp::kGe, low)) {
+// A bound of a slice or an element, counted from the front.
+struct Place {
+  Dim at = 0;
+  bool known_non_negative = false;
+};
+
+// A number counts from the end if it is negative. An expression cannot, whose
+// sign would decide what it means: it must be at least 0, which a trace may
+// leave to a guard.
+absl::StatusOr<Place> PlaceOf(const Dim& bound, const Dim& extent) {
+  if (bound.IsConstant()) {
+    if (Surely(bound, CompareOp::kGe, 0)) return Place{bound, true};
+    CLEAVE_ASSIGN_OR_RETURN(Dim at, Dim::CheckedAdd(extent, bound));
+    return Place{std::move(at), false};
+  }
+  CLEAVE_ASSIGN_OR_RETURN(Dim at, ResolveDim(bound));
+  const Truth fits = Compare(at, CompareOp::kGe, 0);
+  if (fits == Truth::kFalse) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "the index ", bound.ToString(), " is ", at.ToString(),
+        ": an expression counts from the front and must be at least 0"));
+  }
+  if (fits == Truth::kUnknown) {
+    CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<Recorder> recorder,
+                            CurrentRecorder());
+    recorder->builder().AddGuard(
+        {at, CompareOp::kGe, 0,
+         absl::StrCat("the index ", bound.ToString(), " is not negative")});
+  }
+  return Place{std::move(at), true};
+}
+
+// min(max(place, low), high) with the comparisons that are known left out; low
+// is 0 or -1.
+absl::StatusOr<Dim> Clamp(const Place& place, const Dim& low, const Dim& high) {
+  Dim result = place.at;
+  if (!place.known_non_negative && !Surely(result, CompareOp::kGe, low)) {
     CLEAVE_ASSIGN_OR_RETURN(result, Dim::CheckedMax({result, low}));
   }
   if (!Surely(result, CompareOp::kLe, high)) {
     CLEAVE_ASSIGN_OR_RETURN(result, Dim::CheckedMin({result, high}));
   }
   return result;
-}
-
-// A bound of a slice, counted from the end if it is negative.
-absl::StatusOr<Dim> Bound(const Dim& bound, const Dim& extent) {
-  CLEAVE_ASSIGN_OR_RETURN(const Dim resolved, ResolveDim(bound));
-  if (!Surely(resolved, CompareOp::kLt, 0)) return resolved;
-  return Dim::CheckedAdd(extent, resolved);
 }
 
 // What one axis of the view becomes.
@@ -62,13 +88,15 @@ absl::StatusOr<AxisSlice> SliceOf(const Index::Slice& slice, const Dim& n) {
   const Dim high = forward ? n : last;
   Dim start = forward ? low : high;
   Dim stop = forward ? high : low;
+  bool stop_known = false;  // not to be negative
   if (slice.start.has_value()) {
-    CLEAVE_ASSIGN_OR_RETURN(start, Bound(*slice.start, n));
-    CLEAVE_ASSIGN_OR_RETURN(start, Clamp(start, low, high));
+    CLEAVE_ASSIGN_OR_RETURN(const Place place, PlaceOf(*slice.start, n));
+    CLEAVE_ASSIGN_OR_RETURN(start, Clamp(place, low, high));
   }
   if (slice.stop.has_value()) {
-    CLEAVE_ASSIGN_OR_RETURN(stop, Bound(*slice.stop, n));
-    CLEAVE_ASSIGN_OR_RETURN(stop, Clamp(stop, low, high));
+    CLEAVE_ASSIGN_OR_RETURN(const Place place, PlaceOf(*slice.stop, n));
+    stop_known = place.known_non_negative;
+    CLEAVE_ASSIGN_OR_RETURN(stop, Clamp(place, low, high));
   }
   AxisSlice result;
   result.stride = forward ? slice.step : -slice.step;
@@ -76,7 +104,10 @@ absl::StatusOr<AxisSlice> SliceOf(const Index::Slice& slice, const Dim& n) {
   CheckedDim way =
       forward ? CheckedDim(stop) - start : CheckedDim(start) - stop;
   CLEAVE_ASSIGN_OR_RETURN(const Dim distance, way.value());
-  if (!Surely(distance, CompareOp::kGe, 0)) way = CheckedDim::Max(way, 0);
+  if (!Surely(distance, CompareOp::kGe, 0) &&
+      !(forward && stop_known && start == Dim(0))) {
+    way = CheckedDim::Max(way, 0);
+  }
   if (result.stride != 1) {
     way = CheckedDim::FloorDiv(way + (result.stride - 1), result.stride);
   }
@@ -98,13 +129,13 @@ absl::StatusOr<AxisSlice> SliceOf(const Index::Slice& slice, const Dim& n) {
 }
 
 absl::StatusOr<Dim> ElementOf(const Dim& index, const Dim& n) {
-  CLEAVE_ASSIGN_OR_RETURN(const Dim at, Bound(index, n));
-  if (Compare(at, CompareOp::kLt, 0) == Truth::kTrue ||
-      Compare(at, CompareOp::kLt, n) == Truth::kFalse) {
+  CLEAVE_ASSIGN_OR_RETURN(const Place place, PlaceOf(index, n));
+  if (Compare(place.at, CompareOp::kLt, 0) == Truth::kTrue ||
+      Compare(place.at, CompareOp::kLt, n) == Truth::kFalse) {
     return absl::OutOfRangeError(absl::StrCat(
         "index ", index.ToString(), " of an axis of extent ", n.ToString()));
   }
-  return at;
+  return place.at;
 }
 
 // The basic part of an indexing, and where tensors stand in what it gives.

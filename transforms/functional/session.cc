@@ -277,6 +277,11 @@ absl::Status EagerGraph::CheckWrite(const Storage& storage) const {
   return absl::OkStatus();
 }
 
+bool EagerGraph::accumulates() const {
+  const std::shared_ptr<Session::Impl> session = session_.lock();
+  return session != nullptr && session->accumulates();
+}
+
 absl::Status EagerGraph::Done() {
   const std::shared_ptr<Session::Impl> session = session_.lock();
   if (session == nullptr) return Realize();

@@ -67,6 +67,7 @@ class EagerGraph : public Recorder {
         session_(session) {}
 
   bool is_trace() const override { return false; }
+  bool accumulates() const override;
   absl::Status CheckOpen() const override { return absl::OkStatus(); }
   absl::StatusOr<Value> Read(const std::shared_ptr<Storage>& storage) override;
   absl::Status CheckWrite(const Storage& storage) const override;

@@ -66,6 +66,8 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   const RuleSet* rules() const { return rules_.get(); }
 
   virtual bool is_trace() const = 0;
+  // Whether ops wait here, rather than run one by one.
+  virtual bool accumulates() const = 0;
   // Whether it takes nodes still.
   virtual absl::Status CheckOpen() const = 0;
   // The node with the storage's whole value.

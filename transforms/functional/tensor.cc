@@ -446,6 +446,13 @@ Tensor Full(DType dtype, const Shape& shape, const Tensor& number) {
       [&]() { return TensorAccess::Filled(dtype, shape, number); });
 }
 
+absl::StatusOr<Exact> TensorAccess::NumberOf(const Tensor& x) {
+  if (const Exact* exact = std::get_if<Exact>(&*x.number_)) return *exact;
+  CLEAVE_ASSIGN_OR_RETURN(const int64_t value,
+                          EvaluateDim(std::get<Dim>(*x.number_)));
+  return Exact(value);
+}
+
 absl::StatusOr<cleave::Tensor> TensorAccess::Filled(DType dtype,
                                                     const Shape& shape,
                                                     const Tensor& number) {
@@ -453,14 +460,8 @@ absl::StatusOr<cleave::Tensor> TensorAccess::Filled(DType dtype,
   CLEAVE_ASSIGN_OR_RETURN(cleave::Tensor tensor,
                           cleave::Tensor::Create(dtype, extents));
   // The reference kernel rounds, and says what does not fit the dtype.
-  Attributes attributes;
-  if (const Exact* exact = std::get_if<Exact>(&*number.number_)) {
-    attributes = ConstantAttributes(*exact, dtype);
-  } else {
-    CLEAVE_ASSIGN_OR_RETURN(const int64_t value,
-                            EvaluateDim(std::get<Dim>(*number.number_)));
-    attributes = ConstantAttributes(Exact(value), dtype);
-  }
+  CLEAVE_ASSIGN_OR_RETURN(const Exact exact, NumberOf(number));
+  const Attributes attributes = ConstantAttributes(exact, dtype);
   CLEAVE_RETURN_IF_ERROR(
       InferType(Primitive::kConstant, attributes, {}).status());
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<cleave::Tensor> scalar,

@@ -202,7 +202,8 @@ class Tensor {
 //                  several are broadcast together, and stand where the first
 //                  one does if they are next to each other, else in front. An
 //                  element out of range is OutOfRange when it is read.
-// Dims with unknown signs count from the front.
+// A Dim with variables counts from the front and must be at least 0: what it
+// means does not depend on its sign (OutOfRange, or a guard of the trace).
 class Index {
  public:
   struct Ellipsis {};

@@ -45,6 +45,9 @@ struct TensorAccess {
   static absl::StatusOr<cleave::Tensor> Filled(DType dtype, const Shape& shape,
                                                const Tensor& number);
 
+  // A number known here: FailedPrecondition for an extent of a trace.
+  static absl::StatusOr<Exact> NumberOf(const Tensor& x);
+
   // OK for tensors that are valid and for numbers.
   static absl::Status Check(const Tensor& x) { return x.status(); }
 };

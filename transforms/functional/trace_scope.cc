@@ -23,6 +23,7 @@ class TraceState : public Recorder {
         outer_(std::move(outer)) {}
 
   bool is_trace() const override { return true; }
+  bool accumulates() const override { return true; }
   absl::Status CheckOpen() const override {
     if (open_) return absl::OkStatus();
     return absl::FailedPreconditionError(
