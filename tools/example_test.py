@@ -46,9 +46,9 @@ class ExampleTest(CommandTest):
             for name in os.listdir(EXAMPLES) if name.endswith(".rules"))
         self.assertGreater(len(files), 1)
         self.succeed("fmt", "--check", *files)
-        report = self.succeed("check", *files)
+        report = self.succeed("check", os.path.join(EXAMPLES, "mlp.rules"))
         self.assertRegex(report, r"(?m)^adam .*agrees")
-        self.assertRegex(report, r"checked \d+ rules, .*: 0 disagree, "
+        self.assertRegex(report, r"checked 1 rules, .*: 0 disagree, "
                          "0 inconclusive, 0 not independent, 0 loose claims")
 
     def test_names_that_are_not_there(self):
