@@ -1,6 +1,6 @@
-// The curvature of a loss along a direction, and its largest one, without the
-// Hessian: forward mode over reverse mode costs a few gradients, whatever the
-// number of weights is.
+// How the gradient of a loss changes along a direction, without the Hessian:
+// forward mode over reverse mode costs a few gradients, whatever the number of
+// weights is.
 
 #include <algorithm>
 #include <cmath>
