@@ -1,13 +1,14 @@
 #include "transforms/aot/aot_function.h"
 
 #include <algorithm>
+#include <set>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph_text.h"
-#include "engine/ir/interpreter.h"
+#include "engine/ir/substitute.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/aot_graph.h"
 #include "transforms/aot/backward_state.h"
@@ -95,7 +96,6 @@ class AotFunction::Impl {
  private:
   // One trace, and what it became.
   struct Specialization {
-    std::string key;  // structure, dtypes, ranks, aliases, gradients
     bool traced = false;
     std::vector<TensorType> types;  // per leaf
     std::vector<bool> active;       // per input of the graph
@@ -154,11 +154,13 @@ class AotFunction::Impl {
     return *options.requires_gradient;
   }
 
-  // The types that a call is traced at. Under `dynamic`, symbols for extents,
-  // whose values are put into `hints`.
+  // The types that a call is traced at: under `dynamic` with symbols for
+  // extents, one for each value, but for those that are `fixed`. Their values
+  // are put into `hints`.
   std::vector<TensorType> TraceTypes(
       const std::vector<functional::Tensor>& leaves,
-      std::map<std::string, int64_t>* hints) {
+      const std::set<int64_t>& fixed,
+      std::map<std::string, int64_t>* hints) const {
     std::vector<TensorType> types;
     std::map<int64_t, Dim> symbols;
     for (size_t i = 0; i < leaves.size(); ++i) {
@@ -168,6 +170,7 @@ class AotFunction::Impl {
       for (Dim& extent : type.shape) {
         if (is_static || !extent.Value() || *extent.Value() == 1) continue;
         const int64_t value = *extent.Value();
+        if (fixed.count(value) > 0) continue;
         auto it = symbols.find(value);
         if (it == symbols.end()) {
           const std::string name = absl::StrCat("s", symbols.size());
@@ -181,9 +184,11 @@ class AotFunction::Impl {
     return types;
   }
 
-  // Why a trace does not serve a call; OK if it does.
-  static absl::Status Serves(const Specialization& specialization,
-                             const std::vector<functional::Tensor>& leaves) {
+  // The numbers of a trace's symbols in a call; InvalidArgument where it was
+  // made for other extents.
+  static absl::StatusOr<DimValues> Extents(
+      const Specialization& specialization,
+      const std::vector<functional::Tensor>& leaves) {
     std::vector<DimEquation> equations;
     for (size_t i = 0; i < leaves.size(); ++i) {
       const Shape& shape = leaves[i].shape();
@@ -195,6 +200,14 @@ class AotFunction::Impl {
     }
     DimValues values;
     CLEAVE_RETURN_IF_ERROR(BindEquations(std::move(equations), &values));
+    return values;
+  }
+
+  // Why a trace does not serve a call; OK if it does.
+  static absl::Status Serves(const Specialization& specialization,
+                             const std::vector<functional::Tensor>& leaves) {
+    CLEAVE_ASSIGN_OR_RETURN(const DimValues values,
+                            Extents(specialization, leaves));
     for (const ShapeGuard& guard : specialization.guards) {
       CLEAVE_RETURN_IF_ERROR(CheckGuard(guard, values));
     }
@@ -230,25 +243,58 @@ class AotFunction::Impl {
     } else if (why.empty()) {
       why = absl::StrCat("no trace for ", key);
     }
-    auto made = std::make_shared<Specialization>();
-    made->key = key;
-    made->traced = traced;
-    CLEAVE_RETURN_IF_ERROR(Make(arguments, requires_gradient, why, *made));
+    CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialization> made,
+                            Make(arguments, requires_gradient, why, traced));
     by_key_[key].push_back(made);
     specializations_.push_back(made);
     return made;
   }
 
-  absl::Status Make(const Tree& arguments,
-                    const std::vector<bool>& requires_gradient,
-                    const std::string& why, Specialization& made) {
+  // Traces and compiles. Where a function does not hold for all extents, those
+  // that it needs to be numbers are: one alone if that is enough.
+  absl::StatusOr<std::shared_ptr<Specialization>> Make(
+      const Tree& arguments, const std::vector<bool>& requires_gradient,
+      const std::string& why, bool traced) {
+    std::map<std::string, int64_t> hints;
+    if (!traced) TraceTypes(Flatten(arguments), {}, &hints);
+    std::vector<std::set<int64_t>> attempts = {{}};
+    for (const auto& [name, value] : hints) attempts.push_back({value});
+    std::set<int64_t> all;
+    for (const auto& [name, value] : hints) {
+      all.insert(value);
+      if (all.size() > 1) attempts.push_back(all);
+    }
+    absl::Status first;
+    for (const std::set<int64_t>& fixed : attempts) {
+      const std::string reason =
+          fixed.empty()
+              ? why
+              : absl::StrCat(why, "; with extents ", absl::StrJoin(fixed, ", "),
+                             " as numbers, since ", first.message());
+      absl::StatusOr<std::shared_ptr<Specialization>> made =
+          MakeAt(arguments, requires_gradient, reason, traced, fixed);
+      // Of the last attempt, all of whose extents are numbers, the mistake is
+      // told.
+      if (made.ok() || &fixed == &attempts.back()) return made;
+      if (first.ok()) first = made.status();
+    }
+    return first;
+  }
+
+  absl::StatusOr<std::shared_ptr<Specialization>> MakeAt(
+      const Tree& arguments, const std::vector<bool>& requires_gradient,
+      const std::string& why, bool traced, const std::set<int64_t>& fixed) {
+    auto result = std::make_shared<Specialization>();
+    Specialization& made = *result;
+    made.traced = traced;
     const std::vector<functional::Tensor>& leaves = Flatten(arguments);
     std::map<std::string, int64_t> hint_values;
-    if (made.traced) {
-      for (const functional::Tensor& leaf : leaves)
+    if (traced) {
+      for (const functional::Tensor& leaf : leaves) {
         made.types.push_back(leaf.type());
+      }
     } else {
-      made.types = TraceTypes(leaves, &hint_values);
+      made.types = TraceTypes(leaves, fixed, &hint_values);
     }
     const bool differentiated =
         std::find(requires_gradient.begin(), requires_gradient.end(), true) !=
@@ -289,7 +335,7 @@ class AotFunction::Impl {
       CLEAVE_ASSIGN_OR_RETURN(
           made.program.graph,
           ReplaceOps(program.graph, rules_->decompositions));
-      return absl::OkStatus();
+      return result;
     }
     ++traces_;
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<TensorType> examples,
@@ -301,7 +347,7 @@ class AotFunction::Impl {
         AotGraph::Make(program.graph, made.active, examples, fw_compiler_,
                        options, rules_, options_.enable_log ? &log : nullptr));
     if (options_.enable_log) log_.traces.push_back(std::move(log));
-    return absl::OkStatus();
+    return result;
   }
 
   // Inputs of the graph that parameters and buffers are.
@@ -347,7 +393,7 @@ class AotFunction::Impl {
     std::vector<functional::Tensor> outputs(run.outputs.begin(),
                                             run.outputs.end());
     CLEAVE_ASSIGN_OR_RETURN(Tree results,
-                            WriteAndView(program, leaves, outputs));
+                            WriteAndView(specialization, leaves, outputs));
     AotResult result;
     result.outputs = std::move(results);
     if (specialization.compiled->function().differentiated) {
@@ -369,7 +415,7 @@ class AotFunction::Impl {
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<functional::Tensor> outputs,
                             functional::InlineGraph(program.graph, inputs));
     CLEAVE_ASSIGN_OR_RETURN(Tree results,
-                            WriteAndView(program, leaves, outputs));
+                            WriteAndView(specialization, leaves, outputs));
     AotResult result;
     result.outputs = std::move(results);
     if (std::find(specialization.active.begin(), specialization.active.end(),
@@ -383,46 +429,50 @@ class AotFunction::Impl {
   // Writes the inputs that the function writes, and makes its results: tensors
   // of their own, and views.
   static absl::StatusOr<Tree> WriteAndView(
-      const TracedProgram& program,
+      const Specialization& specialization,
       const std::vector<functional::Tensor>& leaves,
       const std::vector<functional::Tensor>& outputs) {
+    const TracedProgram& program = specialization.program;
     for (const TracedInput& input : program.inputs) {
       if (input.updated < 0) continue;
       functional::Tensor target = InputOf(input, leaves);
       CLEAVE_RETURN_IF_ERROR(target.Assign(outputs[input.updated]));
     }
+    // Views were traced with symbols for extents.
+    DimSubstitution extents;
+    if (!specialization.traced) {
+      CLEAVE_ASSIGN_OR_RETURN(const DimValues values,
+                              Extents(specialization, leaves));
+      for (const auto& [name, value] : values) extents.emplace(name, value);
+    }
     std::vector<functional::Tensor> results;
     for (const TracedOutput& output : program.outputs) {
-      if (output.base_leaf >= 0) {
-        const functional::Tensor& leaf = leaves[output.base_leaf];
-        CLEAVE_ASSIGN_OR_RETURN(functional::Tensor view,
-                                ViewOfInput(program, output, leaf));
-        results.push_back(std::move(view));
-      } else if (output.base_captured >= 0) {
-        results.push_back(
-            program.inputs[output.base_captured].captured.WithView(
-                output.view));
-      } else if (output.base_output >= 0) {
-        results.push_back(outputs[output.base_output].WithView(output.view));
-      } else {
+      if (output.kind == OutputKind::kNonAlias) {
         results.push_back(outputs[output.value]);
+        continue;
       }
+      functional::Tensor base;
+      if (output.base_captured >= 0) {
+        base = program.inputs[output.base_captured].captured;
+      } else if (output.base_leaf < 0) {
+        base = outputs[output.base_output];
+      } else {
+        // Its view is one of the storage if that was given, else one of the
+        // leaf, which may be a view itself.
+        const functional::Tensor& leaf = leaves[output.base_leaf];
+        base = program.inputs[program.leaf_inputs[output.base_leaf]].is_base
+                   ? leaf.Base()
+                   : leaf;
+      }
+      View view = base.view();
+      for (const functional::ViewStep& step : output.view.steps()) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            view, view.Then(step.primitive,
+                            SubstituteDims(step.attributes, extents)));
+      }
+      results.push_back(base.WithView(std::move(view)));
     }
     return Unflatten(program.results, std::move(results));
-  }
-
-  // A result that sees an argument's storage. Its view is one of the storage if
-  // that was given, else one of the leaf, which may be a view itself.
-  static absl::StatusOr<functional::Tensor> ViewOfInput(
-      const TracedProgram& program, const TracedOutput& output,
-      const functional::Tensor& leaf) {
-    const TracedInput& input =
-        program.inputs[program.leaf_inputs[output.base_leaf]];
-    View view = input.is_base ? View(leaf.Base().type()) : leaf.view();
-    for (const functional::ViewStep& step : output.view.steps()) {
-      CLEAVE_ASSIGN_OR_RETURN(view, view.Then(step.primitive, step.attributes));
-    }
-    return leaf.WithView(std::move(view));
   }
 
   const TreeFunction fn_;

@@ -35,6 +35,11 @@ inline functional::Tensor Iota(int64_t n) {
   return Vector(values);
 }
 
+// The same numbers as f64[rows, columns].
+inline functional::Tensor Matrix(int64_t rows, int64_t columns) {
+  return Iota(rows * columns).Reshape({Dim(rows), Dim(columns)}).Clone();
+}
+
 inline functional::Tensor Leaf(const Tree& tree) {
   EXPECT_EQ(tree.leaves().size(), 1);
   return tree.leaves().front();
@@ -51,14 +56,15 @@ inline void ExpectEqual(const functional::Tensor& have,
 
 // The shipped core rules, loaded once, and a session for eager ops.
 class AotFunctionTesting : public ::testing::Test {
- protected:
-  AotFunctionTesting() : session_(rules()), scope_(session_) {}
-
+ public:
   static std::shared_ptr<const RuleSet> rules() {
     static const auto* rules = new std::shared_ptr<const RuleSet>(
         LoadTestRules(std::make_shared<Context>(), "", {"core", "numerics"}));
     return *rules;
   }
+
+ protected:
+  AotFunctionTesting() : session_(rules()), scope_(session_) {}
 
   static GraphCompiler Interpreting() { return InterpretCompiler(rules()); }
 
