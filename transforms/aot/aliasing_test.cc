@@ -13,7 +13,7 @@
 #include "transforms/aot/aot_function.h"
 #include "transforms/aot/aot_function_testing.h"
 #include "transforms/aot/traced_program.h"
-#include "transforms/functional/inline_graph.h"
+#include "transforms/functional/call.h"
 
 namespace cleave::aot {
 namespace {
@@ -187,7 +187,7 @@ std::vector<Case> Cases() {
              ParseGraph("graph (%x: f64[4]) -> (y: f64[4]) {\n"
                         "  return y = %x\n}\n",
                         AotFunctionTesting::rules()->context()));
-         return functional::InlineGraph(same, x);
+         return functional::CallGraph(same, x);
        },
        {kRead},
        {OutputKind::kNonAlias}},

@@ -12,7 +12,7 @@
 #include "ops/status_macros.h"
 #include "transforms/aot/aot_graph.h"
 #include "transforms/aot/backward_state.h"
-#include "transforms/functional/inline_graph.h"
+#include "transforms/functional/call.h"
 #include "transforms/functional/trace_scope.h"
 
 namespace cleave::aot {
@@ -413,7 +413,7 @@ class AotFunction::Impl {
       inputs.push_back(InputOf(input, leaves).Clone());
     }
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<functional::Tensor> outputs,
-                            functional::InlineGraph(program.graph, inputs));
+                            functional::CallGraph(program.graph, inputs));
     CLEAVE_ASSIGN_OR_RETURN(Tree results,
                             WriteAndView(specialization, leaves, outputs));
     AotResult result;

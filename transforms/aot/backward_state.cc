@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/joint_graph.h"
-#include "transforms/functional/inline_graph.h"
+#include "transforms/functional/call.h"
 #include "transforms/names.h"
 
 namespace cleave::aot {
@@ -209,7 +209,7 @@ absl::StatusOr<AotResult> BackwardState::RunTraced(
                                                        out_types_[i].shape));
   }
   CLEAVE_ASSIGN_OR_RETURN(std::vector<functional::Tensor> gradients,
-                          functional::InlineGraph(backward, inputs));
+                          functional::CallGraph(backward, inputs));
   AotResult result;
   std::shared_ptr<BackwardState> next = Next();
   for (const functional::Tensor& gradient : gradients) {

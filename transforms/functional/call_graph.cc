@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -89,9 +90,14 @@ absl::StatusOr<std::vector<Tensor>> RunNodes(const Graph& graph,
       if (--readers[operand.id] == 0) values[operand.id].clear();
     }
   }
+  // Each output is a storage of its own, also of an input or another output.
+  std::set<uint32_t> taken;
+  for (const NamedValue& input : graph.inputs()) taken.insert(input.value.id);
   std::vector<Tensor> outputs;
   for (const NamedValue& output : graph.outputs()) {
-    outputs.push_back(values[output.value.id][0]);
+    const Tensor& value = values[output.value.id][0];
+    outputs.push_back(taken.insert(output.value.id).second ? value
+                                                           : value.Clone());
   }
   return outputs;
 }
@@ -131,6 +137,15 @@ absl::StatusOr<std::vector<Tensor>> CallGraphIn(
   for (const Tensor& input : inputs) {
     CLEAVE_ASSIGN_OR_RETURN(const Value value,
                             TensorAccess::Read(recorder, input));
+    const NamedValue& name = graph.inputs()[arguments.size()];
+    const TensorType declared =
+        SubstituteDims({graph.type(name.value)}, dims).front();
+    // A symbolic extent may be the number that is declared, or not.
+    if (recorder.builder().type(value) != declared) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "input ", name.name, " of a graph is ", declared.ToString(), ", not ",
+          recorder.builder().type(value).ToString()));
+    }
     arguments.push_back(value);
   }
   const std::vector<Value> outputs = recorder.builder().Inline(

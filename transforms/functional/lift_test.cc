@@ -184,5 +184,29 @@ TEST_F(LiftTest, GraphsMustMatchTheirTensors) {
   ExpectValue(late[0], Zeros(DType::kF32, {3, 4}));
 }
 
+TEST_F(LiftTest, ResultsAreStoragesOfTheirOwn) {
+  const auto twice = Lift([](const TracedValue& x) {
+    const TracedValue y = trace::Sin(x);
+    return std::vector<TracedValue>{x, y, y};
+  });
+  Tensor x = Floats({2}, {0, 1});
+  std::vector<Tensor> y = twice(x);
+  y[0] += 1;
+  y[1] += 1;
+  ExpectValue(x, Floats({2}, {0, 1}));
+  EXPECT_FALSE(y[1].SharesStorage(y[2]));
+}
+
+TEST_F(LiftTest, SymbolicExtentsAreNotTakenForNumbers) {
+  const auto graph =
+      ParseGraph("graph (%x: f32[2]) -> (y: f32[2]) {\n  return y = %x\n}\n",
+                 session_.rules()->context());
+  ASSERT_OK(graph);
+  TraceScope trace(session_.rules());
+  const Tensor x = trace.Input("x", {DType::kF32, {Dim::Variable("n")}});
+  EXPECT_THAT(CallGraph(*graph, {x}).status().message(),
+              HasSubstr("input x of a graph is f32[2], not f32[n]"));
+}
+
 }  // namespace
 }  // namespace cleave::functional
