@@ -43,7 +43,8 @@ class Dim {
  public:
   Dim() : Dim(0) {}
   Dim(int64_t value);  // NOLINT: a number is a Dim.
-  // A variable >= 0. Names match [A-Za-z_][A-Za-z0-9_.]*.
+  // A variable >= 0: Dim("n") + 1. Names match [A-Za-z_][A-Za-z0-9_.]* (CHECK).
+  explicit Dim(absl::string_view name) : Dim(Variable(name)) {}
   static Dim Variable(absl::string_view name);
   // The text that ToString prints; InvalidArgument with the offset otherwise.
   static absl::StatusOr<Dim> Parse(absl::string_view text);

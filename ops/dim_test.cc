@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <random>
+#include <type_traits>
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -35,6 +36,15 @@ TEST(Dim, PolynomialsAreCanonical) {
   EXPECT_EQ(P("n").Value(), std::nullopt);
   EXPECT_NE(P("n"), P("m"));
   EXPECT_EQ(P("2*n").Hash(), P("n + n").Hash());
+}
+
+TEST(Dim, NamesAndNumbersAreToldApart) {
+  EXPECT_EQ(Dim("n") + 1, Dim::Variable("n") + 1);
+  EXPECT_EQ(Dim(absl::string_view("n")), Dim::Variable("n"));
+  EXPECT_EQ(Dim(0).Value(), 0);  // no null pointer to a name
+  EXPECT_EQ(Dim('a').Value(), 97);
+  static_assert(!std::is_convertible_v<const char*, Dim>);
+  static_assert(std::is_convertible_v<int, Dim>);
 }
 
 TEST(Dim, FloorDivPullsMultiplesOut) {

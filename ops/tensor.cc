@@ -158,10 +158,11 @@ absl::StatusOr<int64_t> CountElements(const std::vector<int64_t>& shape) {
   return size;
 }
 
+constexpr size_t kAlignment = 64;
+
 // Null where the system has no memory. Large zeros come from the system as
 // they are, so that no pass over them is needed.
 std::shared_ptr<std::byte> AllocateData(size_t bytes, bool zeros) {
-  constexpr size_t kAlignment = 64;
   const size_t room = bytes + kAlignment;
   void* const memory = zeros ? std::calloc(room, 1) : std::malloc(room);
   if (memory == nullptr) return nullptr;
@@ -261,6 +262,21 @@ absl::StatusOr<Tensor> Tensor::Create(DType dtype, std::vector<int64_t> shape) {
 absl::StatusOr<Tensor> Tensor::CreateUninitialized(DType dtype,
                                                    std::vector<int64_t> shape) {
   return Allocated(dtype, std::move(shape), /*zeros=*/false);
+}
+
+absl::StatusOr<Tensor> Tensor::FromMemory(DType dtype,
+                                          std::vector<int64_t> shape,
+                                          std::shared_ptr<std::byte> data) {
+  const auto size = CountElements(shape);
+  if (!size.ok()) return size.status();
+  if (*size == 0) return Tensor(dtype, std::move(shape), 0, nullptr);
+  if (reinterpret_cast<uintptr_t>(data.get()) % kAlignment != 0 ||
+      data == nullptr) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the memory of a tensor must begin at a multiple of ",
+                     kAlignment, " bytes"));
+  }
+  return Tensor(dtype, std::move(shape), *size, std::move(data));
 }
 
 Tensor Tensor::FromDoubles(DType dtype, std::vector<int64_t> shape,

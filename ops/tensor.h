@@ -35,6 +35,12 @@ class Tensor {
   // mutable_data() before anything reads the tensor, or drops it.
   static absl::StatusOr<Tensor> CreateUninitialized(DType dtype,
                                                     std::vector<int64_t> shape);
+  // The elements, in row-major order, in memory that `data` keeps alive and
+  // nobody writes from here on; bools are 0 or 1. InvalidArgument where it does
+  // not begin at a multiple of 64 bytes, or the shape is refused by Create.
+  static absl::StatusOr<Tensor> FromMemory(DType dtype,
+                                           std::vector<int64_t> shape,
+                                           std::shared_ptr<std::byte> data);
   // Each value rounded once to `dtype`; as many as the shape has elements.
   static Tensor FromDoubles(DType dtype, std::vector<int64_t> shape,
                             absl::Span<const double> values);

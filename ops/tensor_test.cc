@@ -184,5 +184,33 @@ TEST(Tensor, UninitializedRefusesWhatCreateRefuses) {
             absl::StatusCode::kResourceExhausted);
 }
 
+TEST(Tensor, TakesMemoryThatBeginsAt64Bytes) {
+  int freed = 0;
+  alignas(64) std::byte bytes[72] = {};
+  const float value = 2.5f;
+  std::memcpy(bytes + 4, &value, 4);
+  {
+    const auto tensor = Tensor::FromMemory(
+        DType::kF32, {2},
+        std::shared_ptr<std::byte>(bytes, [&](std::byte*) { ++freed; }));
+    ASSERT_TRUE(tensor.ok()) << tensor.status();
+    EXPECT_EQ(tensor->data(), bytes);
+    EXPECT_EQ(tensor->GetDouble(1), 2.5);
+    const Tensor copy = *tensor;
+    EXPECT_EQ(freed, 0);
+  }
+  EXPECT_EQ(freed, 1);
+  const auto own = [](std::byte* at) {
+    return std::shared_ptr<std::byte>(at, [](std::byte*) {});
+  };
+  for (const auto& data : {own(bytes + 4), std::shared_ptr<std::byte>()}) {
+    EXPECT_EQ(Tensor::FromMemory(DType::kF32, {2}, data).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_EQ(Tensor::FromMemory(DType::kF32, {-1}, own(bytes)).status().code(),
+            absl::StatusCode::kInvalidArgument);
+  EXPECT_TRUE(Tensor::FromMemory(DType::kF32, {0}, nullptr).ok());
+}
+
 }  // namespace
 }  // namespace cleave
