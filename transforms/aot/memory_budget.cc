@@ -57,10 +57,10 @@ std::vector<int> SolveKnapsack(const std::vector<KnapsackItem>& items,
   std::vector<int64_t> units(items.size());
   for (size_t i = 0; i < items.size(); ++i) {
     // A weight of nothing fits into a capacity of nothing.
-    const double exact = items[i].weight == 0
-                             ? 0
-                             : std::ceil(items[i].weight / capacity *
-                                         static_cast<double>(resolution));
+    const double exact =
+        items[i].weight == 0
+            ? 0
+            : std::ceil(items[i].weight * resolution / capacity);
     taken[i].assign(resolution + 1, false);
     if (!(exact <= resolution)) {
       units[i] = resolution + 1;

@@ -19,9 +19,9 @@
 
 namespace cleave::aot {
 
-// The shipped ops, the functions, and `extra` behind them.
+// The shipped ops and the functions.
 std::shared_ptr<const RuleSet> LoadFunctions(
-    const std::shared_ptr<Context>& context, const std::string& extra = "");
+    const std::shared_ptr<Context>& context);
 
 // The names of the functions.
 std::vector<std::string> FunctionNames(const RuleSet& rules);
@@ -47,7 +47,7 @@ absl::StatusOr<std::vector<Tensor>> RunHalves(const JointGraph& joint,
 // Whether the partition is a valid one (CheckPartition, and Verify of both
 // halves) which gives what the joint graph gives, bit for bit, and fails where
 // it fails, at several extents, 0 and 1 among them: else an error that says
-// where it does not.
+// where it does not. Where all extents are 3, the function must not fail.
 absl::Status CompareWithJoint(const JointGraph& joint,
                               const Partition& partition, const RuleSet& rules);
 

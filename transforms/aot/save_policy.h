@@ -39,7 +39,9 @@ enum class SaveDecision : uint8_t {
 
 inline constexpr double kPreference = 8;
 
-// Asked once per value that does not depend on a cotangent; not for primals.
+// Asked once per value that the function itself computes; not for primals,
+// which can be saved always, nor for what only the backward half needs, which
+// is computed there.
 using SavePolicy = std::function<SaveDecision(const Graph&, Value)>;
 
 // All that the backward half takes of the forward half is saved.

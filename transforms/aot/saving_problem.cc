@@ -158,7 +158,7 @@ class Builder {
     for (uint32_t id = 0; id < size_; ++id) {
       const Value v{id};
       if (!problem_.decides[id] || problem_.is_primal[id]) continue;
-      if (graph_.types(v).size() != 1) continue;
+      if (!in_forward_[id] || graph_.types(v).size() != 1) continue;
       const SaveDecision decision = options_.policy(graph_, v);
       decisions_[id] = decision;
       // A result is computed again with the node that it is of.
