@@ -63,7 +63,7 @@ std::string Partitioned(absl::string_view input,
   CLEAVE_CHECK(figures.ok()) << figures.status();
   std::string text = absl::StrCat(PrintGraph(partition->forward),
                                   PrintGraph(partition->backward));
-  for (const SavedTensor& saved : figures->saved) {
+  for (const SavedFigure& saved : figures->saved) {
     absl::StrAppend(&text, saved.name, ": ", SavedKindName(saved.kind), " ",
                     saved.of, saved.offloaded ? ", offloaded" : "", "\n");
   }
