@@ -17,21 +17,44 @@ std::vector<Value> WithoutDroppable(const SavingProblem& problem,
   return kept;
 }
 
-// What it takes to compute `v` again when all of `saved` but itself are there.
-double CostAgain(const SavingProblem& problem,
-                 const std::vector<bool>& is_saved, Value v) {
-  const Graph& graph = problem.joint->graph;
-  std::vector<bool> seen(v.id + 1, false);
-  seen[v.id] = true;
-  double cost = 0;
-  for (uint32_t id = v.id + 1; id-- > 0;) {
-    if (!seen[id] || !problem.decides[id]) continue;
-    if (id != v.id && (is_saved[id] || problem.is_primal[id])) continue;
-    cost += problem.again[id];
-    for (Value operand : graph.operands(Value{id})) seen[operand.id] = true;
+// What it takes to compute values again when all saved but themselves are
+// there.
+class CostAgain {
+ public:
+  CostAgain(const SavingProblem& problem, const std::vector<Value>& saved)
+      : problem_(problem), is_given_(problem.is_primal) {
+    for (Value v : saved) is_given_[v.id] = true;
+    seen_by_.assign(is_given_.size(), UINT32_MAX);
   }
-  return cost;
-}
+
+  // O(nodes between it and what is given).
+  double Of(Value v) {
+    double cost = 0;
+    open_.assign(1, v);
+    seen_by_[v.id] = v.id;
+    while (!open_.empty()) {
+      const Value node = open_.back();
+      open_.pop_back();
+      cost += problem_.again[node.id];
+      for (Value operand : problem_.joint->graph.operands(node)) {
+        uint32_t& seen_by = seen_by_[operand.id];
+        if (!problem_.decides[operand.id] || is_given_[operand.id] ||
+            seen_by == v.id) {
+          continue;
+        }
+        seen_by = v.id;
+        open_.push_back(operand);
+      }
+    }
+    return cost;
+  }
+
+ private:
+  const SavingProblem& problem_;
+  std::vector<bool> is_given_;
+  std::vector<uint32_t> seen_by_;  // per node: the last value walked from
+  std::vector<Value> open_;
+};
 
 std::vector<Value> Sorted(std::vector<Value> values) {
   std::sort(values.begin(), values.end());
@@ -95,14 +118,13 @@ std::vector<Value> WithinBudget(const SavingProblem& problem,
   if (limit <= least && MemoryOf(problem, NeededOf(problem, choice)) <= limit) {
     return choice;
   }
-  std::vector<bool> is_saved(problem.decides.size(), false);
-  for (Value v : choice) is_saved[v.id] = true;
+  CostAgain again(problem, choice);
   std::vector<Value> open;
   std::vector<KnapsackItem> items;
   for (Value v : choice) {
     if (!problem.may_drop[v.id]) continue;
     open.push_back(v);
-    items.push_back({problem.bytes[v.id], CostAgain(problem, is_saved, v)});
+    items.push_back({problem.bytes[v.id], again.Of(v)});
   }
   std::vector<bool> is_kept(open.size(), false);
   for (int i : SolveKnapsack(items, limit - least)) {
@@ -118,11 +140,12 @@ std::vector<Value> WithinBudget(const SavingProblem& problem,
   std::stable_sort(rest.begin(), rest.end(), [&](int a, int b) {
     return items[a].worth * items[b].weight > items[b].worth * items[a].weight;
   });
+  // A value more adds its own bytes at most.
+  double memory = MemoryOf(problem, NeededOf(problem, kept));
   for (int i : rest) {
+    if (memory + items[i].weight > limit) continue;
+    memory += items[i].weight;
     kept.push_back(open[i]);
-    if (MemoryOf(problem, NeededOf(problem, Sorted(kept))) > limit) {
-      kept.pop_back();
-    }
   }
   return Sorted(std::move(kept));
 }

@@ -30,8 +30,8 @@ inline constexpr int kBudgetResolution = 4096;
 double MemoryLimit(const SavingProblem& problem,
                    const std::vector<Value>& choice, double budget);
 
-// The part of the choice that is saved. O(choice * kBudgetResolution), and a
-// walk over the graph for each value.
+// The part of the choice that is saved. O(nodes + choice * kBudgetResolution),
+// and more where what is computed again of values overlaps.
 std::vector<Value> WithinBudget(const SavingProblem& problem,
                                 const std::vector<Value>& choice,
                                 double budget);

@@ -221,6 +221,36 @@ TEST_F(MinCutTest, IsOptimal) {
   EXPECT_GT(nontrivial, 100);
 }
 
+// Whatever the graph and the costs: what is saved stays within the limit, and
+// the limit falls with the budget.
+TEST_F(MinCutTest, BudgetsHold) {
+  std::mt19937 random(3);
+  for (int round = 0; round < 200; ++round) {
+    SCOPED_TRACE(round);
+    const JointGraph joint = RandomJoint(
+        rules_->context(), 4 + static_cast<int>(random() % 30), random);
+    ASSERT_OK_AND_ASSIGN(SavingProblem problem,
+                         MakeSavingProblem(joint, *rules_, {}));
+    for (size_t id = 0; id < problem.decides.size(); ++id) {
+      problem.bytes[id] = static_cast<double>(random() % 20);
+      problem.save[id] = problem.bytes[id];
+      problem.again[id] = static_cast<double>(random() % 20);
+    }
+    ASSERT_OK_AND_ASSIGN(const SavedChoice choice, SolveMinCut(problem));
+    double limit_before = 0;
+    for (int step = 0; step <= 10; ++step) {
+      const double limit = MemoryLimit(problem, choice.saved, step / 10.0);
+      EXPECT_GE(limit, limit_before);
+      limit_before = limit;
+      const std::vector<Value> kept =
+          WithinBudget(problem, choice.saved, step / 10.0);
+      EXPECT_LE(MemoryOf(problem, NeededOf(problem, kept)), limit);
+    }
+    EXPECT_EQ(limit_before,
+              MemoryOf(problem, NeededOf(problem, choice.saved)));
+  }
+}
+
 TEST(Knapsack, IsOptimalUpToItsResolution) {
   std::mt19937 random(7);
   for (int round = 0; round < 200; ++round) {
