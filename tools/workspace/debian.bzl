@@ -59,6 +59,14 @@ def cli11_repository(name):
         modules = {":cli11": "CLI11"},
     )
 
+def dlpack_repository(name):
+    pkg_config_repository(
+        name = name,
+        debian_package = "libdlpack-dev",
+        headers = ["dlpack"],
+        modules = {":dlpack": ""},
+    )
+
 def gmp_repository(name):
     pkg_config_repository(
         name = name,

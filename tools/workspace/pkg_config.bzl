@@ -2,7 +2,8 @@
 
 `modules` maps each label that upstream's own Bazel build has to the pkg-config
 module that Debian ships, so a host workspace that builds the library from
-source can drop in its own repository of the same name and nothing changes.
+source can drop in its own repository of the same name and nothing changes. The
+module "" is that of a package of headers alone, which has none.
 """
 
 load("//tools/workspace:execute.bzl", "broken_library")
@@ -38,6 +39,17 @@ def _pkg_config(repo_ctx, args):
         return None, result.stderr.strip()
     return [flag for flag in result.stdout.strip().split(" ") if flag], None
 
+def _link_options(repo_ctx, module):
+    if module:
+        return _pkg_config(repo_ctx, ["--libs", "{} >= {}".format(
+            module,
+            repo_ctx.attr.minimum_version,
+        )])
+    for header in repo_ctx.attr.headers:
+        if not repo_ctx.path("include/" + header).exists:
+            return None, header + ": not found"
+    return [], None
+
 def _impl(repo_ctx):
     packages = {"": _HEADERS.format(deps = repr(repo_ctx.attr.deps))}
     for header in repo_ctx.attr.headers:
@@ -48,10 +60,7 @@ def _impl(repo_ctx):
                 break
     for label, module in repo_ctx.attr.modules.items():
         package, name = label.split(":")
-        linkopts, error = _pkg_config(repo_ctx, ["--libs", "{} >= {}".format(
-            module,
-            repo_ctx.attr.minimum_version,
-        )])
+        linkopts, error = _link_options(repo_ctx, module)
         if error:
             text = broken_library(
                 repo_ctx,

@@ -134,8 +134,13 @@ absl::StatusOr<std::vector<std::optional<Value>>> CallPrimitive(
   if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
     CLEAVE_ASSIGN_OR_RETURN(nodes, Broadcast(builder, std::move(nodes)));
   }
+  Attributes complete = attributes;
+  if (primitive == Primitive::kNonzero && attributes.Find("size") == nullptr) {
+    // A name for the size that values decide: one for each operand.
+    complete.Set("size", Dim::Variable(absl::StrCat("nonzero.", nodes[0].id)));
+  }
   CLEAVE_ASSIGN_OR_RETURN(const Value node,
-                          builder.Add(primitive, attributes, nodes));
+                          builder.Add(primitive, complete, nodes));
   const size_t count = builder.graph().types(node).size();
   std::vector<std::optional<Value>> results;
   for (size_t i = 0; i < count; ++i) {
@@ -169,6 +174,22 @@ void ForEachTensor(const CallArgument& argument, const Fn& fn) {
   if (const auto* xs = std::get_if<CallArgument::List>(&argument.value)) {
     for (const std::optional<Tensor>& x : *xs) {
       if (x.has_value()) fn(*x);
+    }
+  }
+}
+
+// Names the sizes of results that values decide by their place in the graph:
+// the rule set's own names differ from call to call, and so would the graph's
+// structure, by which its kernel is found again.
+void NameSizes(Recorder& recorder, const Item& item, Attributes* attributes) {
+  for (const ResultDecl& result : item.results) {
+    for (const AxisExpr& axis : result.type.axes) {
+      if (!axis.is_new || axis.size == nullptr) continue;
+      const std::string name = absl::StrCat("new.", axis.size->text);
+      if (attributes->Find(name) != nullptr) continue;
+      attributes->Set(
+          name, Dim::Variable(absl::StrCat(item.name, ".", axis.size->text, ".",
+                                           recorder.builder().graph().size())));
     }
   }
 }
@@ -230,8 +251,9 @@ absl::StatusOr<std::vector<std::optional<Value>>> CallOp(
     }
     given.push_back(std::move(argument));
   }
-  return recorder.rules()->Call(recorder.builder(), item.name, given,
-                                attributes);
+  Attributes complete = attributes;
+  if (!recorder.is_trace()) NameSizes(recorder, item, &complete);
+  return recorder.rules()->Call(recorder.builder(), item.name, given, complete);
 }
 
 absl::StatusOr<std::vector<std::optional<Tensor>>> CallIn(

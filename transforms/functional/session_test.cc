@@ -52,6 +52,19 @@ TEST_F(SessionModeTest, ASecondCallOfTheSameOpAndTypesCompilesNothing) {
   EXPECT_EQ(Statistics().graphs_compiled, 4);
 }
 
+TEST_F(SessionModeTest, SoWhereTheSizeOfAResultDependsOnValues) {
+  for (const int64_t last : {2, 3}) {
+    const auto unique = Call("unique", {Ints({3}, {3, 1, last})});
+    ASSERT_OK(unique);
+    ExpectValue(*(*unique)[0],
+                last == 2 ? Ints({3}, {1, 2, 3}) : Ints({2}, {1, 3}));
+    const Tensor places = CallOne("nonzero", {Ints({3}, {0, 1, last - 2})});
+    ExpectValue(places, last == 2 ? Ints({1, 1}, {1}) : Ints({2, 1}, {1, 2}));
+  }
+  EXPECT_EQ(Statistics().graphs_compiled, 2);
+  EXPECT_EQ(Statistics().cache_hits, 2);
+}
+
 TEST_F(SessionModeTest, ReadsOfViewsFuseIntoTheOpThatReads) {
   const Tensor x = Floats({2, 3}, {1, 2, 3, 4, 5, 6});
   const Tensor y = x.Transpose()[{{kNone, kNone, -1}, 1}] + 1;

@@ -7,7 +7,7 @@
 //                                          {1, 2, 3, 4, 5, 6});
 //   Tensor y = 2 * x + Exp(x[{1}]);          // core_ops.h; broadcast
 //   x[{kAll, {0, 2}}] += 1;                  // writes x itself
-//   std::cout << y;                          // f32[2, 3] [[..], [..]]
+//   std::cout << y;                          // f32[2, 3] [7.4, 150.4, ..]
 //   absl::StatusOr<double> sum = Sum(y).Item();
 //
 // A Tensor is a handle: a storage and a view of it (view.h). Copies of the
