@@ -53,7 +53,7 @@ for file in "$@"; do
   while IFS=: read -r line header; do
     target=$(layer_of "$header")
     case $file in
-      *_test.cc | *_testing.cc | *_benchmark.cc)
+      *_test.cc | *_testing.cc | *_testing.h | *_benchmark.cc)
         [[ $target == testing ]] && continue
         ;;
     esac

@@ -24,6 +24,7 @@ check() {
 check ok ops/tensor.cc ops/tensor.h
 check ok ops/tensor.cc absl/status/status.h
 check ok ops/tensor_test.cc testing/status_matchers.h
+check ok ops/tensor_testing.h testing/status_matchers.h
 check refused ops/tensor.cc testing/sampler.h
 check refused ops/tensor.cc engine/ir/graph.h
 check ok engine/rewrite/expand.cc engine/lang/ast.h
