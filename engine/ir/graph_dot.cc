@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
@@ -13,8 +14,18 @@
 namespace cleave {
 namespace {
 
-// Longer attributes are cut, so that boxes stay boxes.
+// Longer attributes are cut, so that boxes stay boxes, and longer numbers are
+// rounded.
 constexpr size_t kMaxAttribute = 40;
+constexpr size_t kMaxNumber = 10;
+
+std::string NumberText(const StaticValue& value) {
+  std::string text = PrintAttribute(value);
+  if (text.size() <= kMaxNumber || value.kind() != StaticValue::Kind::kReal) {
+    return text;
+  }
+  return absl::StrFormat("%.5g", value.AsReal().ToDouble());
+}
 
 std::string Quoted(absl::string_view text) {
   return absl::StrCat(
@@ -104,7 +115,7 @@ class Drawing {
   std::string ConstantText(Value v) const {
     const OpId op = graph_.node(v).op;
     if (op == ToOpId(Primitive::kConstant)) {
-      return PrintAttribute(graph_.attributes(v).Get("value"));
+      return NumberText(graph_.attributes(v).Get("value"));
     }
     if (op == ToOpId(Primitive::kBroadcastInDim) ||
         op == ToOpId(Primitive::kReshape)) {
@@ -116,6 +127,10 @@ class Drawing {
   std::string AttributesText(Value v) const {
     std::string text;
     for (const auto& [name, value] : graph_.attributes(v).values()) {
+      // Which operands a call has can be seen; no axes are no news.
+      const bool is_empty =
+          value.kind() == StaticValue::Kind::kList && value.AsList().empty();
+      if (name == "layout" || is_empty) continue;
       std::string printed =
           value.kind() == StaticValue::Kind::kRegion
               ? absl::StrCat(value.AsRegion().graph->size(), " nodes")
