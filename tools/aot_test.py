@@ -6,9 +6,9 @@
 
 import json
 import os
-import shutil
 import sys
 import unittest
+from unittest import mock
 
 sys.dont_write_bytecode = True
 sys.path[0] = "tools"
@@ -88,17 +88,15 @@ class AotTest(CommandTest):
     def test_files_of_the_halves(self):
         folder = self.path("new/halves")
         arguments = ("act", "--dynamic", "--dot", folder)
-        if shutil.which("dot") is None:
-            self.fail_with("of Debian's package graphviz", "aot", self.rules,
-                           "--fn", *arguments)
-            endings = ["dot", "json", "txt"]
-        else:
-            self.aot(*arguments)
-            endings = ["dot", "json", "svg", "txt"]
+        self.aot(*arguments)
         self.assertEqual(
             sorted(name for name in os.listdir(folder)
                    if name.startswith("forward")),
-            [f"forward.{ending}" for ending in endings])
+            ["forward.dot", "forward.json", "forward.svg", "forward.txt"])
+        with mock.patch.dict(os.environ, {"PATH": "/nowhere"}):
+            result = self.run_cleave("aot", self.rules, "--fn", *arguments)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("of Debian's package graphviz", result.stderr)
 
     def test_bad_usage(self):
         def fails(message, *arguments):
