@@ -62,7 +62,7 @@ class ExampleTest(CommandTest):
                        rules=None)
         self.fail_with("none", "example", "sin_cos", rules="none")
         with mock.patch.dict(os.environ, {"CLEAVE_EXAMPLES": "none"}):
-            self.fail_with("none/sin_cos.rules", "example", "sin_cos")
+            self.fail_with("none/mlp.rules", "example", "mlp")
         del os.environ["CLEAVE_EXAMPLES"]
         self.fail_with("CLEAVE_EXAMPLES is not set", "example", "sin_cos")
 

@@ -23,7 +23,9 @@ absl::StatusOr<std::shared_ptr<const RuleSet>> LoadExampleRules(
   for (const char* family : {"core", "derivative", "numerics"}) {
     paths.push_back(absl::StrCat(context.rules, "/", family));
   }
-  paths.push_back(absl::StrCat(context.folder, "/", file));
+  if (!file.empty()) {
+    paths.push_back(absl::StrCat(context.folder, "/", file));
+  }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<NamedSource> sources,
                           ReadRuleFiles(paths));
   LoadResult loaded =

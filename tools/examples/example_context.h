@@ -30,11 +30,11 @@ struct ExampleContext {
   bool times = true;
 };
 
-// The shipped rules, without the ops of hosts, and a rule file of the examples.
-// InvalidArgument with the diagnostics where there are any; errors of
-// ReadRuleFiles.
+// The shipped rules, without the ops of hosts, and a rule file of the examples
+// if one is named. InvalidArgument with the diagnostics where there are any;
+// errors of ReadRuleFiles.
 absl::StatusOr<std::shared_ptr<const RuleSet>> LoadExampleRules(
-    const ExampleContext& context, const std::string& file);
+    const ExampleContext& context, const std::string& file = "");
 
 // A graph that may call ops as a kernel. Errors of Expand and Compile.
 absl::StatusOr<Kernel> CompileCalls(const Graph& graph, const RuleSet& rules);

@@ -49,11 +49,10 @@ TEST_P(ExamplesTest, Runs) {
 
 TEST_P(ExamplesTest, SaysWhatIsNotThere) {
   ExampleContext context = TestContext();
-  context.folder = "tools/nowhere";
+  context.rules = "nowhere";
   std::ostringstream out;
-  EXPECT_THAT(
-      GetParam().run(context, out),
-      StatusIs(absl::StatusCode::kNotFound, HasSubstr("tools/nowhere")));
+  EXPECT_THAT(GetParam().run(context, out),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("nowhere")));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, ExamplesTest, ::testing::ValuesIn(Examples()),

@@ -1,47 +1,48 @@
-// cos(sin(x)) in reverse: what is computed on the way there, and on the way
-// back.
+// A function on tensors, compiled ahead of time together with its reverse mode:
+// what functorch's `aot_function` is shown on, x.sin().cos().
 
+#include <memory>
 #include <ostream>
 #include <vector>
 
-#include "engine/ir/graph_text.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
-#include "transforms/aot/joint_graph.h"
-#include "transforms/aot/partition.h"
-#include "transforms/synthetic_rules.h"
+#include "transforms/aot/aot_function.h"
+#include "transforms/aot/graph_compiler.h"
+#include "transforms/functional/call.h"
+#include "transforms/functional/session.h"
+#include "transforms/functional/tensor.h"
 
 namespace cleave {
 
 absl::Status RunSinCos(const ExampleContext& context, std::ostream& out) {
-  CLEAVE_ASSIGN_OR_RETURN(const auto rules,
-                          LoadExampleRules(context, "sin_cos.rules"));
-  CLEAVE_ASSIGN_OR_RETURN(const Graph f, rules->Function("f"));
-  out << "the function\n" << PrintGraph(f);
+  CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<const RuleSet> rules,
+                          LoadExampleRules(context));
+  functional::Session session(rules);
+  const functional::SessionScope scope(session);
 
-  SyntheticRules transforms(*rules);
+  // A compiler is any function from a graph to what runs it: this one prints
+  // the graph, and hands it on to Halide.
+  const auto fn = [](const functional::Tensor& x) {
+    return functional::CallOne("cos", {functional::CallOne("sin", {x})});
+  };
   CLEAVE_ASSIGN_OR_RETURN(
-      const aot::JointGraph joint,
-      aot::MakeJointGraph(f, {/*active=*/{true}}, transforms));
-  CLEAVE_ASSIGN_OR_RETURN(const aot::Partition halves,
-                          aot::DefaultPartition(joint));
-  out << "\nforward\n" << PrintGraph(halves.forward);
-  out << "\nbackward\n" << PrintGraph(halves.backward);
+      const aot::AotFunction compiled,
+      aot::AotFunction::Make(
+          fn, aot::PrintCompiler(&out, aot::HalideCompiler(rules)), rules));
 
-  CLEAVE_ASSIGN_OR_RETURN(const Kernel forward,
-                          CompileCalls(halves.forward, *rules));
-  CLEAVE_ASSIGN_OR_RETURN(const Kernel backward,
-                          CompileCalls(halves.backward, *rules));
-  const Tensor x = Tensor::FromDoubles(DType::kF64, {3}, {-1, 0.5, 2});
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results, forward.Run({x}));
-  // What was saved, then the cotangent of y.
-  std::vector<Tensor> inputs(results.begin() + 1, results.end());
-  inputs.push_back(Tensor::FromDoubles(DType::kF64, {3}, {1, 1, 1}));
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> cotangents,
-                          backward.Run(inputs));
-  out << "\nx            " << RoundedText(x)           //
-      << "\ny            " << RoundedText(results[0])  //
-      << "\nx.cotangent  " << RoundedText(cotangents[0]) << "\n";
+  // The first call traces the function, and compiles both halves.
+  const functional::Tensor x =
+      Tensor::FromDoubles(DType::kF64, {3}, {-1, 0.5, 2});
+  CLEAVE_ASSIGN_OR_RETURN(const aot::AotResult y, compiled(x));
+  const functional::Tensor dy =
+      Tensor::FromDoubles(DType::kF64, {3}, {1, 1, 1});
+  CLEAVE_ASSIGN_OR_RETURN(const aot::AotResult dx, y.backward(dy));
+  CLEAVE_ASSIGN_OR_RETURN(const Tensor value, y.outputs.leaves()[0].Concrete());
+  CLEAVE_ASSIGN_OR_RETURN(const Tensor cotangent,
+                          dx.outputs.leaves()[0].Concrete());
+  out << "\ny            " << RoundedText(value)  //
+      << "\nx.cotangent  " << RoundedText(cotangent) << "\n";
   return absl::OkStatus();
 }
 
