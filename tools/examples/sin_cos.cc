@@ -9,7 +9,7 @@
 #include "tools/examples/examples.h"
 #include "transforms/aot/aot_function.h"
 #include "transforms/aot/graph_compiler.h"
-#include "transforms/functional/call.h"
+#include "transforms/functional/core_ops.h"
 #include "transforms/functional/session.h"
 #include "transforms/functional/tensor.h"
 
@@ -24,7 +24,7 @@ absl::Status RunSinCos(const ExampleContext& context, std::ostream& out) {
   // A compiler is any function from a graph to what runs it: this one prints
   // the graph, and hands it on to Halide.
   const auto fn = [](const functional::Tensor& x) {
-    return functional::CallOne("cos", {functional::CallOne("sin", {x})});
+    return Cos(Sin(x));
   };
   CLEAVE_ASSIGN_OR_RETURN(
       const aot::AotFunction compiled,

@@ -14,6 +14,7 @@
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
 #include "transforms/aot/joint_graph.h"
+#include "transforms/aot/memory_pareto.h"
 #include "transforms/aot/min_cut.h"
 #include "transforms/aot/partition.h"
 #include "transforms/aot/partition_figures.h"
@@ -172,6 +173,18 @@ absl::Status RunTransformerBlock(const ExampleContext& context,
     difference = std::max(difference, LargestDifference(cotangents, expected));
   }
   out << "the gradients agree " << Agreement(difference, /*digits=*/5) << "\n";
+
+  // What each part of the memory buys, without compiling anything.
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<aot::ParetoPoint> points,
+      aot::MemoryPareto(joint, *rules, /*options=*/{}, /*steps=*/10));
+  out << "\nbudget         held  computed again\n";
+  for (const aot::ParetoPoint& point : points) {
+    out << absl::StrFormat("%4.0f %%  %8.1f MB  %12.1f %%%s\n",
+                           100 * point.budget, point.saved_bytes / 1e6,
+                           100 * point.recomputed_share,
+                           point.is_optimal ? "" : "  (another is better)");
+  }
   return absl::OkStatus();
 }
 
