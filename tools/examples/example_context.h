@@ -1,8 +1,8 @@
 // What an example is given, and what all of them do first.
 //
 //   CLEAVE_ASSIGN_OR_RETURN(const auto rules,
-//                           LoadExampleRules(context, "sin_cos.rules"));
-//   CLEAVE_ASSIGN_OR_RETURN(const Graph f, rules->Function("f"));
+//                           LoadExampleRules(context, "mlp.rules"));
+//   CLEAVE_ASSIGN_OR_RETURN(const Graph f, rules->Function("loss"));
 //   CLEAVE_ASSIGN_OR_RETURN(const Kernel kernel, CompileCalls(f, *rules));
 
 #ifndef CLEAVE_TOOLS_EXAMPLES_EXAMPLE_CONTEXT_H_

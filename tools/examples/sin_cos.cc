@@ -23,9 +23,7 @@ absl::Status RunSinCos(const ExampleContext& context, std::ostream& out) {
 
   // A compiler is any function from a graph to what runs it: this one prints
   // the graph, and hands it on to Halide.
-  const auto fn = [](const functional::Tensor& x) {
-    return Cos(Sin(x));
-  };
+  const auto fn = [](const functional::Tensor& x) { return Cos(Sin(x)); };
   CLEAVE_ASSIGN_OR_RETURN(
       const aot::AotFunction compiled,
       aot::AotFunction::Make(
