@@ -21,9 +21,11 @@
 #include "tools/command/load.h"
 #include "tools/command/transform_flags.h"
 #include "transforms/aot/dump.h"
+#include "transforms/aot/memory_pareto.h"
 #include "transforms/aot/min_cut.h"
 #include "transforms/aot/partitioned_function.h"
 #include "transforms/aot/replay.h"
+#include "transforms/aot/save_policy.h"
 #include "transforms/aot/saved_tensors.h"
 
 namespace cleave {
@@ -35,6 +37,9 @@ struct AotFlags {
   std::vector<std::string> with_respect_to;
   std::string partition = "default";
   double budget = 1;
+  std::string policy;
+  std::vector<std::string> names;
+  std::string pareto;
   bool dynamic = false;
   std::vector<std::string> sizes;
   std::vector<std::string> decompose;
@@ -94,6 +99,15 @@ absl::StatusOr<aot::Decompositions> DecompositionsOf(const AotFlags& flags,
   return decompositions;
 }
 
+// Null: the costs alone decide.
+aot::SavePolicy PolicyOf(const AotFlags& flags, const RuleSet& rules) {
+  if (!flags.names.empty()) return aot::SaveOnlyTheseNames(flags.names);
+  if (flags.policy == "everything") return aot::EverythingSaveable();
+  if (flags.policy == "nothing") return aot::NothingSaveable();
+  if (flags.policy == "dots") return aot::DotsSaveable(rules);
+  return nullptr;
+}
+
 absl::Status PrintAot(const AotFlags& flags,
                       std::shared_ptr<const RuleSet> rules) {
   CLEAVE_ASSIGN_OR_RETURN(Graph graph,
@@ -111,15 +125,25 @@ absl::Status PrintAot(const AotFlags& flags,
   options.num_params_buffers = flags.params;
   CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<aot::TraceRules> trace_rules,
                           aot::MakeTraceRules(options, rules));
+  std::vector<aot::ParetoPoint> points;
   if (flags.partition == "min-cut") {
+    const RuleSet& used = *trace_rules->decompositions.rules;
     aot::MinCutOptions min_cut;
     min_cut.activation_memory_budget = flags.budget;
-    options.partition_fn = [min_cut, rules = trace_rules->decompositions.rules](
-                               const aot::JointGraph& joint) {
-      return aot::MinCutRematerializationPartition(joint, *rules, min_cut);
+    min_cut.policy = PolicyOf(flags, used);
+    options.partition_fn =
+        [&points, &flags, &used, min_cut](
+            const aot::JointGraph& joint) -> absl::StatusOr<aot::Partition> {
+      if (!flags.pareto.empty()) {
+        CLEAVE_ASSIGN_OR_RETURN(points,
+                                aot::MemoryPareto(joint, used, min_cut));
+      }
+      return aot::MinCutRematerializationPartition(joint, used, min_cut);
     };
-  } else if (flags.budget != 1) {
-    return absl::InvalidArgumentError("--budget is for --partition min-cut");
+  } else if (flags.budget != 1 || !flags.policy.empty() ||
+             !flags.names.empty() || !flags.pareto.empty()) {
+    return absl::InvalidArgumentError(
+        "--budget, --policy, --names and --pareto are for --partition min-cut");
   }
   aot::AotLog log;
   aot::AotTrace& trace = log.traces.emplace_back();
@@ -144,6 +168,10 @@ absl::Status PrintAot(const AotFlags& flags,
   if (!flags.folder.empty()) {
     CLEAVE_RETURN_IF_ERROR(
         aot::DumpPartition(partition, flags.function, flags.folder));
+  }
+  if (!flags.pareto.empty()) {
+    CLEAVE_RETURN_IF_ERROR(WriteFileAtomically(
+        flags.pareto, aot::ParetoSvg(points, flags.function)));
   }
   if (!flags.log.empty()) {
     CLEAVE_RETURN_IF_ERROR(WriteFileAtomically(flags.log, log.ToJson()));
@@ -200,6 +228,18 @@ void AddAot(CLI::App& app, Action& action) {
                    "be saved; 0 saves inputs alone")
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
+  CLI::Option* policy =
+      verb->add_option("--policy", flags->policy,
+                       "Of min-cut: what is saved, whatever it costs")
+          ->check(CLI::IsMember({"everything", "nothing", "dots"}));
+  verb->add_option("--names", flags->names,
+                   "Of min-cut: only the values that checkpoint_name gives "
+                   "these names are saved")
+      ->delimiter(',')
+      ->excludes(policy);
+  verb->add_option("--pareto", flags->pareto,
+                   "Of min-cut: an SVG file for the memory of each budget and "
+                   "what is computed again at it");
   verb->add_option("--params", flags->params,
                    "Leading inputs that are parameters: saving them is free")
       ->capture_default_str();
