@@ -273,30 +273,17 @@ absl::StatusOr<std::vector<std::optional<Tensor>>> CallIn(
   } else {
     return absl::NotFoundError(absl::StrCat("there is no op `", op, "`"));
   }
-  bool size_depends_on_values = false;
   std::vector<std::optional<Tensor>> results;
   for (const std::optional<Value>& node : nodes) {
-    if (!node.has_value()) {
-      results.push_back(std::nullopt);
-      continue;
-    }
-    results.push_back(TensorAccess::Make(recorder, *node));
-    for (const Dim& extent : results.back()->shape()) {
-      size_depends_on_values |= !extent.IsConstant();
-    }
+    results.push_back(
+        node.has_value()
+            ? std::optional<Tensor>(TensorAccess::Make(recorder, *node))
+            : std::nullopt);
   }
   CLEAVE_RETURN_IF_ERROR(recorder.Done());
-  if (size_depends_on_values && !recorder.is_trace()) {
-    // Nothing can be typed on a size that is not known yet.
-    for (std::optional<Tensor>& result : results) {
-      if (!result.has_value()) continue;
-      const std::shared_ptr<Storage> storage = TensorAccess::StorageOf(*result);
-      if (storage->recorder != nullptr) {
-        CLEAVE_RETURN_IF_ERROR(storage->recorder->Realize());
-      }
-      CLEAVE_RETURN_IF_ERROR(storage->status);
-      result = TensorAccess::Make(storage);
-    }
+  for (std::optional<Tensor>& result : results) {
+    if (!result.has_value()) continue;
+    CLEAVE_RETURN_IF_ERROR(TensorAccess::Settle(recorder, &*result));
   }
   return results;
 }
@@ -304,6 +291,21 @@ absl::StatusOr<std::vector<std::optional<Tensor>>> CallIn(
 }  // namespace
 
 Storage::Storage() : id(next_storage++) {}
+
+absl::Status TensorAccess::Settle(const Recorder& recorder, Tensor* result) {
+  bool known = true;
+  for (const Dim& extent : result->view_.type().shape) {
+    known &= extent.IsConstant();
+  }
+  if (known || recorder.is_trace()) return absl::OkStatus();
+  const std::shared_ptr<Storage> storage = result->storage_;
+  if (storage->recorder != nullptr) {
+    CLEAVE_RETURN_IF_ERROR(storage->recorder->Realize());
+  }
+  CLEAVE_RETURN_IF_ERROR(storage->status);
+  *result = Make(storage);
+  return absl::OkStatus();
+}
 
 absl::StatusOr<Value> TensorAccess::Read(Recorder& recorder, const Tensor& x,
                                          DType dtype_of_numbers) {

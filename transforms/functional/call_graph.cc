@@ -155,6 +155,9 @@ absl::StatusOr<std::vector<Tensor>> CallGraphIn(
     results.push_back(TensorAccess::Make(recorder, output));
   }
   CLEAVE_RETURN_IF_ERROR(recorder.Done());
+  for (Tensor& result : results) {
+    CLEAVE_RETURN_IF_ERROR(TensorAccess::Settle(recorder, &result));
+  }
   return results;
 }
 

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/rewrite/rule_set.h"
+#include "engine/runtime/kernel_cache.h"
 #include "gtest/gtest.h"
 #include "ops/tensor.h"
 #include "testing/status_matchers.h"

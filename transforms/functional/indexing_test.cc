@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

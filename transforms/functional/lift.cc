@@ -3,6 +3,7 @@
 #include <memory>
 #include <optional>
 
+#include "ops/exact.h"
 #include "ops/status_macros.h"
 #include "transforms/functional/call.h"
 #include "transforms/functional/storage.h"

@@ -153,6 +153,14 @@ TEST_F(LiftTest, GraphsRunWithTheirOpsAndSizes) {
   ExpectValue(apart[0], Ints({2, 1}, {2, 3}));
   ExpectValue(apart[1], Ints({4}, {0, 0, 2, 3}));
   EXPECT_EQ(Statistics().graphs_run, 2);
+  {
+    const AtomicScope scope;
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> together,
+                         CallGraph(graph, {x}));
+    EXPECT_EQ(together[0].shape(), (Shape{2, 1}));
+    ExpectValue(together[0], Ints({2, 1}, {2, 3}));
+  }
+  EXPECT_EQ(Statistics().graphs_run, 3);
   EXPECT_THAT(CallGraph(graph, {Tensor(Floats({4}, {1, 2, 3, 4}))}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("input x of a graph is i64[n]")));

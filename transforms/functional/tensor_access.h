@@ -41,6 +41,10 @@ struct TensorAccess {
                                     DType dtype_of_numbers);
   static absl::StatusOr<Value> Read(Recorder& recorder, const Tensor& x);
 
+  // In eager code, runs what a new result waits for if its size depends on
+  // values: nothing can be typed on a size that is not known.
+  static absl::Status Settle(const Recorder& recorder, Tensor* result);
+
   // A concrete tensor of a number. As Full.
   static absl::StatusOr<cleave::Tensor> Filled(DType dtype, const Shape& shape,
                                                const Tensor& number);
