@@ -186,7 +186,9 @@ std::optional<std::string> Literal(const std::string& type, bool list,
     if (number) return absl::StrCat("Number(\"", text, "\")");
   } else if (type == "bool") {
     if (text == "true" || text == "false") return text;
-  } else if (type == "enum" || type == "str") {
+  } else if (type == "str") {
+    return text;  // is a literal of C++, too
+  } else if (type == "enum") {
     return absl::StrCat("\"", text, "\"");
   }
   return std::nullopt;
