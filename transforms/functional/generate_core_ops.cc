@@ -186,10 +186,11 @@ std::optional<std::string> Literal(const std::string& type, bool list,
     if (number) return absl::StrCat("Number(\"", text, "\")");
   } else if (type == "bool") {
     if (text == "true" || text == "false") return text;
-  } else if (type == "str") {
-    return text;  // is a literal of C++, too
-  } else if (type == "enum") {
-    return absl::StrCat("\"", text, "\"");
+  } else if (type == "enum" || type == "str") {
+    // A string of a rule is a literal of C++, too; enum values, and the strings
+    // of primitives, are bare.
+    const bool quoted = !text.empty() && text.front() == '"';
+    return quoted ? text : absl::StrCat("\"", text, "\"");
   }
   return std::nullopt;
 }
