@@ -37,14 +37,14 @@ class CleaveFailTest(CommandTest):
         self.fail_with("subcommand")
         self.fail_with("", "fly")
         verbs = ["check", "fmt", "convert", "expand", "explain", "vmap", "jvp",
-                 "vjp", "derive", "run", "compile", "coverage",
-                 "conformance", "example", "doc"]
+                 "vjp", "aot", "replay", "derive", "run", "compile",
+                 "coverage", "conformance", "example", "doc"]
         for verb in verbs:
             self.assertIn("Usage", self.succeed(verb, "--help"))
             self.fail_with("--help", verb, "--unknown")
         self.fail_with("--unknown", "coverage", "--unknown")
-        for verb in ("check", "fmt", "convert", "expand", "derive", "run",
-                     "compile", "conformance"):
+        for verb in ("check", "fmt", "convert", "expand", "aot", "replay",
+                     "derive", "run", "compile", "conformance"):
             self.fail_with("required", verb)
         self.assertIn("cleave", self.succeed("--version"))
 
@@ -52,8 +52,9 @@ class CleaveFailTest(CommandTest):
         self.fail_with("none.rules", "check", "none.rules")
         self.fail_with("none.rules", "fmt", "none.rules")
         self.fail_with("none.rules", "convert", "none.rules")
-        for verb in ("expand", "explain", "jvp", "vjp"):
+        for verb in ("expand", "explain", "jvp", "vjp", "aot"):
             self.fail_with("none.rules", verb, "none.rules", "--fn", "f")
+        self.fail_with("none.json", "replay", "none.json")
         self.fail_with("none.rules", "coverage", "none.rules")
         self.fail_with("none.rules", "derive", "softmax", "jvp", "none.rules")
         self.fail_with("none", "conformance", "none")
@@ -74,6 +75,7 @@ class CleaveFailTest(CommandTest):
             "vmap": ["new.rules", "--fn", "pick", "--in-axes", "0"],
             "jvp": ["new.rules", "--fn", "pick"],
             "vjp": ["new.rules", "--fn", "pick"],
+            "aot": ["new.rules", "--fn", "pick", "--dynamic"],
             "derive": ["soft_argmax", "vjp", "new.rules"],
             "run": ["new.rules", "--fn", "pick", "--input", "i",
                     "--output", "o"],
@@ -101,7 +103,7 @@ class CleaveFailTest(CommandTest):
                        "aten.gelus")
         self.fail_with("did you mean `soft_argmax`?", "expand", "new.rules",
                        "--fn", "pick", "--preserve", "softargmax")
-        for verb in ("expand", "explain", "jvp", "vjp"):
+        for verb in ("expand", "explain", "jvp", "vjp", "aot"):
             self.fail_with("did you mean `pick`?", verb, "new.rules", "--fn",
                            "pik")
         self.fail_with("did you mean `pick`?", "run", "new.rules", "--fn",
