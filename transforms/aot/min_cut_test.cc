@@ -246,8 +246,7 @@ TEST_F(MinCutTest, BudgetsHold) {
           WithinBudget(problem, choice.saved, step / 10.0);
       EXPECT_LE(MemoryOf(problem, NeededOf(problem, kept)), limit);
     }
-    EXPECT_EQ(limit_before,
-              MemoryOf(problem, NeededOf(problem, choice.saved)));
+    EXPECT_EQ(limit_before, MemoryOf(problem, NeededOf(problem, choice.saved)));
   }
 }
 

@@ -6,28 +6,24 @@
 // `operations_per_byte`, what the machine computes in the time in which it
 // moves a byte.
 //
-//   class        primitives                    computing it again costs
-//   -----------  ---------------------------- ---------------------------------
-//   free         constant, extent, iota        nothing; never saved
-//   view         broadcast_in_dim, reshape,    nothing; what it is a view of is
-//                transpose                     saved in its place
-//   projection   result                        nothing beyond the node that it
-//                                              is a result of
-//   fused        pointwise, other movement,    its operations: it joins the
-//                windows, gather, random       kernel of what uses it
-//   reduction    reduce_*, argmax, argmin,     its operations, its operands
-//   read
-//                cumulative_*                  and its results written
-//   contraction  dot_general, conv             as a reduction where it is
-//   cheap:
-//                                              at most `cheap_contraction`
-//                                              operations per byte of its
-//                                              operands and results. Else it is
-//                                              not computed again
-//   heavy        linear_scan, cumulative_*,    is not computed again
-//                sort, scatter, windows_add,
+//   class        primitives                  computing it again costs
+//   -----------  --------------------------  ----------------------------------
+//   free         constant, extent, iota      nothing; never saved
+//   view         broadcast_in_dim, reshape,  nothing; saved is what it is a
+//                transpose                   view of
+//   projection   result                      nothing beyond its node
+//   fused        pointwise, other movement,  its operations: it joins the
+//                windows, gather, random     kernel of what uses it
+//   reduction    reduce_*, argmax, argmin    its operations, operands read and
+//                                            results written
+//   contraction  dot_general, conv           the same where it is cheap: up to
+//                                            `cheap_contraction` operations for
+//                                            a byte of operands and results;
+//                                            else it is not computed again
+//   heavy        linear_scan, sort, scatter, is not computed again
+//                cumulative_*, windows_add,
 //                scan, cond, while
-//   never        nonzero                       cannot be: its size is an extent
+//   never        nonzero                     cannot be: its size is an extent
 //
 // A call of a composite op, and a loop or branch, has the last class in this
 // order that occurs in its body, and all the operations of it. Saving a value
