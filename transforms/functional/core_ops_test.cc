@@ -20,6 +20,7 @@
 #include "testing/check/signature_sampler.h"
 #include "testing/check/value_sampler.h"
 #include "testing/status_matchers.h"
+#include "transforms/functional/atomic.h"
 #include "transforms/functional/core_op_table.h"
 #include "transforms/functional/functional_testing.h"
 #include "transforms/sample_nodes.h"
@@ -115,10 +116,10 @@ std::optional<SampledCall> CallOf(absl::string_view op) {
   return std::nullopt;
 }
 
-std::optional<Sample> DrawSample(const Item& item) {
+std::optional<Sample> DrawSample(const Item& item, DType dtype = DType::kF64) {
   ValueSampler values(7);
   DrawOptions draw;
-  draw.dtype = DType::kF64;
+  draw.dtype = dtype;
   draw.nonempty = true;
   for (uint64_t seed = 0; seed < 60; ++seed) {
     // The function's own defaults in the first draws.
@@ -141,6 +142,31 @@ std::optional<Sample> DrawSample(const Item& item) {
   return std::nullopt;
 }
 
+// The operands as the function's arguments, `of` applied to each.
+template <typename Fn>
+std::vector<CallArgument> ArgumentsOf(const Sample& sample, const Fn& of) {
+  std::vector<CallArgument> arguments;
+  size_t next = 0;
+  for (const SampledInput& input : sample.call.inputs) {
+    CallArgument::List list;
+    for (const std::optional<TensorType>& type : input.types) {
+      list.push_back(type.has_value()
+                         ? std::optional<Tensor>(of(sample.operands[next++]))
+                         : std::nullopt);
+    }
+    if (input.variadic) {
+      arguments.push_back(CallArgument(list));
+    } else {
+      arguments.push_back(list.empty() ? CallArgument(std::nullopt)
+                                       : CallArgument(list[0]));
+    }
+  }
+  return arguments;
+}
+std::vector<CallArgument> ArgumentsOf(const Sample& sample) {
+  return ArgumentsOf(sample, [](const cleave::Tensor& x) { return Tensor(x); });
+}
+
 TEST_F(CoreOpsTest, EachOpRunsAsTheInterpreterDoes) {
   int run = 0;
   for (const GeneratedOp& op : GeneratedOps()) {
@@ -151,27 +177,54 @@ TEST_F(CoreOpsTest, EachOpRunsAsTheInterpreterDoes) {
     EXPECT_TRUE(sample.has_value()) << "no sample of " << op.name;
     if (!sample.has_value()) continue;
     SCOPED_TRACE(sample->call.ToString());
-    std::vector<CallArgument> arguments;
-    size_t next = 0;
-    for (const SampledInput& input : sample->call.inputs) {
-      CallArgument::List list;
-      for (const std::optional<TensorType>& type : input.types) {
-        list.push_back(type.has_value()
-                           ? std::optional<Tensor>(sample->operands[next++])
-                           : std::nullopt);
-      }
-      if (input.variadic) {
-        arguments.push_back(CallArgument(list));
-      } else {
-        arguments.push_back(list.empty() ? CallArgument(std::nullopt)
-                                         : CallArgument(list[0]));
-      }
-    }
+    const std::vector<CallArgument> arguments = ArgumentsOf(*sample);
     ExpectAllClose(op.call(arguments, sample->call.attributes),
                    sample->results);
     ++run;
   }
   EXPECT_GT(run, 100);
+}
+
+// With a producer and a consumer that fuse: an atomic scope says when ops run,
+// and changes no bit of what they compute.
+TEST_F(CoreOpsTest, EachOpIsTheSameToTheBitAmongOthersInAnAtomicScope) {
+  const auto scaled = [](const Tensor& x) {
+    return x.valid() && IsFloat(x.dtype()) ? x * 0.75 : x;
+  };
+  for (const GeneratedOp& op : GeneratedOps()) {
+    if (op.is_primitive) continue;
+    const std::optional<Sample> sample =
+        DrawSample(*SharedRules()->Find(op.name), DType::kF32);
+    EXPECT_TRUE(sample.has_value()) << "no sample of " << op.name;
+    if (!sample.has_value()) continue;
+    SCOPED_TRACE(sample->call.ToString());
+    const auto run = [&]() {
+      std::vector<std::optional<Tensor>> results = op.call(
+          ArgumentsOf(
+              *sample,
+              [&](const cleave::Tensor& x) { return scaled(Tensor(x)); }),
+          sample->call.attributes);
+      for (std::optional<Tensor>& result : results) {
+        if (result.has_value()) result = scaled(*result);
+      }
+      return results;
+    };
+    const std::vector<std::optional<Tensor>> apart = run();
+    const std::vector<std::optional<Tensor>> together = Atomic(run)();
+    ASSERT_EQ(apart.size(), together.size());
+    for (size_t i = 0; i < apart.size(); ++i) {
+      ASSERT_EQ(apart[i].has_value(), together[i].has_value());
+      if (!apart[i].has_value()) continue;
+      const absl::StatusOr<cleave::Tensor> want = apart[i]->Concrete();
+      // What the scaled operands are no more is rejected in both.
+      if (!want.ok()) {
+        EXPECT_EQ(together[i]->Concrete().status().code(),
+                  want.status().code());
+        continue;
+      }
+      ExpectValue(*together[i], *want);
+    }
+  }
 }
 
 TEST_F(CoreOpsTest, EachPrimitiveRunsAsTheInterpreterDoes) {
