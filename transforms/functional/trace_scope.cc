@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
-#include "absl/strings/match.h"
+#include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -39,7 +39,8 @@ class TraceState : public Recorder {
     if (storage->recorder != nullptr && storage->recorder->is_trace()) {
       CLEAVE_RETURN_IF_ERROR(CheckOuter(*storage));
     }
-    const std::string name = absl::StrCat("captured", captured_.size());
+    std::string name = absl::StrCat("captured", captured_.size());
+    while (!names_.insert(name).second) name += "_";
     const Value value = builder_.Input(name, storage->type);
     captured_of_.emplace(storage.get(), value);
     captured_.push_back({TensorAccess::Make(storage), value});
@@ -70,6 +71,11 @@ class TraceState : public Recorder {
     return absl::FailedPreconditionError(
         "a tensor of a trace is used outside of it: its value is known in the "
         "traced graph only");
+  }
+
+  // False for a name that an input has already.
+  bool TakeName(absl::string_view name) {
+    return names_.insert(std::string(name)).second;
   }
 
   bool IsCaptured(const Storage* storage) const {
@@ -105,6 +111,7 @@ class TraceState : public Recorder {
   bool open_ = true;
   absl::Status status_;
   std::vector<TraceScope::Captured> captured_;
+  absl::flat_hash_set<std::string> names_;  // of inputs
   // Storages live on in captured_.
   absl::flat_hash_map<const Storage*, Value> captured_of_;
 };
@@ -141,8 +148,14 @@ TraceScope::~TraceScope() {
 GraphBuilder& TraceScope::builder() { return state_->builder(); }
 
 Tensor TraceScope::Input(absl::string_view name, const TensorType& type) {
-  CLEAVE_CHECK(!absl::StartsWith(name, "captured")) << name;
-  return Wrap(builder().Input(name, type));
+  absl::Status status = state_->CheckOpen();
+  if (status.ok() && !state_->TakeName(name)) {
+    status = absl::InvalidArgumentError(
+        absl::StrCat("two inputs of a trace are named ", name));
+  }
+  if (status.ok()) return Wrap(builder().Input(name, type));
+  state_->Mistake(status);
+  return Tensor::Invalid(status);
 }
 
 Tensor TraceScope::Wrap(Value node) {

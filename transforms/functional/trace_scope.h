@@ -48,8 +48,9 @@ class TraceScope {
 
   GraphBuilder& builder();
 
-  // A tensor with a storage of its own, whose value is a new input. Names are
-  // unique and do not begin with "captured" (CHECK).
+  // A tensor with a storage of its own, whose value is a new input. A name that
+  // another input has is a mistake (InvalidArgument). What is captured is named
+  // `captured` and a number.
   Tensor Input(absl::string_view name, const TensorType& type);
   // A tensor with a storage of its own, whose value is `node` of builder().
   Tensor Wrap(Value node);

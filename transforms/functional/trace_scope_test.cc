@@ -167,6 +167,18 @@ TEST_F(TraceScopeTest, NestedTracesCaptureTheOuterOnes) {
   EXPECT_TRUE(SameValue(results[0], Floats({2}, {3, 9})));
 }
 
+TEST_F(TraceScopeTest, NamesOfInputsAreDistinct) {
+  TraceScope trace(context_);
+  const Tensor x = trace.Input("captured0", {DType::kF32, {2}});
+  const Tensor weight = Floats({2}, {1, 2});
+  ASSERT_OK_AND_ASSIGN(const Value out, trace.Read(x + weight));
+  EXPECT_EQ(trace.builder().graph().inputs()[1].name, "captured0_");
+  EXPECT_TRUE(trace.Wrap(out).IsTraced());
+  EXPECT_THAT(trace.Input("captured0", {DType::kF32, {2}}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_FALSE(trace.status().ok());
+}
+
 TEST_F(TraceScopeTest, TheFirstMistakeIsKept) {
   TraceScope trace(context_);
   const Tensor x = trace.Input("x", {DType::kF32, {2}});
