@@ -11,10 +11,11 @@ saved: tensors and bytes that are neither parameters nor outputs.
 
 Attention is PyTorch's own op (`fused`), whose backward pass computes the scores
 again, or matrix products and a softmax (`written out`). partition_benchmark has
-the same function in this repository. Needs torch, which nothing else here does.
+the same function in this repository. Needs torch; written for 2.15.
 """
 
 import argparse
+import itertools
 import math
 import statistics
 import time
@@ -30,13 +31,10 @@ from torch._decomp import core_aten_decompositions
 
 BATCH, TIME, WIDTH, HEADS, MLP = 8, 128, 128, 4, 512
 
-SHAPES = [
-    (WIDTH,), (WIDTH,),
-    (WIDTH, WIDTH), (WIDTH,), (WIDTH, WIDTH), (WIDTH,), (WIDTH, WIDTH), (WIDTH,),
-    (WIDTH, WIDTH), (WIDTH,),
-    (WIDTH,), (WIDTH,),
-    (MLP, WIDTH), (MLP,), (WIDTH, MLP), (WIDTH,),
-]
+# Of the weights of a block, in the order in which it takes them.
+SQUARE, ROW = (WIDTH, WIDTH), (WIDTH,)
+SHAPES = [ROW, ROW] + [SQUARE, ROW] * 4 + [ROW, ROW] + [
+    (MLP, WIDTH), (MLP,), (WIDTH, MLP), ROW]
 
 
 def heads(x, weight, bias):
@@ -54,7 +52,8 @@ def attend(q, k, v, fused):
 def transformer(layers, fused):
     functional = torch.nn.functional
 
-    def block(x, g1, b1, wq, bq, wk, bk, wv, bv, wo, bo, g2, b2, wu, bu, wd, bd):
+    def block(x, g1, b1, wq, bq, wk, bk, wv, bv, wo, bo, g2, b2, wu, bu, wd,
+              bd):
         h = functional.layer_norm(x, (WIDTH,), g1, b1)
         a = attend(heads(h, wq, bq), heads(h, wk, bk), heads(h, wv, bv), fused)
         a = a.transpose(1, 2).reshape(BATCH, TIME, WIDTH)
@@ -172,17 +171,19 @@ def main():
     print(f"torch {torch.__version__}, {options.layers} layers")
     print("attention    partition  decompositions  first s  median s  fw calls"
           "  bw calls  saved      MB")
-    core = core_aten_decompositions()
-    for fused in (True, False):
-        for name, partition in (("default", default_partition),
-                                ("min-cut", min_cut_rematerialization_partition)):
-            for kind, table in (("none", None), ("core", core)):
-                row = measure(options.layers, fused, partition, table,
-                              options.repeat)
-                print(f"{'fused' if fused else 'written out':11}  {name:9}"
-                      f"  {kind:14}  {row['first_s']:7.2f}  {row['median_s']:8.2f}"
-                      f"  {row['forward']:8}  {row['backward']:8}"
-                      f"  {row['tensors']:5}  {row['megabytes']:6.2f}", flush=True)
+    partitioners = {
+        "default": default_partition,
+        "min-cut": min_cut_rematerialization_partition,
+    }
+    tables = {"none": None, "core": core_aten_decompositions()}
+    for fused, name, kind in itertools.product(
+            (True, False), partitioners, tables):
+        row = measure(options.layers, fused, partitioners[name], tables[kind],
+                      options.repeat)
+        print(f"{'fused' if fused else 'written out':11}  {name:9}"
+              f"  {kind:14}  {row['first_s']:7.2f}  {row['median_s']:8.2f}"
+              f"  {row['forward']:8}  {row['backward']:8}"
+              f"  {row['tensors']:5}  {row['megabytes']:6.2f}", flush=True)
 
 
 if __name__ == "__main__":
