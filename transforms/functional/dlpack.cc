@@ -3,7 +3,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -48,7 +47,7 @@ bool InAddressSpace(const std::vector<int64_t>& shape,
         static_cast<__int128>(shape[d] - 1) * strides[d] * element_bytes;
     (reach < 0 ? low : high) += reach;
   }
-  constexpr int64_t kMost = std::numeric_limits<ptrdiff_t>::max();
+  constexpr int64_t kMost = int64_t{1} << 56;  // more than any CPU has
   return low >= -kMost && high <= kMost;
 }
 
@@ -107,6 +106,7 @@ absl::StatusOr<cleave::Tensor> Import(const DLTensor& from,
   int64_t stride = 1;
   for (size_t d = shape.size(); d-- > 0;) {
     strides[d] = from.strides == nullptr ? stride : from.strides[d];
+    if (shape[d] == 1) strides[d] = stride;  // says nothing, and may be any
     stride *= shape[d];
   }
   if (!InAddressSpace(shape, strides, ByteSize(dtype))) {

@@ -289,6 +289,11 @@ absl::Status EagerGraph::Done() {
   return session->accumulates() ? absl::OkStatus() : session->Run(*this);
 }
 
+void EagerGraph::Mistake(const absl::Status&) {
+  const std::shared_ptr<Session::Impl> session = session_.lock();
+  if (session != nullptr && !session->accumulates()) session->Drop(*this);
+}
+
 absl::Status EagerGraph::Realize() {
   const std::shared_ptr<Session::Impl> session = session_.lock();
   if (session == nullptr) {

@@ -36,6 +36,10 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   // Runs `graph`; every storage that waits for it gets its value or status.
   absl::Status Run(EagerGraph& graph);
   absl::Status RunCurrent();
+  // Ops go to another graph from here on, if they go to this one.
+  void Drop(const EagerGraph& graph) {
+    if (current_.get() == &graph) current_ = nullptr;
+  }
 
   const std::shared_ptr<const RuleSet> rules;
   const SessionOptions options;
@@ -76,7 +80,8 @@ class EagerGraph : public Recorder {
   }
   absl::Status Done() override;
   absl::Status Realize() override;
-  void Mistake(const absl::Status&) override {}
+  // Forgets what the op that failed has added, where no other op waits.
+  void Mistake(const absl::Status& status) override;
 
  private:
   friend class Session::Impl;
