@@ -48,7 +48,7 @@ class AotTest(CommandTest):
         self.assertLessEqual(saved("--partition", "min-cut"), default)
         self.assertEqual(
             saved("--partition", "min-cut", "--budget", "0"), 0)
-        self.fail_with("--budget is for --partition min-cut", "aot",
+        self.fail_with("are for --partition min-cut", "aot",
                        self.rules, "--fn", "act", "--dynamic", "--budget",
                        "0.5")
 
