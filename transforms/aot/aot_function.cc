@@ -26,16 +26,11 @@ using functional::Unflatten;
 // text: where a whole storage may become an input.
 std::string AliasPattern(const std::vector<functional::Tensor>& leaves,
                          bool write_in_graph) {
+  const std::vector<int> first = FirstOfStorage(leaves);
   std::string pattern;
   for (size_t i = 0; i < leaves.size(); ++i) {
-    size_t first = 0;
-    while (first < i && !leaves[first].SharesStorage(leaves[i])) ++first;
-    const bool shared =
-        first < i || std::any_of(leaves.begin() + i + 1, leaves.end(),
-                                 [&](const functional::Tensor& other) {
-                                   return other.SharesStorage(leaves[i]);
-                                 });
-    absl::StrAppend(&pattern, " ", first);
+    const bool shared = std::count(first.begin(), first.end(), first[i]) > 1;
+    absl::StrAppend(&pattern, " ", first[i]);
     if (shared || (write_in_graph && leaves[i].IsView())) {
       absl::StrAppend(&pattern, " ", leaves[i].view().ToString());
     }
@@ -57,7 +52,7 @@ class AotFunction::Impl {
   absl::StatusOr<AotResult> Call(const Tree& arguments,
                                  const AotCallOptions& options) {
     const std::vector<functional::Tensor>& leaves = Flatten(arguments);
-    CLEAVE_RETURN_IF_ERROR(CheckLeaves(arguments));
+    CLEAVE_RETURN_IF_ERROR(Check(arguments));
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> requires_gradient,
                             Requires(leaves, options));
     const bool traced = functional::InTrace();
@@ -104,20 +99,9 @@ class AotFunction::Impl {
     std::shared_ptr<AotGraph> compiled;  // null where `traced`
   };
 
-  absl::Status CheckLeaves(const Tree& arguments) const {
+  absl::Status Check(const Tree& arguments) const {
     const std::vector<functional::Tensor>& leaves = Flatten(arguments);
-    const std::vector<std::string> names = LeafNames(ShapeOf(arguments), "x");
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      if (leaves[i].is_number()) {
-        return absl::InvalidArgumentError(absl::StrCat(
-            "argument ", names[i], " is a number without a dtype"));
-      }
-      if (!leaves[i].valid()) {
-        return absl::Status(leaves[i].status().code(),
-                            absl::StrCat("argument ", names[i], ": ",
-                                         leaves[i].status().message()));
-      }
-    }
+    CLEAVE_RETURN_IF_ERROR(CheckArguments(ShapeOf(arguments), leaves));
     if (options_.num_params_buffers < 0 ||
         options_.num_params_buffers > static_cast<int>(leaves.size())) {
       return absl::InvalidArgumentError(

@@ -16,6 +16,22 @@ bool IsInexact(const TensorType& type) {
   return InClass(type.dtype, DTypeClass::kInexact);
 }
 
+// The types of a graph's inputs from number `first` on, with numbers for their
+// extents.
+absl::StatusOr<std::vector<TensorType>> InputTypesAt(const Graph& graph,
+                                                     size_t first,
+                                                     const DimValues& extents) {
+  std::vector<TensorType> types;
+  for (size_t i = first; i < graph.inputs().size(); ++i) {
+    TensorType type = graph.type(graph.inputs()[i].value);
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> shape,
+                            EvaluateShape(type.shape, extents));
+    type.shape.assign(shape.begin(), shape.end());
+    types.push_back(std::move(type));
+  }
+  return types;
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::Make(
@@ -65,14 +81,9 @@ absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::Make(
   // The backward's examples: what is saved, and cotangents like the outputs.
   CLEAVE_ASSIGN_OR_RETURN(const DimValues extents,
                           BindTypes(partition.forward, examples));
-  std::vector<TensorType> backward_examples;
-  for (const NamedValue& input : partition.backward.inputs()) {
-    TensorType type = partition.backward.type(input.value);
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> shape,
-                            EvaluateShape(type.shape, extents));
-    type.shape.assign(shape.begin(), shape.end());
-    backward_examples.push_back(std::move(type));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      std::vector<TensorType> backward_examples,
+      InputTypesAt(partition.backward, /*first=*/0, extents));
   const GraphCompiler& bw_compiler =
       options.bw_compiler ? options.bw_compiler : made->fw_compiler_;
   CLEAVE_ASSIGN_OR_RETURN(
@@ -168,17 +179,13 @@ absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::BackwardAsFunction() const {
                                               function_.graph.outputs().size());
   CLEAVE_ASSIGN_OR_RETURN(const DimValues extents,
                           BindTypes(function_.graph, examples_));
-  std::vector<bool> active = function_.active;
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<TensorType> cotangents,
+      InputTypesAt(backward, function_.graph.inputs().size(), extents));
   std::vector<TensorType> examples = examples_;
-  for (size_t i = function_.graph.inputs().size(); i < backward.inputs().size();
-       ++i) {
-    active.push_back(true);
-    TensorType type = backward.type(backward.inputs()[i].value);
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> shape,
-                            EvaluateShape(type.shape, extents));
-    type.shape.assign(shape.begin(), shape.end());
-    examples.push_back(std::move(type));
-  }
+  examples.insert(examples.end(), cotangents.begin(), cotangents.end());
+  std::vector<bool> active = function_.active;
+  active.resize(examples.size(), true);
   CLEAVE_ASSIGN_OR_RETURN(
       backward_function_,
       Make(backward, active, examples, fw_compiler_, options_, rules_,

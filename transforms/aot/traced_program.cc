@@ -31,17 +31,6 @@ std::string Plain(absl::string_view path) {
   return plain;
 }
 
-// Per leaf: the first leaf of the same storage.
-std::vector<int> FirstOfStorage(absl::Span<const functional::Tensor> leaves) {
-  std::vector<int> first;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    size_t j = 0;
-    while (!leaves[j].SharesStorage(leaves[i]) && j < i) ++j;
-    first.push_back(static_cast<int>(j));
-  }
-  return first;
-}
-
 // One attempt to trace.
 class Attempt {
  public:
@@ -352,23 +341,38 @@ std::vector<std::string> LeafNames(const TreeShape& shape,
   return names;
 }
 
+absl::Status CheckArguments(const TreeShape& arguments,
+                            absl::Span<const functional::Tensor> leaves) {
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    if (leaves[i].valid()) continue;
+    const std::string name = LeafNames(arguments, "x")[i];
+    if (leaves[i].is_number()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("argument ", name, " is a number without a dtype"));
+    }
+    return absl::Status(
+        leaves[i].status().code(),
+        absl::StrCat("argument ", name, ": ", leaves[i].status().message()));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<int> FirstOfStorage(absl::Span<const functional::Tensor> leaves) {
+  std::vector<int> first;
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    size_t j = 0;
+    while (!leaves[j].SharesStorage(leaves[i]) && j < i) ++j;
+    first.push_back(static_cast<int>(j));
+  }
+  return first;
+}
+
 absl::StatusOr<TracedProgram> TraceProgram(
     const TreeFunction& fn, const TreeShape& arguments,
     absl::Span<const functional::Tensor> leaves,
     const std::vector<TensorType>& types, std::shared_ptr<const RuleSet> rules,
     const TraceOptions& options) {
-  const std::vector<std::string> names = LeafNames(arguments, "x");
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    if (leaves[i].is_number()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("argument ", names[i], " is a number without a dtype"));
-    }
-    if (!leaves[i].valid()) {
-      return absl::Status(leaves[i].status().code(),
-                          absl::StrCat("argument ", names[i], ": ",
-                                       leaves[i].status().message()));
-    }
-  }
+  CLEAVE_RETURN_IF_ERROR(CheckArguments(arguments, leaves));
   // What is written is known when the function was called: where that needs
   // whole storages, it is called again with them.
   std::set<int> bases;

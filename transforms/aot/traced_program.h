@@ -122,6 +122,14 @@ absl::StatusOr<TracedProgram> TraceProgram(
     const std::vector<TensorType>& types, std::shared_ptr<const RuleSet> rules,
     const TraceOptions& options);
 
+// The first mistake that a leaf of the arguments carries, with its place;
+// InvalidArgument for one that is a number.
+absl::Status CheckArguments(const TreeShape& arguments,
+                            absl::Span<const functional::Tensor> leaves);
+
+// Per leaf: the first leaf that shares its storage, which may be itself.
+std::vector<int> FirstOfStorage(absl::Span<const functional::Tensor> leaves);
+
 // Names for the leaves of a tree: "x"; "x0", "x1.weight".
 std::vector<std::string> LeafNames(const TreeShape& shape,
                                    absl::string_view name);
