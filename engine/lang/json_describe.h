@@ -510,6 +510,7 @@ void Describe(V& v, Item& item) {
       v.Value("left", item.left);
       v.Value("right", item.right);
       v.Flag("real", item.real, false);
+      v.OptionalList("where", item.where);
       break;
     case ItemKind::kExample:
       v.Value("call", item.left);

@@ -129,7 +129,7 @@ void Parser::ParseClausesAndBody(Item* item) {
 
 void Parser::ParseClause(absl::string_view keyword, Item* item) {
   if (keyword == "where") {
-    ParseWhere(item);
+    ParseWhere(item, "a dtype variable");
   } else if (keyword == "let") {
     ParseLets(item);
   } else if (keyword == "mutates") {
@@ -148,11 +148,11 @@ void Parser::ParseClause(absl::string_view keyword, Item* item) {
   }
 }
 
-void Parser::ParseWhere(Item* item) {
+void Parser::ParseWhere(Item* item, const char* what) {
   while (!panic_) {
     WhereClause where;
     const uint32_t begin = Begin();
-    where.variable = ExpectName("a dtype variable");
+    where.variable = ExpectName(what);
     Expect(":", "after the variable");
     where.dtype_class = ExpectName("a class of dtypes");
     where.range = RangeFrom(begin);

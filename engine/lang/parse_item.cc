@@ -229,7 +229,7 @@ std::vector<std::string> Parser::ParseParameters() {
   return parameters;
 }
 
-// `rewrite name: e => e [real]`.
+// `rewrite name: e => e [real] [where x: class, ..]`.
 void Parser::ParseRewrite(Item* item) {
   item->name = ExpectName("the name of the rewrite");
   Expect(":", "after the name");
@@ -237,6 +237,7 @@ void Parser::ParseRewrite(Item* item) {
   Expect("=>", "between the two sides");
   item->right = ParseExpr();
   item->real = Take("real");
+  if (Take("where")) ParseWhere(item, "an operand of the rewrite");
 }
 
 // `example f(args) = value`, or `~`.

@@ -122,7 +122,8 @@ class Parser {
   std::vector<std::string> ParseParameters();
   void ParseClausesAndBody(Item* item);
   void ParseClause(absl::string_view keyword, Item* item);
-  void ParseWhere(Item* item);
+  // `what`: the name before the colon.
+  void ParseWhere(Item* item, const char* what);
   void ParseLets(Item* item);
   void ParseMutates(Item* item);
   void ParseError(Item* item);

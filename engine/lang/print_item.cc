@@ -379,7 +379,12 @@ void ItemPrinter::Print(const Item& item) {
       break;
     case ItemKind::kRewrite: {
       DocPtr right = ExprDoc(*item.right, kPrecedenceIf);
-      if (item.real) right = ConcatDoc({std::move(right), TextDoc(" real")});
+      std::string behind = item.real ? " real" : "";
+      for (const WhereClause& where : item.where) {
+        absl::StrAppend(&behind, &where == &item.where[0] ? " where " : ", ",
+                        where.variable, ": ", where.dtype_class);
+      }
+      right = ConcatDoc({std::move(right), TextDoc(std::move(behind))});
       Sides(ConcatDoc({TextDoc(absl::StrCat("rewrite ", item.name, ": ")),
                        ExprDoc(*item.left, kPrecedenceIf)}),
             "=>", std::move(right));

@@ -229,7 +229,7 @@ jvp exp(x) = dx * y
 
 numeric exp(x: f32) within 1 ulp = x
 
-rewrite r: a => b real
+rewrite r: a => b real where a: float, b: int
 
 example f(1) ~ [2.5]
 
