@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "engine/lang/lexer.h"
 #include "engine/lang/parser.h"
 #include "engine/rewrite/graph_writer.h"
 #include "ops/check.h"
@@ -56,13 +57,6 @@ absl::string_view NegatedText(CompareOp op) {
       break;
   }
   return "<";
-}
-
-std::string Quoted(absl::string_view text) {
-  return absl::StrCat(
-      "\"",
-      absl::StrReplaceAll(text, {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", " "}}),
-      "\"");
 }
 
 // The item as `cleave fmt` writes it.
@@ -148,7 +142,7 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
         kind = declared;
       }
     }
-    absl::StrAppend(&errors, "  error ", kind, " ", Quoted(why), " if ",
+    absl::StrAppend(&errors, "  error ", kind, " ", Quote(why), " if ",
                     names.DimText(guard.lhs), " ", NegatedText(guard.op), " ",
                     names.DimText(guard.rhs), "\n");
   }

@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 #include "engine/ir/graph.h"
 #include "engine/rewrite/library.h"
 #include "engine/rewrite/rule_names.h"
@@ -56,6 +57,15 @@ class GraphWriter {
   // `op(operands.., attributes..)`; `next` is the first operand behind them.
   absl::StatusOr<std::string> CallText(const Callable& callable, Value v,
                                        size_t& next);
+  // What a loop takes: the names of constants and carries in its regions, and
+  // `carry = first value`.
+  struct LoopOperands {
+    std::vector<std::string> inputs;
+    std::vector<std::string> carries;
+    std::vector<std::string> starts;
+  };
+  absl::StatusOr<LoopOperands> LoopOperandsOf(absl::Span<const Value> operands,
+                                              size_t consts, size_t carries);
   absl::StatusOr<RuleText> Scan(Value v);
   absl::StatusOr<RuleText> Cond(Value v);
   absl::StatusOr<RuleText> While(Value v);

@@ -8,7 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
+#include "engine/lang/lexer.h"
 #include "engine/rewrite/builtins.h"
 #include "engine/rewrite/graph_writer.h"
 #include "engine/rewrite/rule_set_impl.h"
@@ -29,12 +29,7 @@ absl::StatusOr<std::string> AttributeText(const StaticValue& value,
     case StaticValue::Kind::kReal:
       return NumberText(value.AsReal());
     case StaticValue::Kind::kString:
-      return absl::StrCat(
-          "\"",
-          absl::StrReplaceAll(
-              value.AsString(),
-              {{"\\", "\\\\"}, {"\"", "\\\""}, {"\n", "\\n"}, {"\t", "\\t"}}),
-          "\"");
+      return Quote(value.AsString());
     case StaticValue::Kind::kDType:
       return std::string(DTypeName(value.AsDType()));
     case StaticValue::Kind::kList: {
@@ -210,6 +205,23 @@ absl::StatusOr<std::string> GraphWriter::RegionBody(
   return absl::StrCat("{\n", absl::StrJoin(lines, "\n"), "\n}");
 }
 
+absl::StatusOr<GraphWriter::LoopOperands> GraphWriter::LoopOperandsOf(
+    absl::Span<const Value> operands, size_t consts, size_t carries) {
+  LoopOperands loop;
+  for (size_t i = 0; i < consts + carries; ++i) {
+    if (i < consts) {
+      CLEAVE_ASSIGN_OR_RETURN(std::string name, Name(operands[i]));
+      loop.inputs.push_back(std::move(name));
+      continue;
+    }
+    const std::string first = Full(operands[i]);
+    loop.inputs.push_back(names_.Fresh('c'));
+    loop.carries.push_back(loop.inputs.back());
+    loop.starts.push_back(absl::StrCat(loop.inputs.back(), " = ", first));
+  }
+  return loop;
+}
+
 absl::StatusOr<RuleText> GraphWriter::Scan(Value v) {
   const Attributes& attributes = graph_.attributes(v);
   const absl::Span<const Value> operands = graph_.operands(v);
@@ -217,45 +229,35 @@ absl::StatusOr<RuleText> GraphWriter::Scan(Value v) {
   const size_t consts = attributes.GetInt("consts");
   const size_t carries = attributes.GetInt("carries");
   const bool reverse = attributes.GetBool("reverse");
-  std::vector<std::string> inputs;
-  std::vector<std::string> starts;
-  std::vector<std::string> names;
+  CLEAVE_ASSIGN_OR_RETURN(LoopOperands loop,
+                          LoopOperandsOf(operands, consts, carries));
   std::vector<std::string> sources;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (i < consts) {
-      CLEAVE_ASSIGN_OR_RETURN(std::string name, Name(operands[i]));
-      inputs.push_back(std::move(name));
-      continue;
-    }
+  for (size_t i = consts + carries; i < operands.size(); ++i) {
     std::string text = Full(operands[i]);
-    inputs.push_back(names_.Fresh(i < consts + carries ? 'c' : 't'));
-    if (i < consts + carries) {
-      starts.push_back(absl::StrCat(inputs.back(), " = ", text));
-      names.push_back(inputs.back());
-      continue;
-    }
+    loop.inputs.push_back(names_.Fresh('t'));
     if (reverse) text = absl::StrCat("reverse(", text, ", axes: [0])");
-    sources.push_back(absl::StrCat(inputs.back(), " in ", text));
+    sources.push_back(absl::StrCat(loop.inputs.back(), " in ", text));
   }
   if (sources.empty()) {
     sources.push_back(
         absl::StrCat(names_.Fresh('t'), " in iota(",
                      names_.DimText(attributes.Get("length").AsDim()), ")"));
   }
+  std::vector<std::string> names = loop.carries;
   for (size_t i = carries; i < body.outputs().size(); ++i) {
     names.push_back(names_.Fresh('s'));
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::string region,
-                          RegionBody(body, inputs, names));
+                          RegionBody(body, loop.inputs, names));
+  const std::string over = absl::StrJoin(sources, ", ");
   CLEAVE_ASSIGN_OR_RETURN(
-      const std::string loop,
-      Let(starts.empty()
-              ? absl::StrCat("map(", absl::StrJoin(sources, ", "), ") ", region)
-              : absl::StrCat("scan(", absl::StrJoin(starts, ", "), ") over ",
-                             absl::StrJoin(sources, ", "), " ", region)));
+      const std::string result,
+      Let(carries == 0 ? absl::StrCat("map(", over, ") ", region)
+                       : absl::StrCat("scan(", absl::StrJoin(loop.starts, ", "),
+                                      ") over ", over, " ", region)));
   std::vector<std::string> fields;
   for (size_t i = 0; i < names.size(); ++i) {
-    std::string field = absl::StrCat(loop, ".", names[i]);
+    std::string field = absl::StrCat(result, ".", names[i]);
     if (reverse && i >= carries) {
       field = absl::StrCat("reverse(", field, ", axes: [0])");
       CLEAVE_ASSIGN_OR_RETURN(field, Let(field));
@@ -301,42 +303,31 @@ absl::StatusOr<RuleText> GraphWriter::While(Value v) {
   const Attributes& attributes = graph_.attributes(v);
   const absl::Span<const Value> operands = graph_.operands(v);
   const size_t consts = attributes.GetInt("consts");
-  std::vector<std::string> inputs;
-  std::vector<std::string> starts;
-  std::vector<std::string> names;
-  for (size_t i = 0; i < operands.size(); ++i) {
-    if (i < consts) {
-      CLEAVE_ASSIGN_OR_RETURN(std::string name, Name(operands[i]));
-      inputs.push_back(std::move(name));
-      continue;
-    }
-    const std::string text = Full(operands[i]);
-    inputs.push_back(names_.Fresh('c'));
-    names.push_back(inputs.back());
-    starts.push_back(absl::StrCat(inputs.back(), " = ", text));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const LoopOperands loop,
+      LoopOperandsOf(operands, consts, operands.size() - consts));
   const Graph& condition = *attributes.Get("cond").AsRegion().graph;
   std::vector<std::string> none;
   GraphWriter writer(condition, rules_, names_, none);
   writer.WriteAsExpression();
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    writer.SetInput(condition.inputs()[i].value, inputs[i]);
+  for (size_t i = 0; i < loop.inputs.size(); ++i) {
+    writer.SetInput(condition.inputs()[i].value, loop.inputs[i]);
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> goes_on,
                           writer.Write());
-  std::string head =
-      absl::StrCat("while(", absl::StrJoin(starts, ", "), ") ", goes_on[0]);
+  std::string head = absl::StrCat("while(", absl::StrJoin(loop.starts, ", "),
+                                  ") ", goes_on[0]);
   if (const StaticValue* max = attributes.Find("max")) {
     absl::StrAppend(&head, " max ", names_.DimText(max->AsDim()));
   }
-  CLEAVE_ASSIGN_OR_RETURN(
-      const std::string region,
-      RegionBody(*attributes.Get("body").AsRegion().graph, inputs, names));
-  CLEAVE_ASSIGN_OR_RETURN(const std::string loop,
+  CLEAVE_ASSIGN_OR_RETURN(const std::string region,
+                          RegionBody(*attributes.Get("body").AsRegion().graph,
+                                     loop.inputs, loop.carries));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string result,
                           Let(absl::StrCat(head, " ", region)));
   std::vector<std::string> fields;
-  for (const std::string& name : names) {
-    fields.push_back(absl::StrCat(loop, ".", name));
+  for (const std::string& carry : loop.carries) {
+    fields.push_back(absl::StrCat(result, ".", carry));
   }
   return Fields(v, std::move(fields));
 }
