@@ -213,6 +213,40 @@ fn walk(xs: f64[L], h: f64[]) -> f64[]
 
     # Derived rules are rules: canonical, and checked against what they are
     # derived from. A wrong one is refuted.
+    def test_rewrites_are_applied_and_checked(self):
+        self.write("simple.rules", """language 1
+
+rewrite double_sine: sin(x) + sin(x) => sin(x)
+
+rewrite tangent: sin(x) / cos(x) => tan(x) real
+
+fn f(x: f64[n]) -> f64[n] = 1 * sin(x) / cos(-(-x))
+""")
+        exact = self.succeed("expand", "simple.rules", "--fn", "f")
+        for name, count in (("mul", 0), ("neg", 0), ("div", 1), ("tan", 0)):
+            self.assertEqual(exact.count(f"= {name}("), count, exact)
+        self.assertIn(
+            "tan(%x)  // rewrite tangent, simple.rules:5",
+            self.succeed("explain", "simple.rules", "--fn", "f", "--approx"))
+        x = [0.5, -1.25, 3.0]
+        write_safetensors(self.path("x"), {"x": ([3], x)})
+        run = ("run", "simple.rules", "--fn", "f", "--input", "x", "--output",
+               "out")
+        self.succeed(*run)
+        self.assert_close(read_safetensors(self.path("out"))["y"][1],
+                          [math.sin(v) / math.cos(v) for v in x])
+        self.succeed(*run, "--approx")
+        self.assert_close(read_safetensors(self.path("out"))["y"][1],
+                          [math.tan(v) for v in x])
+        result = self.run_cleave("check", "simple.rules")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn("rewrite double_sine L3 disagrees", result.stdout)
+        self.assertNotIn("rewrite tangent L2 disagrees", result.stdout)
+        self.assertIn("checked 2 rules, seed 1: 1 disagree", result.stdout)
+        self.write("simple.rules", "language 1\n\nrewrite r: x + 0 => x\n")
+        self.assertIn("x = -0 (-0x0p+0)",
+                      self.run_cleave("check", "simple.rules").stdout)
+
     def test_rules_are_derived(self):
         calls = [("soft_argmax", transform, "new.rules")
                  for transform in ("jvp", "vjp", "vmap")]

@@ -66,6 +66,7 @@ absl::StatusOr<const CotangentRule*> SyntheticRules::Cotangent(
                           MakeCotangentRule(RuleSet::SignatureOf(graph, node),
                                             graph.node(node).type,
                                             ToVector(active), ToVector(live)));
+  SimplifyRule(rule.graph);
   auto owned = std::make_unique<const CotangentRule>(std::move(rule));
   return cotangent_rules_.emplace(key, std::move(owned)).first->second.get();
 }
@@ -208,7 +209,9 @@ absl::StatusOr<const CotangentRule*> SyntheticRules::Transposed(
   for (size_t i = 0; i < given.size(); ++i) {
     if (linear[i]) sums.Add(i, given[i]);
   }
-  auto owned = std::make_unique<const CotangentRule>(std::move(sums).Finish());
+  CotangentRule rule = std::move(sums).Finish();
+  SimplifyRule(rule.graph);
+  auto owned = std::make_unique<const CotangentRule>(std::move(rule));
   return transposed_.emplace(key, std::move(owned)).first->second.get();
 }
 
@@ -232,6 +235,8 @@ absl::StatusOr<const ControlRule*> SyntheticRules::Control(
       PartialEvaluation cut,
       PartiallyEvaluate(tangent.graph, unknown, outputs_unknown,
                         {options_.recompute_loops}));
+  SimplifyRule(cut.known);
+  SimplifyRule(cut.unknown);
   auto owned = std::make_unique<const ControlRule>(ControlRule{
       std::move(cut.known), std::move(cut.unknown), tangent.has_tangent});
   return control_rules_.emplace(key, std::move(owned)).first->second.get();

@@ -11,6 +11,7 @@
 #include "engine/rewrite/call_of.h"
 #include "engine/rewrite/call_search.h"
 #include "engine/rewrite/graph_to_rule.h"
+#include "engine/rewrite/simplify.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
 #include "transforms/jvp.h"
@@ -128,7 +129,8 @@ absl::StatusOr<OverrideLine> AddJvp(const Subject& subject, size_t input,
       const JvpResult jvp,
       Jvp(subject.graph, active, rules, {/*instantiate_zeros=*/false}));
   const size_t results = subject.graph.outputs().size();
-  const Graph tangents = WithoutOutputsBefore(jvp.graph, results);
+  const Graph tangents =
+      Simplify(WithoutOutputsBefore(jvp.graph, results), rules.rules());
   const std::string& x = subject.input(input);
   OverrideLine line{absl::StrCat("jvp ", x), "0"};
   if (tangents.outputs().empty()) return line;
@@ -200,7 +202,8 @@ absl::StatusOr<OverrideLine> AddVjp(const Subject& subject,
     ++place;
   }
   if (!asked.empty()) {
-    const Graph asked_graph = WithOutputsAt(vjp.graph, asked);
+    const Graph asked_graph =
+        Simplify(WithOutputsAt(vjp.graph, asked), rules.rules());
     const std::string op = absl::StrCat(subject.name, "_vjp");
     CLEAVE_ASSIGN_OR_RETURN(
         const WrittenOp rule,
@@ -240,7 +243,7 @@ absl::StatusOr<OverrideLine> AddVmap(const Subject& subject,
   const std::string op = absl::StrCat(subject.name, "_vmap");
   CLEAVE_ASSIGN_OR_RETURN(
       const WrittenOp rule,
-      GraphToOp(whole, op, rules.rules(),
+      GraphToOp(Simplify(whole, rules.rules()), op, rules.rules(),
                 Documented(absl::StrCat("`", subject.name,
                                         "` over a batch, the first axis."))));
   absl::StrAppend(&text, rule.text, "\n");

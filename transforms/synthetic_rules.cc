@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/rewrite/simplify.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/batch.h"
@@ -40,6 +41,10 @@ uint32_t SyntheticRules::BatchId(const Dim& batch) {
       batch_ids_.emplace(batch, static_cast<uint32_t>(batches_.size()));
   if (added) batches_.push_back(batch);
   return it->second;
+}
+
+void SyntheticRules::SimplifyRule(Graph& graph) const {
+  if (options_.simplify) graph = Simplify(graph, rules_);
 }
 
 absl::StatusOr<const BatchRule*> SyntheticRules::Batch(
@@ -119,6 +124,7 @@ absl::StatusOr<const TangentRule*> SyntheticRules::Tangent(
       TangentRule rule,
       MakeTangentRule(RuleSet::SignatureOf(graph, node), graph.node(node).type,
                       std::vector<bool>(active.begin(), active.end())));
+  SimplifyRule(rule.graph);
   auto owned = std::make_unique<const TangentRule>(std::move(rule));
   return tangent_rules_.emplace(key, std::move(owned)).first->second.get();
 }

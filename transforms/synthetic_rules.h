@@ -78,6 +78,9 @@ struct SyntheticOptions {
   // rest of the step again, instead of saving what its derivative needs: less
   // memory for about one more run of the loop.
   bool recompute_loops = false;
+  // Derivatives are simplified when they are made (engine/rewrite/simplify.h).
+  // Batched ones are not: they compute what their ops do.
+  bool simplify = true;
 };
 
 class IdentityFinder;
@@ -146,6 +149,8 @@ class SyntheticRules {
   absl::StatusOr<CotangentRule> MakeCotangentRule(
       const Signature& signature, TypeId results,
       const std::vector<bool>& active, const std::vector<bool>& live);
+  // Once, before a rule goes into its table.
+  void SimplifyRule(Graph& graph) const;
   // Whether the body holds a loop or a branch, at any depth.
   absl::StatusOr<bool> HasControl(const Signature& signature);
 

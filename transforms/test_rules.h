@@ -1,4 +1,4 @@
-// The shipped derivatives of primitives, loaded for tests.
+// The shipped derivatives of primitives and rewrites, loaded for tests.
 
 #ifndef CLEAVE_TRANSFORMS_TEST_RULES_H_
 #define CLEAVE_TRANSFORMS_TEST_RULES_H_
@@ -25,11 +25,11 @@ inline std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-// rules/derivative and the other `folders` of rules/, and `extra` behind them.
+// rules/derivative, rules/simplify and the other `folders` of rules/, and `extra` behind them.
 inline std::shared_ptr<const RuleSet> LoadTestRules(
     const std::shared_ptr<Context>& context, const std::string& extra = "",
     std::vector<std::string> folders = {}) {
-  folders.insert(folders.begin(), "derivative");
+  folders.insert(folders.begin(), {"derivative", "simplify"});
   std::vector<NamedSource> sources;
   for (const std::string& folder : folders) {
     std::vector<std::string> paths;

@@ -105,6 +105,19 @@ std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
     CheckNames(library, *entry.item, &diagnostics);
     cycles.Visit(*entry.item);
   }
+  // Simplifying counts on them, whoever wrote them.
+  if (diagnostics.empty()) {
+    for (const RuleFile::Entry& entry : file.file.entries) {
+      if (!entry.item.has_value() || entry.item->kind != ItemKind::kRewrite) {
+        continue;
+      }
+      std::variant<Rewrite, Diagnostic> compiled =
+          CompileRewrite(library, *entry.item, *rules.context());
+      if (Diagnostic* mistake = std::get_if<Diagnostic>(&compiled)) {
+        diagnostics.push_back(std::move(*mistake));
+      }
+    }
+  }
   if (generated) {
     diagnostics.erase(std::remove_if(diagnostics.begin(), diagnostics.end(),
                                      [](const Diagnostic& d) {

@@ -49,12 +49,7 @@ void NameChecker::CheckOp() {
       is_attribute = is_attribute || attribute.name == where.variable;
     }
     if (!is_attribute) Define(where.variable, where.range, "dtype", true);
-    if (!ParseDTypeClass(where.dtype_class).ok()) {
-      Report(DiagnosticKind::kUnknownName, where.range,
-             absl::StrCat("`", where.dtype_class, "` is no class of dtypes"),
-             "the classes are int, float, complex, real, inexact, number, "
-             "bool and any");
-    }
+    CheckDTypeClass(where);
   }
   // A fn may leave inputs unused, and so may a host's op.
   const bool must_use = item_.kind == ItemKind::kOp;
@@ -379,6 +374,14 @@ void NameChecker::CheckNumeric() {
   Leave();
 }
 
+void NameChecker::CheckDTypeClass(const WhereClause& where) {
+  if (ParseDTypeClass(where.dtype_class).ok()) return;
+  Report(DiagnosticKind::kUnknownName, where.range,
+         absl::StrCat("`", where.dtype_class, "` is no class of dtypes"),
+         "the classes are int, float, complex, real, inexact, number, "
+         "bool and any");
+}
+
 void NameChecker::CheckRewrite() {
   Enter();
   const std::function<void(const Expr&)> define = [&](const Expr& e) {
@@ -391,6 +394,19 @@ void NameChecker::CheckRewrite() {
   define(*item_.left);
   Walk(*item_.left);
   Walk(*item_.right);
+  std::set<std::string> seen;
+  for (const WhereClause& where : item_.where) {
+    if (Lookup(where.variable) == nullptr) {
+      Report(
+          DiagnosticKind::kUnknownName, where.range,
+          absl::StrCat("`", where.variable, "` is no operand of this rewrite"));
+    } else if (!seen.insert(where.variable).second) {
+      Report(
+          DiagnosticKind::kDuplicate, where.range,
+          absl::StrCat("the class of `", where.variable, "` is given twice"));
+    }
+    CheckDTypeClass(where);
+  }
   Leave();
 }
 

@@ -35,8 +35,8 @@ TEST(Check, Diagnostics) {
   for (const char* kind :
        {"duplicate", "unknown-name", "unknown-op", "unknown-attribute",
         "unused", "cycle", "argument", "type", "shape", "index", "static",
-        "unreachable", "impossible", "dead-override", "not-linear", "recursive",
-        "placement", "limit"}) {
+        "unreachable", "impossible", "dead-override", "not-linear",
+        "not-smaller", "recursive", "placement", "limit"}) {
     EXPECT_TRUE(absl::StrContains(all, absl::StrCat("[", kind, "]")))
         << "no case reaches " << kind;
   }

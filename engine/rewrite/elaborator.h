@@ -105,6 +105,9 @@ class Elaborator {
   // Branches of static `if`s that were taken: (expression, then?).
   std::set<std::pair<const Expr*, bool>>* taken_branches = nullptr;
 
+  // The place in the provenance of what is made from here on.
+  void SetPlace(SourceRange range);
+
  private:
   // elaborate_expr.cc
   Result EvalName(const Expr& e, Scope& scope);
@@ -205,7 +208,6 @@ class Elaborator {
   Result EvalCond(const Expr& e, Scope& scope);
 
   Dim DynamicExtent(const std::string& name) const;
-  void SetPlace(SourceRange range);
   absl::Status CheckList(size_t size, SourceRange range);
 
   const Library& library_;

@@ -63,6 +63,9 @@ class Library {
   // The `numeric` item of a primitive on operands of a dtype.
   const Item* FindNumeric(absl::string_view primitive,
                           absl::string_view dtype) const;
+  const std::map<std::string, const Item*>& rewrites() const {
+    return rewrites_;
+  }
   const Source& SourceOf(const Item& item) const;
   bool IsEnumWord(absl::string_view word) const {
     return enum_words_.count(std::string(word)) > 0;

@@ -52,6 +52,7 @@ class NameChecker {
   void CheckNumeric();
   // Names of the pattern stand for any operand.
   void CheckRewrite();
+  void CheckDTypeClass(const WhereClause& where);
 
   // --- scopes and expressions (walk_names.cc)
   void Report(DiagnosticKind kind, SourceRange range, std::string message,

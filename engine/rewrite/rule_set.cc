@@ -82,6 +82,20 @@ const Item* RuleSet::FindDerivative(absl::string_view primitive) const {
   return impl_->library.FindDerivative(primitive);
 }
 
+const Item* RuleSet::FindRewrite(absl::string_view name) const {
+  const auto& rewrites = impl_->library.rewrites();
+  const auto it = rewrites.find(std::string(name));
+  return it == rewrites.end() ? nullptr : it->second;
+}
+
+const RewriteTable& RuleSet::rewrites() const {
+  if (impl_->rewrites == nullptr) {
+    impl_->rewrites =
+        std::make_unique<const RewriteTable>(impl_->library, *impl_->context);
+  }
+  return *impl_->rewrites;
+}
+
 std::vector<std::string> RuleSet::Names(ItemKind kind) const {
   std::vector<std::string> names;
   for (const auto& file : impl_->library.files()) {

@@ -81,6 +81,7 @@ struct NamedSource {
 };
 
 class RuleSet;
+class RewriteTable;
 
 // Bodies that are derived from others: `jvp f(..)(..)` in a rule is a call of
 // the op "jvp:f", whose attribute `active` lists, per operand of f, whether its
@@ -206,6 +207,12 @@ class RuleSet {
   // nullptr where no `numeric` item says. Cached as Body is.
   absl::StatusOr<const NumericBody*> Numeric(Primitive primitive,
                                              DType dtype) const;
+
+  // The `rewrite` items, compiled (engine/rewrite/rewrite_rule.h); Simplify
+  // applies them.
+  const RewriteTable& rewrites() const;
+  // The item of that name; null if there is none.
+  const Item* FindRewrite(absl::string_view name) const;
 
   // A declared `fn` as a graph of calls.
   absl::StatusOr<Graph> Function(absl::string_view name) const;

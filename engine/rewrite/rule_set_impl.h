@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "engine/rewrite/compile_op.h"
 #include "engine/rewrite/library.h"
+#include "engine/rewrite/rewrite_rule.h"
 #include "engine/rewrite/rule_set.h"
 
 namespace cleave {
@@ -51,6 +52,7 @@ struct RuleSet::Impl {
   mutable absl::flat_hash_map<
       const Item*, absl::StatusOr<std::unique_ptr<const NumericBody>>>
       numerics;
+  mutable std::unique_ptr<const RewriteTable> rewrites;  // null: not yet
   mutable std::vector<const Item*> compiling_numerics;  // as `compiling`
   mutable absl::flat_hash_map<std::pair<OpId, AttributesId>, bool> elementwise;
   // Bodies that are being compiled: an op that needs itself is a mistake.

@@ -33,6 +33,12 @@ bool DTypeVariable::Unify(const DTypePtr& a, const DTypePtr& b) {
   return true;
 }
 
+bool DTypeVariable::Same(const DTypePtr& a, const DTypePtr& b) {
+  const DTypeVariable* x = a->Root();
+  const DTypeVariable* y = b->Root();
+  return x == y || (x->dtype_.has_value() && x->dtype_ == y->dtype_);
+}
+
 std::optional<DType> DTypeVariable::dtype() const { return Root()->dtype_; }
 
 DType ResolvedDType(const Term& term) {

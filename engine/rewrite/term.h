@@ -35,6 +35,9 @@ class DTypeVariable {
   // False where the two are known and differ.
   static bool Unify(const std::shared_ptr<DTypeVariable>& a,
                     const std::shared_ptr<DTypeVariable>& b);
+  // Whether the two are one dtype, known or not.
+  static bool Same(const std::shared_ptr<DTypeVariable>& a,
+                   const std::shared_ptr<DTypeVariable>& b);
   // Nullopt while open.
   std::optional<DType> dtype() const;
 

@@ -8,6 +8,7 @@
 #include "testing/check/check_examples.h"
 #include "testing/check/check_kernels.h"
 #include "testing/check/check_primitive.h"
+#include "testing/check/check_rewrite.h"
 #include "testing/check/check_transforms.h"
 #include "testing/check/check_types.h"
 #include "testing/check/check_values.h"
@@ -65,6 +66,10 @@ class OpChecker {
       if (Wants(Layer::kTransforms)) {
         layers_[Layer::kTransforms] = CheckPrimitiveJvp(context_);
       }
+      return std::move(layers_);
+    }
+    if (context_.item->kind == ItemKind::kRewrite) {
+      CheckRewrite();
       return std::move(layers_);
     }
     if (!TakesWantedDType()) {
@@ -130,6 +135,17 @@ class OpChecker {
   }
 
  private:
+  void CheckRewrite() {
+    const auto add = [&](Layer layer, Verdict (*check)(const OpContext&)) {
+      if (Wants(layer)) layers_[layer] = check(context_);
+    };
+    add(Layer::kTypes, CheckRewriteTypes);
+    add(Layer::kReals, CheckRewriteReals);
+    add(Layer::kRounding, CheckRewriteBits);
+    add(Layer::kEdges, CheckRewriteEdges);
+    add(Layer::kTransforms, CheckRewriteJvp);
+  }
+
   // Ops without dtype variables take what their inputs say.
   bool TakesWantedDType() const {
     const std::vector<DType> dtypes =
@@ -175,6 +191,11 @@ CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
   for (const std::string& name : rules->Names(ItemKind::kJvp)) {
     const std::string shown = absl::StrCat("jvp ", name);
     const Item* item = clauses.rules().FindDerivative(name);
+    if (wanted(shown, item)) items.emplace_back(shown, item);
+  }
+  for (const std::string& name : rules->Names(ItemKind::kRewrite)) {
+    const std::string shown = absl::StrCat("rewrite ", name);
+    const Item* item = clauses.rules().FindRewrite(name);
     if (wanted(shown, item)) items.emplace_back(shown, item);
   }
   SyntheticRules synthetic(clauses.rules());

@@ -15,7 +15,10 @@
 // accuracy, L4 special values, L5 vmap and jvp, L6 (if asked for) compiled
 // kernels; and the rule's own examples and laws. Ops without a spec have no L2
 // to L4: that is "not checked", and said. Derivatives of primitives are checked
-// as entries named `jvp NAME`.
+// as entries named `jvp NAME`, rewrites as `rewrite NAME`: L2 compares the
+// sides of those that are marked `real` over the reals, L3 and L4 those of the
+// others bit by bit, at values anywhere and at special ones; L5 the derivatives
+// of the sides.
 
 #ifndef CLEAVE_TESTING_CHECK_CHECK_H_
 #define CLEAVE_TESTING_CHECK_CHECK_H_
@@ -35,7 +38,7 @@
 namespace cleave {
 
 struct OpReport {
-  std::string op;  // "softplus", "jvp tanh"
+  std::string op;  // "softplus", "jvp tanh", "rewrite neg_neg"
   std::string place;
   std::map<Layer, Verdict> layers;
   double seconds = 0;
@@ -46,7 +49,8 @@ struct OpReport {
 };
 
 struct CheckOptions {
-  // `*` and `?` as in a shell; also matched against "jvp tanh".
+  // `*` and `?` as in a shell; also matched against "jvp tanh" and "rewrite
+  // neg_neg".
   std::string ops = "*";
   // Only items of these sources (file names as they were loaded); empty: all.
   std::set<std::string> sources;
@@ -81,8 +85,8 @@ struct CheckReport {
   std::string ToJson() const;
 };
 
-// Checks the ops and the derivatives of primitives of `rules`. Host ops rest on
-// ops and are left to conformance.
+// Checks the ops, the derivatives of primitives and the rewrites of `rules`.
+// Host ops rest on ops and are left to conformance.
 CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
                        const CheckOptions& options = {});
 

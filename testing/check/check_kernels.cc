@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/types/span.h"
 #include "engine/ir/interpreter.h"
+#include "engine/rewrite/simplify.h"
 #include "engine/runtime/kernel.h"
 #include "ops/primitive.h"
 #include "ops/real.h"
@@ -91,12 +92,13 @@ class CallKernels {
     CallKernels kernels;
     kernels.body_ = call.graphs.body;
     kernels.free_order_ = HasFreeOrder(call.graphs.body);
+    // Kernels are made of what is simplified, and held to what is not.
+    const Graph simple = Simplify(call.graphs.body, context.rules());
     for (const bool plain : {false, true}) {
       CompileOptions options;
       options.generalize_extents = true;
       options.plain_schedule = plain;
-      absl::StatusOr<Kernel> kernel =
-          Compile(call.graphs.body, context.rules(), options);
+      absl::StatusOr<Kernel> kernel = Compile(simple, context.rules(), options);
       if (!kernel.ok()) return kernel.status();
       kernels.kernels_.push_back(*std::move(kernel));
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 
@@ -73,12 +74,10 @@ std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
   std::vector<Tensor> selected;
   for (const Tensor& tensor : tensors) {
     Tensor part(tensor.dtype(), {static_cast<int64_t>(elements.size())});
+    const size_t width = ByteSize(tensor.dtype());
     for (size_t i = 0; i < elements.size(); ++i) {
-      if (IsFloat(tensor.dtype())) {
-        part.SetDouble(i, tensor.GetDouble(elements[i]));
-      } else {
-        part.SetInt(i, tensor.GetInt(elements[i]));
-      }
+      std::memcpy(part.mutable_data() + i * width,
+                  tensor.data() + elements[i] * width, width);
     }
     selected.push_back(std::move(part));
   }

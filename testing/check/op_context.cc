@@ -118,7 +118,10 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
 
 std::string OpContext::Replay() const {
   return absl::StrCat("cleave check ", rules().SourceOf(*item).name(),
-                      " --op '", item->kind == ItemKind::kJvp ? "jvp " : "",
+                      " --op '",
+                      item->kind == ItemKind::kJvp       ? "jvp "
+                      : item->kind == ItemKind::kRewrite ? "rewrite "
+                                                         : "",
                       item->name, "' --seed ", run_seed);
 }
 

@@ -1,6 +1,7 @@
 #include "testing/check/shrink.h"
 
 #include <cmath>
+#include <complex>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -53,21 +54,32 @@ std::vector<Tensor> ShrinkValues(
     changed = false;
     for (size_t k = 0; k < inputs.size() && trials > 0; ++k) {
       for (int64_t i = 0; i < inputs[k].size() && trials > 0; ++i) {
-        const bool is_float = IsFloat(inputs[k].dtype());
-        std::vector<double> candidates;
-        if (is_float) {
-          candidates = Plainer(inputs[k].GetDouble(i), inputs[k].dtype());
-        } else if (inputs[k].GetInt(i) != 0 && !IsComplex(inputs[k].dtype())) {
-          candidates = {0};
-        }
-        for (double candidate : candidates) {
-          std::vector<Tensor> trial = inputs;
-          trial[k] = Copy(inputs[k]);
-          if (is_float) {
-            trial[k].SetDouble(i, candidate);
-          } else {
-            trial[k].SetInt(i, static_cast<int64_t>(candidate));
+        const DType dtype = inputs[k].dtype();
+        // Each tensor differs from the input in this element.
+        std::vector<Tensor> candidates;
+        const auto add = [&](const auto& set) {
+          candidates.push_back(Copy(inputs[k]));
+          set(candidates.back());
+        };
+        if (IsFloat(dtype)) {
+          for (double value : Plainer(inputs[k].GetDouble(i), dtype)) {
+            add([&](Tensor& t) { t.SetDouble(i, value); });
           }
+        } else if (IsComplex(dtype)) {
+          const std::complex<double> z = inputs[k].GetComplex(i);
+          const DType part = dtype == DType::kC64 ? DType::kF32 : DType::kF64;
+          for (double value : Plainer(z.real(), part)) {
+            add([&](Tensor& t) { t.SetComplex(i, {value, z.imag()}); });
+          }
+          for (double value : Plainer(z.imag(), part)) {
+            add([&](Tensor& t) { t.SetComplex(i, {z.real(), value}); });
+          }
+        } else if (inputs[k].GetInt(i) != 0) {
+          add([&](Tensor& t) { t.SetInt(i, 0); });
+        }
+        for (const Tensor& candidate : candidates) {
+          std::vector<Tensor> trial = inputs;
+          trial[k] = candidate;
           if (--trials < 0) break;
           if (fails(trial)) {
             inputs = std::move(trial);

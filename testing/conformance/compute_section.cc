@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/rewrite/expand.h"
+#include "engine/rewrite/simplify.h"
 #include "ops/status_macros.h"
 #include "testing/conformance/case_rounding.h"
 #include "transforms/jvp.h"
@@ -30,7 +31,8 @@ absl::StatusOr<std::vector<Tensor>> Evaluate(const Program& program,
                                              const Engine& engine) {
   CLEAVE_ASSIGN_OR_RETURN(const Graph primitive,
                           Expand(program.graph, engine.rules));
-  return engine.evaluate(primitive, program.tensors);
+  // As programs are run.
+  return engine.evaluate(Simplify(primitive, engine.rules), program.tensors);
 }
 
 struct Differentiated {

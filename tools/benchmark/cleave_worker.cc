@@ -34,6 +34,7 @@
 #include "engine/ir/bind.h"
 #include "engine/ir/substitute.h"
 #include "engine/rewrite/expand.h"
+#include "engine/rewrite/simplify.h"
 #include "engine/rewrite/rule_set.h"
 #include "engine/runtime/file.h"
 #include "engine/runtime/kernel.h"
@@ -215,6 +216,7 @@ class Worker {
       graph = SubstituteDims(graph, numbers);
     }
     CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, *rules_));
+    graph = Simplify(graph, *rules_);
     const int64_t expanded = Now();
     CompileOptions options;
     options.cache = &cache_;

@@ -61,9 +61,12 @@ std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
   for (const std::string& name : loaded.rules->Names(ItemKind::kJvp)) {
     add(absl::StrCat("jvp ", name), loaded.rules->FindDerivative(name));
   }
+  for (const std::string& name : loaded.rules->Names(ItemKind::kRewrite)) {
+    add(absl::StrCat("rewrite ", name), loaded.rules->FindRewrite(name));
+  }
   if (names.empty()) {
-    return "nothing to check: these files declare no op and no derivative "
-           "(`cleave conformance` compares the ops of hosts)";
+    return "nothing to check: these files declare no op, no derivative and no "
+           "rewrite (`cleave conformance` compares the ops of hosts)";
   }
   return absl::StrCat("nothing to check: no op of these files is named like `",
                       flags.op, "`", DidYouMean(flags.op, names));
@@ -137,7 +140,7 @@ void AddCheck(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("--op", flags->op,
                    "Only ops that this glob matches; `jvp exp` for the "
-                   "derivative of a primitive");
+                   "derivative of a primitive, `rewrite neg_neg` for that");
   verb->add_option("--layers", flags->layers, "Only these layers")
       ->delimiter(',')
       ->check(CLI::IsMember(LayerNames()));

@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/aot/ahead_of_time.h"
-#include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
@@ -22,6 +21,7 @@ struct CompileFlags {
   std::string name;
   std::string folder;
   TransformFlags transforms;
+  bool approx = false;
   std::vector<std::string> levels;
 };
 
@@ -29,7 +29,7 @@ absl::Status CompileFunction(const CompileFlags& flags, const RuleSet& rules) {
   CLEAVE_ASSIGN_OR_RETURN(Graph graph, DeclaredFunction(rules, flags.function));
   CLEAVE_ASSIGN_OR_RETURN(graph,
                           ApplyTransforms(graph, rules, flags.transforms));
-  CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, rules));
+  CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, rules, flags.approx));
   AheadOfTimeOptions options;
   options.name = flags.name.empty() ? flags.function : flags.name;
   for (const std::string& level : flags.levels) {
@@ -67,6 +67,7 @@ void AddCompile(CLI::App& app, Action& action) {
   verb->add_option("--name", flags->name,
                    "The function's name in C; its own unless given");
   AddTransformFlags(*verb, flags->transforms);
+  AddApproxFlag(*verb, flags->approx);
   verb->add_option("--level", flags->levels,
                    "Vector instructions to make code for, of which the library "
                    "takes what its CPU has; all unless given")

@@ -31,6 +31,7 @@ struct GraphOptions {
   std::string out_axes;
   TransformFlags transforms;
   bool expand = false;
+  bool approx = false;
   bool fusion = false;
 };
 
@@ -51,7 +52,7 @@ int PrintTransformed(const GraphOptions& options, Transform transform,
     ExpandOptions expand;
     expand.preserve =
         std::set<std::string>(options.preserve.begin(), options.preserve.end());
-    graph = Expand(*graph, *loaded->rules, expand);
+    graph = InPrimitives(*graph, *loaded->rules, options.approx, expand);
   }
   if (!graph.ok()) return Complain(graph.status());
   if (!options.fusion) {
@@ -109,10 +110,12 @@ CLI::App* AddGraphVerb(CLI::App& app, const char* name, const char* what,
 void AddExpand(CLI::App& app, Action& action) {
   auto options = std::make_shared<GraphOptions>();
   options->expand = true;
-  AddGraphVerb(app, "expand", "Print a function in primitives.", options)
-      ->callback([options, &action] {
-        action = [options] { return PrintTransformed(*options, Identity, {}); };
-      });
+  CLI::App* verb = AddGraphVerb(
+      app, "expand", "Print a function in primitives, simplified.", options);
+  AddApproxFlag(*verb, options->approx);
+  verb->callback([options, &action] {
+    action = [options] { return PrintTransformed(*options, Identity, {}); };
+  });
 }
 
 void AddExplain(CLI::App& app, Action& action) {
@@ -120,13 +123,14 @@ void AddExplain(CLI::App& app, Action& action) {
   options->expand = true;
   CLI::App* verb = AddGraphVerb(
       app, "explain",
-      "Print a function in primitives, each with the rule and line that it "
-      "comes from.",
+      "Print a function in primitives, simplified, each with the rule and line "
+      "that it comes from.",
       options);
   verb->add_flag("--fusion", options->fusion,
                  "Print instead which primitives share a kernel, and why "
                  "others do not");
   AddTransformFlags(*verb, options->transforms);
+  AddApproxFlag(*verb, options->approx);
   verb->callback([options, &action] {
     action = [options] {
       PrintOptions print;
@@ -145,7 +149,7 @@ void AddVmap(CLI::App& app, Action& action) {
       ->required();
   verb->add_option("--out-axes", options->out_axes,
                    "The batch's axis in each output (0)");
-  verb->add_flag("--expand", options->expand, "In primitives");
+  verb->add_flag("--expand", options->expand, "In primitives, simplified");
   verb->callback([options, &action] {
     action = [options] { return PrintTransformed(*options, Batched, {}); };
   });
@@ -169,7 +173,7 @@ void AddDerivative(CLI::App& app, Action& action, bool reverse) {
                            : "The inputs that have tangents (all inexact ones)")
       ->delimiter(',');
   if (reverse) AddRecomputeFlag(*verb, options->transforms);
-  verb->add_flag("--expand", options->expand, "In primitives");
+  verb->add_flag("--expand", options->expand, "In primitives, simplified");
   verb->callback([options, &action] {
     action = [options] { return PrintTransformed(*options, Transformed, {}); };
   });

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/rewrite/expand.h"
 #include "engine/runtime/safetensors.h"
 #include "ops/status_macros.h"
 #include "ops/tensor.h"
@@ -25,6 +24,7 @@ struct RunFlags {
   std::string input;
   std::string output;
   TransformFlags transforms;
+  bool approx = false;
   BackendFlags backend;
   bool report = false;
 };
@@ -62,7 +62,7 @@ absl::Status RunFunction(const RunFlags& options, const RuleSet& rules) {
                             WithTangents(graph, inputs));
   }
   CLEAVE_ASSIGN_OR_RETURN(graph, ApplyTransforms(graph, rules, transforms));
-  CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, rules));
+  CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, rules, options.approx));
   std::vector<Tensor> tensors;
   for (const NamedValue& input : graph.inputs()) {
     const auto it = inputs.find(input.name);
@@ -138,6 +138,7 @@ void AddRun(CLI::App& app, Action& action) {
   verb->add_option("--output", options->output, "The safetensors file to write")
       ->required();
   AddTransformFlags(*verb, options->transforms);
+  AddApproxFlag(*verb, options->approx);
   AddBackendFlags(*verb, options->backend);
   verb->add_flag("--report", options->report, "Print what ran, and how long");
   verb->callback(

@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "engine/rewrite/simplify.h"
 #include "ops/status_macros.h"
 #include "transforms/jvp.h"
 #include "transforms/synthetic_rules.h"
@@ -78,6 +79,19 @@ CLI::Option* AddRecomputeFlag(CLI::App& verb, TransformFlags& flags) {
   return verb.add_flag(
       "--recompute-loops", flags.recompute_loops,
       "In reverse, save the carries of loops, and compute the steps again");
+}
+
+void AddApproxFlag(CLI::App& verb, bool& approx) {
+  verb.add_flag("--approx", approx,
+                "Simplify by rewrites that are true over the reals only, too");
+}
+
+absl::StatusOr<Graph> InPrimitives(const Graph& graph, const RuleSet& rules,
+                                   bool approx, const ExpandOptions& expand) {
+  CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, rules, expand));
+  SimplifyOptions options;
+  options.approx = approx;
+  return Simplify(expanded, rules, options);
 }
 
 absl::StatusOr<Graph> ApplyTransforms(const Graph& graph, const RuleSet& rules,

@@ -9,6 +9,7 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
+#include "engine/rewrite/expand.h"
 #include "engine/rewrite/rule_set.h"
 
 namespace cleave {
@@ -35,6 +36,14 @@ struct TransformFlags {
 void AddTransformFlags(CLI::App& verb, TransformFlags& flags);
 // --recompute-loops alone.
 CLI::Option* AddRecomputeFlag(CLI::App& verb, TransformFlags& flags);
+
+// --approx: rewrites that are true over the reals only are applied, too.
+void AddApproxFlag(CLI::App& verb, bool& approx);
+
+// The graph in primitives, simplified: what is printed is what is run.
+absl::StatusOr<Graph> InPrimitives(const Graph& graph, const RuleSet& rules,
+                                   bool approx,
+                                   const ExpandOptions& expand = {});
 
 // The derivative first, then the batch: tangents are batched as their primals
 // are, and the batch is the first axis of all outputs and of their cotangents.
