@@ -279,14 +279,24 @@ std::string GraphBuilder::SizeVariable(const Attributes& attributes) {
   return *variables.begin();
 }
 
-std::string GraphBuilder::FreeSize(const std::string& variable,
-                                   Value operand) const {
+std::string GraphBuilder::FreeSize(const std::string& variable, Value operand,
+                                   absl::Span<const TensorType> results) const {
+  const auto is_extent = [&](const std::string& name) {
+    const Dim extent = Dim::Variable(name);
+    for (const TensorType& type : results) {
+      if (std::find(type.shape.begin(), type.shape.end(), extent) !=
+          type.shape.end()) {
+        return true;
+      }
+    }
+    return false;
+  };
   std::string candidate = variable;
   for (int number = 2;; ++number) {
     auto it = sizes_.find(candidate);
     if (it != sizes_.end()) {
       if (graph_.operands(it->second)[0] == operand) return candidate;
-    } else if (!input_variables_.contains(candidate)) {
+    } else if (!input_variables_.contains(candidate) || is_extent(candidate)) {
       return candidate;
     }
     candidate = absl::StrCat(variable, "_", number);
@@ -294,7 +304,8 @@ std::string GraphBuilder::FreeSize(const std::string& variable,
 }
 
 std::vector<Value> GraphBuilder::Inline(const Graph& graph,
-                                        absl::Span<const Value> arguments) {
+                                        absl::Span<const Value> arguments,
+                                        absl::Span<const TensorType> results) {
   CLEAVE_CHECK(graph.context_.get() == graph_.context_.get())
       << "the graph is of another context";
   CLEAVE_CHECK(arguments.size() == graph.inputs().size())
@@ -326,7 +337,7 @@ std::vector<Value> GraphBuilder::Inline(const Graph& graph,
       const std::string size = SizeVariable(graph.attributes(Value{id}));
       // An extent of an input is what the argument's type says.
       if (!size.empty() && !IsExtentOfInput(graph, size)) {
-        const std::string free = FreeSize(size, operands[0]);
+        const std::string free = FreeSize(size, operands[0], results);
         if (free != size) renamed.emplace(size, Dim::Variable(free));
       }
     }

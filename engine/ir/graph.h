@@ -125,9 +125,14 @@ class GraphBuilder {
                  absl::Span<const Value> operands, ProvenanceId provenance);
   // Copies `graph` into this builder, its inputs replaced by `arguments` (same
   // types), and returns its outputs. O(nodes). Nodes keep their provenance. The
-  // size of a nonzero is renamed where another nonzero has it already.
+  // size of a nonzero is renamed where another nonzero has it already, or an
+  // input of this builder; not in the latter case where it stands in `results`,
+  // the types of a call that the copy replaces: it is the caller's, and an
+  // input that has it, as the cotangent of the call's result, is to have that
+  // size.
   std::vector<Value> Inline(const Graph& graph,
-                            absl::Span<const Value> arguments);
+                            absl::Span<const Value> arguments,
+                            absl::Span<const TensorType> results = {});
 
   // Makes room for `nodes` nodes in all, which saves growing step by step.
   void Reserve(int64_t nodes);
@@ -174,8 +179,10 @@ class GraphBuilder {
   // The variable that a nonzero's size is; empty if it is no variable.
   static std::string SizeVariable(const Attributes& attributes);
   // The variable for the size of a nonzero of `operand`: `variable`, or one
-  // derived from it where that is taken.
-  std::string FreeSize(const std::string& variable, Value operand) const;
+  // derived from it where that is taken. Inputs do not take what is an extent
+  // of `results`.
+  std::string FreeSize(const std::string& variable, Value operand,
+                       absl::Span<const TensorType> results) const;
   bool Same(Value node, OpId op, AttributesId attributes,
             absl::Span<const Value> operands) const;
   void Rehash(uint64_t slot_count);

@@ -66,7 +66,8 @@ class Expander {
                                       operands, node.provenance);
         continue;
       }
-      std::vector<Value> results = builder.Inline(*body, operands);
+      std::vector<Value> results =
+          builder.Inline(*body, operands, graph.types(v));
       if (results.size() != graph.types(v).size()) {
         return absl::InternalError(absl::StrCat(
             "the body of `", graph.context()->op_name(node.op), "` gives ",

@@ -15,6 +15,7 @@
 namespace cleave::aot {
 namespace {
 
+constexpr uint64_t kSeed = 7;
 constexpr char kFunctions[] = "transforms/aot/testdata/functions.rules";
 
 Tensor Draw(DType dtype, std::vector<int64_t> shape, std::mt19937_64& random) {
@@ -49,12 +50,40 @@ absl::StatusOr<std::vector<Tensor>> Evaluate(const Graph& graph,
   return Interpret(primitives, inputs);
 }
 
+// The extents that only a run of the function tells, those of its outputs, in
+// addition to `dims`.
+absl::StatusOr<DimValues> WithOutputExtents(const JointGraph& joint,
+                                            const Partition& partition,
+                                            const DimValues& dims,
+                                            const RuleSet& rules) {
+  const int inputs = static_cast<int>(joint.graph.inputs().size());
+  if (DimsOfInputs(joint.graph, inputs).size() == dims.size()) return dims;
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> primals,
+                          DrawInputs(partition.forward, dims, kSeed));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                          Evaluate(partition.forward, primals, rules));
+  DimValues all = dims;
+  std::vector<DimEquation> equations;
+  for (int i = 0; i < joint.outputs; ++i) {
+    const NamedValue& output = joint.graph.outputs()[i];
+    const TensorType& type = joint.graph.type(output.value);
+    for (int axis = 0; axis < type.rank(); ++axis) {
+      equations.push_back(
+          {type.shape[axis], outputs[i].shape()[axis], output.name});
+    }
+  }
+  CLEAVE_RETURN_IF_ERROR(BindEquations(std::move(equations), &all));
+  return all;
+}
+
 // `may_fail`: whether the function may fail there.
 absl::Status CompareAt(const JointGraph& joint, const Partition& partition,
-                       const DimValues& dims, const RuleSet& rules,
+                       const DimValues& extents, const RuleSet& rules,
                        bool may_fail) {
+  CLEAVE_ASSIGN_OR_RETURN(const DimValues dims,
+                          WithOutputExtents(joint, partition, extents, rules));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> inputs,
-                          DrawInputs(joint.graph, dims, 7));
+                          DrawInputs(joint.graph, dims, kSeed));
   const absl::StatusOr<std::vector<Tensor>> wanted =
       Evaluate(joint.graph, inputs, rules);
   const absl::StatusOr<std::vector<Tensor>> got =
