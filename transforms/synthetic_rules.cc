@@ -111,6 +111,7 @@ absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
     if (kept.call.has_value()) rule = *std::move(kept.call);
     rule.how = std::move(kept.how);
   }
+  SimplifyRule(rule.graph);
   return rule;
 }
 

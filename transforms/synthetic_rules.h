@@ -78,8 +78,7 @@ struct SyntheticOptions {
   // rest of the step again, instead of saving what its derivative needs: less
   // memory for about one more run of the loop.
   bool recompute_loops = false;
-  // Derivatives are simplified when they are made (engine/rewrite/simplify.h).
-  // Batched ones are not: they compute what their ops do.
+  // Rules are simplified when they are made (engine/rewrite/simplify.h).
   bool simplify = true;
 };
 

@@ -25,7 +25,8 @@ inline std::string ReadText(const std::string& path) {
   return text.str();
 }
 
-// rules/derivative, rules/simplify and the other `folders` of rules/, and `extra` behind them.
+// rules/derivative, rules/simplify and the other `folders` of rules/, and
+// `extra` behind them.
 inline std::shared_ptr<const RuleSet> LoadTestRules(
     const std::shared_ptr<Context>& context, const std::string& extra = "",
     std::vector<std::string> folders = {}) {

@@ -225,7 +225,7 @@ struct Item {
   std::vector<std::string> parameters;    // def, jvp
   std::vector<AtenArgument> aten_arguments;
   std::vector<AtenArgument> aten_results;
-  int opset = 0;  // onnx
+  int opset = 0;                   // onnx
   std::vector<WhereClause> where;  // rewrite: of operands
   std::vector<NamedExpr> lets;
   std::vector<int> let_clauses;   // how many of `lets` each `let` declares

@@ -53,7 +53,7 @@ struct RuleSet::Impl {
       const Item*, absl::StatusOr<std::unique_ptr<const NumericBody>>>
       numerics;
   mutable std::unique_ptr<const RewriteTable> rewrites;  // null: not yet
-  mutable std::vector<const Item*> compiling_numerics;  // as `compiling`
+  mutable std::vector<const Item*> compiling_numerics;   // as `compiling`
   mutable absl::flat_hash_map<std::pair<OpId, AttributesId>, bool> elementwise;
   // Bodies that are being compiled: an op that needs itself is a mistake.
   mutable std::vector<Signature> compiling;

@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
+#include "engine/rewrite/simplify.h"
 #include "engine/runtime/rule_files.h"
 #include "ops/status_macros.h"
 #include "transforms/derived_bodies.h"
@@ -38,7 +39,7 @@ absl::StatusOr<std::shared_ptr<const RuleSet>> LoadExampleRules(
 
 absl::StatusOr<Kernel> CompileCalls(const Graph& graph, const RuleSet& rules) {
   CLEAVE_ASSIGN_OR_RETURN(const Graph primitive, Expand(graph, rules));
-  return Compile(primitive, rules);
+  return Compile(Simplify(primitive, rules), rules);
 }
 
 absl::StatusOr<std::vector<Tensor>> Drawn(const RuleSet& rules, int64_t seed) {

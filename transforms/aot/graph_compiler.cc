@@ -8,6 +8,7 @@
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
+#include "engine/rewrite/simplify.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/dump.h"
@@ -56,8 +57,8 @@ GraphCompiler HalideCompiler(std::shared_ptr<const RuleSet> rules,
              const Graph& graph,
              const ExampleInputs&) -> absl::StatusOr<CompiledGraph> {
     CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, *rules));
-    CLEAVE_ASSIGN_OR_RETURN(Kernel kernel,
-                            Compile(expanded, *rules, options.compile));
+    CLEAVE_ASSIGN_OR_RETURN(Kernel kernel, Compile(Simplify(expanded, *rules),
+                                                   *rules, options.compile));
     // std::function wants what it holds to be copyable.
     auto shared = std::make_shared<const Kernel>(std::move(kernel));
     return CompiledGraph(

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/rewrite/expand.h"
+#include "engine/rewrite/simplify.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/functional/session_impl.h"
@@ -233,12 +234,13 @@ absl::StatusOr<std::shared_ptr<const Kernel>> Session::Impl::KernelFor(
     return found->second->kernel;
   }
   const int64_t begin = Nanoseconds();
-  CLEAVE_ASSIGN_OR_RETURN(const Graph primitives, Expand(graph, *rules));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, *rules));
   CompileOptions compile;
   compile.cache = options.cache;
   compile.device = options.device;
   compile.generalize_extents = true;
-  CLEAVE_ASSIGN_OR_RETURN(Kernel kernel, Compile(primitives, *rules, compile));
+  CLEAVE_ASSIGN_OR_RETURN(Kernel kernel,
+                          Compile(Simplify(expanded, *rules), *rules, compile));
   ++statistics.graphs_compiled;
   statistics.compile_nanoseconds += Nanoseconds() - begin;
   entries.push_front(
