@@ -9,6 +9,8 @@
 #include "engine/ir/substitute.h"
 #include "engine/rewrite/call_of.h"
 #include "engine/rewrite/expand.h"
+#include "engine/rewrite/simplify.h"
+#include "ops/status_macros.h"
 #include "transforms/batch.h"
 #include "transforms/emit.h"
 #include "transforms/identity_proposals.h"
@@ -108,7 +110,7 @@ class Search {
   // Whether there is anything to compare with; else refusal() says why not.
   bool Begin() {
     const absl::StatusOr<Graph> one = CallOf(rules_, signature_);
-    absl::StatusOr<Graph> expanded = Expand(derived_.graph, rules_);
+    absl::StatusOr<Graph> expanded = InPrimitives(derived_.graph);
     if (!one.ok() || !expanded.ok()) {
       Refuse(Stage::kCall,
              FirstLine(one.ok() ? expanded.status() : one.status()));
@@ -212,6 +214,12 @@ class Search {
   }
 
  private:
+  // Simplified: rules of what the body calls are.
+  absl::StatusOr<Graph> InPrimitives(const Graph& graph) const {
+    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, rules_));
+    return Simplify(expanded, rules_);
+  }
+
   void Refuse(Stage stage, std::string why) {
     if (!refusal_.why.empty() && stage <= refusal_.stage) return;
     refusal_ = {stage, std::move(why)};
@@ -318,7 +326,7 @@ class Search {
   // body's transform does, under no other guards.
   bool SameMeaning(const Graph& call, const Graph& of_call,
                    const IdentityProposal& proposal) {
-    absl::StatusOr<Graph> expanded = Expand(call, rules_);
+    absl::StatusOr<Graph> expanded = InPrimitives(call);
     if (!expanded.ok()) {
       Refuse(Stage::kTypes, FirstLine(expanded.status()));
       return false;

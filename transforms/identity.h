@@ -3,10 +3,11 @@
 //
 // Calls are proposed (identity_proposals.h) and then proved, for this signature
 // and its symbolic extents: the op accepts the operands, with no guard that one
-// example would not need, and the call and the transform of the body expand to
-// the same hash-consed nodes, axes of the literal extent 1 left out. Where no
-// such call is found and the first axis is one along which the op computes each
-// slice by itself (parallel_axis.h), the batch is merged into that axis.
+// example would not need, and the call and the transform of the body, expanded
+// and simplified, are the same hash-consed nodes, axes of the literal extent 1
+// left out. Where no such call is found and the first axis is one along which
+// the op computes each slice by itself (parallel_axis.h), the batch is merged
+// into that axis.
 //
 // What repeats an operand for each example is kept only where the expansion
 // repeats it as well: it costs nothing that the expansion does not.
