@@ -12,10 +12,6 @@
 namespace cleave::aot {
 namespace {
 
-bool IsInexact(const TensorType& type) {
-  return InClass(type.dtype, DTypeClass::kInexact);
-}
-
 // The types of a graph's inputs from number `first` on, with numbers for their
 // extents.
 absl::StatusOr<std::vector<TensorType>> InputTypesAt(const Graph& graph,
@@ -133,7 +129,7 @@ absl::StatusOr<std::vector<Tensor>> AotGraph::FullCotangents(
   for (size_t i = 0; i < cotangents.size(); ++i) {
     const Tensor& output = result.outputs[i];
     const std::string& name = function_.graph.outputs()[i].name;
-    if (!IsInexact(output.type())) {
+    if (!InClass(output.type().dtype, DTypeClass::kInexact)) {
       if (cotangents[i].has_value()) {
         return absl::InvalidArgumentError(
             absl::StrCat("output `", name, "` is of dtype ",

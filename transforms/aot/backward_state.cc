@@ -16,10 +16,6 @@ using functional::Flatten;
 using functional::ShapeOf;
 using functional::Unflatten;
 
-bool IsInexact(const TensorType& type) {
-  return InClass(type.dtype, DTypeClass::kInexact);
-}
-
 // Whether a leaf is Tensor(), which stands for no cotangent.
 bool IsAbsent(const functional::Tensor& leaf) {
   return !leaf.is_number() && !leaf.valid() &&
@@ -126,7 +122,7 @@ std::shared_ptr<BackwardState> BackwardState::Next() const {
   next->active_ = active_;
   std::vector<int> cotangent_of(out_types_.size(), -1);
   for (size_t i = 0; i < out_types_.size(); ++i) {
-    if (!IsInexact(out_types_[i])) continue;
+    if (!InClass(out_types_[i].dtype, DTypeClass::kInexact)) continue;
     cotangent_of[i] = static_cast<int>(next->active_.size());
     next->active_.push_back(true);
   }
@@ -196,7 +192,7 @@ absl::StatusOr<AotResult> BackwardState::RunTraced(
   Graph backward = WithoutOutputsBefore(joint.graph, joint.outputs);
   std::vector<functional::Tensor> inputs = traced_inputs_;
   for (size_t i = 0; i < cotangents.size(); ++i) {
-    if (!IsInexact(out_types_[i])) {
+    if (!InClass(out_types_[i].dtype, DTypeClass::kInexact)) {
       if (cotangents[i]) {
         return absl::InvalidArgumentError(absl::StrCat(
             "result ", i, " is of dtype ", DTypeName(out_types_[i].dtype),
