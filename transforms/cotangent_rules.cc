@@ -247,8 +247,7 @@ absl::StatusOr<bool> SyntheticRules::WalksThrough(
   const Signature signature = RuleSet::SignatureOf(graph, node);
   CLEAVE_ASSIGN_OR_RETURN(const bool control, HasControl(signature));
   if (!control) return false;
-  const Item* item = rules_.Find(rules_.context()->op_name(signature.op));
-  if (Declares(item, StatementKind::kVjp)) return false;
+  if (rules_.Declares(signature.op, StatementKind::kVjp)) return false;
   CLEAVE_ASSIGN_OR_RETURN(const RuleSet::JvpOverride* given,
                           rules_.Jvp(signature, ToVector(active)));
   return given == nullptr;

@@ -1,15 +1,17 @@
 #include "transforms/derive_rule.h"
 
 #include <algorithm>
-#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/strip.h"
+#include "engine/rewrite/builtins.h"
 #include "engine/rewrite/call_of.h"
 #include "engine/rewrite/call_search.h"
+#include "engine/rewrite/expand.h"
 #include "engine/rewrite/graph_to_rule.h"
 #include "engine/rewrite/simplify.h"
 #include "ops/status_macros.h"
@@ -22,56 +24,38 @@
 namespace cleave {
 namespace {
 
-// The function with calls of hosts' ops replaced by their bodies.
-absl::StatusOr<Graph> WithoutHostCalls(const Graph& graph,
-                                       const RuleSet& rules) {
-  GraphBuilder builder(graph.context());
-  std::vector<Value> values(graph.size());
-  const std::vector<Value> inputs = AddInputsOf(builder, graph);
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    values[graph.inputs()[i].value.id] = inputs[i];
-  }
-  // Results of a body that replaced a node with several.
-  std::map<Value, std::vector<Value>> replaced;
+// The ops called in the graph and its regions that rule text cannot call: those
+// of hosts, and batches of ops.
+void CollectUnwritable(const Graph& graph, const RuleSet& rules,
+                       std::set<std::string>& ops) {
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value v{id};
-    if (values[id].valid()) continue;
-    const Node& node = graph.node(v);
-    std::vector<Value> operands;
-    for (Value operand : graph.operands(v)) {
-      operands.push_back(values[operand.id]);
+    const OpId op = graph.node(Value{id}).op;
+    if (!IsPrimitive(op)) {
+      const std::string name(graph.context()->op_name(op));
+      const Item* item = rules.Find(name);
+      if (IsBatchCall(name) ||
+          (item != nullptr &&
+           (item->kind == ItemKind::kAten || item->kind == ItemKind::kOnnx))) {
+        ops.insert(name);
+      }
+      continue;
     }
-    if (IsPrimitive(node.op) && ToPrimitive(node.op) == Primitive::kResult) {
-      const auto body = replaced.find(graph.operands(v)[0]);
-      if (body != replaced.end()) {
-        values[id] = body->second[graph.attributes(v).GetInt("index")];
-        continue;
+    for (const auto& [name, value] : graph.attributes(Value{id}).values()) {
+      if (value.kind() == StaticValue::Kind::kRegion) {
+        CollectUnwritable(*value.AsRegion().graph, rules, ops);
       }
     }
-    if (!IsPrimitive(node.op)) {
-      const Item* item = rules.Find(graph.context()->op_name(node.op));
-      if (item != nullptr &&
-          (item->kind == ItemKind::kAten || item->kind == ItemKind::kOnnx)) {
-        CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
-                                rules.Body(RuleSet::SignatureOf(graph, v)));
-        std::vector<Value> results = builder.Inline(*body, operands);
-        if (graph.types(v).size() == 1) {
-          values[id] = results[0];
-        } else {
-          replaced[v] = std::move(results);
-        }
-        continue;
-      }
-    }
-    values[id] = builder.AddTyped(node.op, node.attributes, node.type, operands,
-                                  node.provenance);
   }
-  for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
-  std::vector<NamedValue> outputs;
-  for (const NamedValue& output : graph.outputs()) {
-    outputs.push_back({output.name, values[output.value.id]});
+}
+
+// The graph with such calls replaced by their bodies.
+absl::StatusOr<Graph> WithWritableCalls(Graph graph, const RuleSet& rules) {
+  for (;;) {
+    ExpandOptions options;
+    CollectUnwritable(graph, rules, options.only.emplace());
+    if (options.only->empty()) return graph;
+    CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, rules, options));
   }
-  return std::move(builder).Build(std::move(outputs));
 }
 
 // The function that the rules are about, and the words of its overrides.
@@ -237,9 +221,10 @@ absl::StatusOr<OverrideLine> AddVmap(const Subject& subject,
   }
   const std::string batch = FreshBatch(graph);
   CLEAVE_ASSIGN_OR_RETURN(
-      const Graph whole,
-      Vmap(graph, in_axes, Dim::Variable(batch),
-           std::vector<int>(graph.outputs().size(), 0), rules));
+      Graph whole, Vmap(graph, in_axes, Dim::Variable(batch),
+                        std::vector<int>(graph.outputs().size(), 0), rules));
+  CLEAVE_ASSIGN_OR_RETURN(whole,
+                          WithWritableCalls(std::move(whole), rules.rules()));
   const std::string op = absl::StrCat(subject.name, "_vmap");
   CLEAVE_ASSIGN_OR_RETURN(
       const WrittenOp rule,
@@ -289,7 +274,7 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
   Subject subject;
   subject.name = absl::StrReplaceAll(name, {{".", "_"}});
   CLEAVE_ASSIGN_OR_RETURN(subject.graph,
-                          WithoutHostCalls(graph, rules.rules()));
+                          WithWritableCalls(graph, rules.rules()));
   const std::string with =
       absl::StrCat(subject.name, "_with_", TransformName(transform));
   GraphToOpOptions options;

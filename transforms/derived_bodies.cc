@@ -11,6 +11,7 @@
 #include "transforms/jvp.h"
 #include "transforms/names.h"
 #include "transforms/synthetic_rules.h"
+#include "transforms/vmap.h"
 
 namespace cleave {
 namespace {
@@ -50,6 +51,15 @@ class TransformBodies : public DerivedBodies {
                                                  call.inputs()[i].value))});
     }
     return std::move(builder).Build(std::move(outputs));
+  }
+
+  absl::StatusOr<Graph> Vmap(const RuleSet& rules, const Graph& graph,
+                             const std::vector<bool>& batched,
+                             const Dim& batch) override {
+    std::vector<int> in_axes;
+    for (const bool b : batched) in_axes.push_back(b ? 0 : kNotMapped);
+    return cleave::Vmap(graph, in_axes, batch,
+                        std::vector<int>(graph.outputs().size(), 0), rules);
   }
 };
 

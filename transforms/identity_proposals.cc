@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "engine/ir/call_attributes.h"
 
 namespace cleave {
 namespace {
@@ -93,8 +94,7 @@ std::vector<Option> OptionsOf(const std::string& name, const StaticValue& value,
     if (!equation) return {same};
     return {{StaticValue(*equation), "with a letter for the batch"}, same};
   }
-  if (!IsIntegers(value) || name == "layout" ||
-      absl::StartsWith(name, "new.")) {
+  if (!IsIntegers(value) || name == kLayout || absl::StartsWith(name, "new.")) {
     return {same};
   }
   std::vector<Option> options;

@@ -196,22 +196,10 @@ class JvpTest : public ::testing::Test {
     return mask;
   }
 
-  // Samples whose derivative the reals can check: EvalReal knows no bits, and
   // nograd is the identity with derivative 0.
   bool Checked(const SampleNode& sample) {
-    switch (sample.primitive) {
-      case Primitive::kNograd:
-      case Primitive::kNextafter:
-      case Primitive::kBitcastConvert:
-      case Primitive::kComplex:
-      case Primitive::kReal:
-      case Primitive::kImag:
-      case Primitive::kRandomUniform:
-      case Primitive::kRandomBits:
-        return false;
-      default:
-        return true;
-    }
+    return sample.primitive != Primitive::kNograd &&
+           IsOverTheReals(sample.primitive);
   }
 
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
@@ -322,6 +310,39 @@ graph (%x: f32[n, m]) -> (y: f32[n, m]) {
     exps += expanded.node(Value{id}).op == ToOpId(Primitive::kExp) ? 1 : 0;
   }
   EXPECT_EQ(exps, 1) << PrintGraph(expanded);
+}
+
+// What a call of a transform is told beside has names that no attribute has.
+TEST_F(JvpTest, AttributesHaveAnyName) {
+  const auto rules = LoadTestRules(context_, R"(language 1
+
+op scaled(x: T[n], b: T[n]?, *, active: bool = true, live: int = 2,
+          layout: int = 3, batched: int = 5) -> T[n]
+  where T: float
+{
+  let s = if active then x * (live * layout * batched) else x
+  if b then s + b else s
+}
+
+fn forward(x: f32[n], dx: f32[n]) -> f32[n]
+  = jvp scaled(x, active: false, layout: 7)(dx)
+
+fn backward(x: f32[n], dy: f32[n]) -> f32[n]
+  = (vjp scaled(x, live: 7, layout: 11)(dy)).x
+)");
+  const auto expand = [&](const char* name) {
+    const absl::StatusOr<Graph> graph = rules->Function(name);
+    EXPECT_THAT(graph, IsOk());
+    const absl::StatusOr<Graph> expanded = Expand(*graph, *rules);
+    EXPECT_THAT(expanded, IsOk());
+    return PrintGraph(*expanded);
+  };
+  EXPECT_EQ(expand("forward"),
+            R"(graph (%x: f32[n], %dx: f32[n]) -> (y: f32[n]) {
+  return y = %dx
+}
+)");
+  EXPECT_THAT(expand("backward"), HasSubstr("value: 385.0"));
 }
 
 TEST_F(JvpTest, IsAnExpressionOfRules) {

@@ -456,4 +456,19 @@ Tensor DrawTensor(const SampleNode& sample, DType dtype,
   return tensor;
 }
 
+bool IsOverTheReals(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kNextafter:
+    case Primitive::kBitcastConvert:
+    case Primitive::kComplex:
+    case Primitive::kReal:
+    case Primitive::kImag:
+    case Primitive::kRandomUniform:
+    case Primitive::kRandomBits:
+      return false;
+    default:
+      return true;
+  }
+}
+
 }  // namespace cleave

@@ -47,6 +47,10 @@ std::vector<int64_t> ConstantShape(const TensorType& type);
 Tensor DrawTensor(const SampleNode& sample, DType dtype,
                   const std::vector<int64_t>& shape, std::mt19937_64& random);
 
+// Whether evaluation over the reals can check the primitive's derivative: it
+// knows no bits of floats and no complex numbers.
+bool IsOverTheReals(Primitive primitive);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_TRANSFORMS_SAMPLE_NODES_H_

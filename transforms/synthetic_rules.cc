@@ -69,12 +69,18 @@ absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
     const Signature& signature, const std::vector<bool>& batched,
     const Dim& batch) {
   const std::shared_ptr<Context>& context = rules_.context();
+  const bool has_derivative =
+      !IsPrimitive(signature.op) &&
+      (rules_.Declares(signature.op, StatementKind::kJvp) ||
+       rules_.Declares(signature.op, StatementKind::kVjp));
   if (!IsPrimitive(signature.op)) {
     CLEAVE_ASSIGN_OR_RETURN(const Graph* given,
                             rules_.Vmap(signature, batched, batch));
     if (given != nullptr) {
-      return BatchRule{*given, std::vector<bool>(given->outputs().size(), true),
-                       BatchRule::Kind::kGiven, ""};
+      BatchRule rule{*given, std::vector<bool>(given->outputs().size(), true),
+                     BatchRule::Kind::kGiven, ""};
+      if (has_derivative) MakeBatchCall(signature, batched, batch, rule);
+      return rule;
     }
   }
   GraphBuilder builder(context);
@@ -111,8 +117,34 @@ absl::StatusOr<BatchRule> SyntheticRules::MakeBatchRule(
     if (kept.call.has_value()) rule = *std::move(kept.call);
     rule.how = std::move(kept.how);
   }
+  if (has_derivative && rule.kind == BatchRule::Kind::kDerived) {
+    MakeBatchCall(signature, batched, batch, rule);
+  }
   SimplifyRule(rule.graph);
   return rule;
+}
+
+void SyntheticRules::MakeBatchCall(const Signature& signature,
+                                   const std::vector<bool>& batched,
+                                   const Dim& batch, BatchRule& rule) const {
+  const Signature call = rules_.BatchOf(signature, batched, batch);
+  GraphBuilder builder(rules_.context());
+  const std::vector<Value> operands = AddInputsOf(builder, rule.graph);
+  std::vector<TensorType> types;
+  for (size_t i = 0; i < rule.batched.size(); ++i) {
+    const TensorType& type = rule.graph.type(rule.graph.outputs()[i].value);
+    types.push_back(rule.batched[i] ? type : WithBatch(type, batch));
+    rule.batched[i] = true;
+  }
+  const Value node = builder.AddTyped(
+      call.op, call.attributes, rules_.context()->Intern(types), operands,
+      RuleProvenance(*rules_.context(), "vmap", signature.op));
+  std::vector<Value> results;
+  for (size_t i = 0; i < types.size(); ++i) {
+    results.push_back(
+        types.size() == 1 ? node : builder.Result(node, static_cast<int>(i)));
+  }
+  rule.graph = std::move(builder).Build(Numbered(results));
 }
 
 absl::StatusOr<const TangentRule*> SyntheticRules::Tangent(

@@ -139,6 +139,11 @@ class SyntheticRules {
   absl::StatusOr<BatchRule> MakeBatchRule(const Signature& signature,
                                           const std::vector<bool>& batched,
                                           const Dim& batch);
+  // The rule as one call that goes on having the derivatives that the op
+  // declares (RuleSet::BatchOf), all results with the batch.
+  void MakeBatchCall(const Signature& signature,
+                     const std::vector<bool>& batched, const Dim& batch,
+                     BatchRule& rule) const;
   absl::StatusOr<TangentRule> MakeTangentRule(const Signature& signature,
                                               TypeId results,
                                               const std::vector<bool>& active);

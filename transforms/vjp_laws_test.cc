@@ -181,21 +181,6 @@ class VjpLawsTest : public ::testing::Test {
            sample.attributes.Find("max") == nullptr;
   }
 
-  static bool OverTheReals(const SampleNode& sample) {
-    switch (sample.primitive) {
-      case Primitive::kNextafter:
-      case Primitive::kBitcastConvert:
-      case Primitive::kComplex:
-      case Primitive::kReal:
-      case Primitive::kImag:
-      case Primitive::kRandomUniform:
-      case Primitive::kRandomBits:
-        return false;
-      default:
-        return true;
-    }
-  }
-
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_);
   SyntheticRules synthetic_{*rules_};
@@ -218,7 +203,7 @@ TEST_F(VjpLawsTest, IsTheTransposeOfJvp) {
       }
       if (!subset) continue;
       SCOPED_TRACE(absl::StrCat("active ", mask));
-      if (OverTheReals(sample)) {
+      if (IsOverTheReals(sample.primitive)) {
         ExpectAdjoint(sample, graph, active, ++seed);
       } else {
         ExpectAdjointInF64(sample, graph, active, ++seed);
@@ -231,7 +216,7 @@ TEST_F(VjpLawsTest, IsTheTransposeOfJvp) {
 TEST_F(VjpLawsTest, IsItsOwnSecondDerivative) {
   uint64_t seed = 11;
   for (const SampleNode& sample : SampleNodes(context_)) {
-    if (!OverTheReals(sample)) continue;
+    if (!IsOverTheReals(sample.primitive)) continue;
     if (IsUnbounded(sample)) continue;
     SCOPED_TRACE(sample.name);
     ASSERT_OK_AND_ASSIGN(const Graph graph, SampleGraph(sample, context_));
@@ -247,7 +232,7 @@ TEST_F(VjpLawsTest, IsItsOwnSecondDerivative) {
 TEST_F(VjpLawsTest, IsTheTransposeOfNestedJvp) {
   uint64_t seed = 12;
   for (const SampleNode& sample : SampleNodes(context_)) {
-    if (!OverTheReals(sample)) continue;
+    if (!IsOverTheReals(sample.primitive)) continue;
     if (IsUnbounded(sample)) continue;
     SCOPED_TRACE(sample.name);
     ASSERT_OK_AND_ASSIGN(const Graph graph, SampleGraph(sample, context_));
@@ -263,7 +248,8 @@ TEST_F(VjpLawsTest, IsTheTransposeOfNestedJvp) {
 TEST_F(VjpLawsTest, IsTheTransposeOfVmap) {
   uint64_t seed = 13;
   for (const SampleNode& sample : SampleNodes(context_)) {
-    if (!OverTheReals(sample) || sample.primitive == Primitive::kNonzero) {
+    if (!IsOverTheReals(sample.primitive) ||
+        sample.primitive == Primitive::kNonzero) {
       continue;
     }
     if (IsUnbounded(sample)) continue;

@@ -8,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/string_view.h"
+#include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_text.h"
 #include "ops/primitive.h"
 
@@ -130,7 +131,7 @@ class Drawing {
       // Which operands a call has can be seen; no axes are no news.
       const bool is_empty =
           value.kind() == StaticValue::Kind::kList && value.AsList().empty();
-      if (name == "layout" || is_empty) continue;
+      if (name == kLayout || is_empty) continue;
       std::string printed =
           value.kind() == StaticValue::Kind::kRegion
               ? absl::StrCat(value.AsRegion().graph->size(), " nodes")

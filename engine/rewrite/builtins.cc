@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/strip.h"
 #include "ops/primitive.h"
 
@@ -9,10 +10,15 @@ namespace cleave {
 
 std::optional<absl::string_view> DerivedFrom(absl::string_view op) {
   if (absl::ConsumePrefix(&op, kJvpCallPrefix) ||
-      absl::ConsumePrefix(&op, kVjpCallPrefix)) {
+      absl::ConsumePrefix(&op, kVjpCallPrefix) ||
+      absl::ConsumePrefix(&op, kVmapCallPrefix)) {
     return op;
   }
   return std::nullopt;
+}
+
+bool IsBatchCall(absl::string_view op) {
+  return absl::StartsWith(op, kVmapCallPrefix);
 }
 
 const std::vector<Builtin>& Builtins() {

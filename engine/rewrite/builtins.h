@@ -14,8 +14,12 @@ namespace cleave {
 // The op names that `jvp f(..)(..)` and `vjp f(..)(..)` call: these, then f.
 inline constexpr absl::string_view kJvpCallPrefix = "jvp:";
 inline constexpr absl::string_view kVjpCallPrefix = "vjp:";
+// That of a batch of calls of f (RuleSet::BatchOf).
+inline constexpr absl::string_view kVmapCallPrefix = "vmap:";
 // The f of such a name; nullopt for any other op.
 std::optional<absl::string_view> DerivedFrom(absl::string_view op);
+
+bool IsBatchCall(absl::string_view op);
 
 struct Builtin {
   absl::string_view name;

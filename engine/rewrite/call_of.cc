@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/call_attributes.h"
 #include "engine/rewrite/rule_set_impl.h"
 #include "ops/status_macros.h"
 
@@ -25,7 +26,7 @@ absl::StatusOr<Graph> CallOf(const RuleSet& rules, const Signature& signature) {
         absl::StrCat("x", i), context->types(signature.operands[i]).front()));
   }
   const Attributes& attributes = context->attributes(signature.attributes);
-  const StaticValue* layout = attributes.Find("layout");
+  const StaticValue* layout = attributes.Find(kLayout);
   std::vector<Argument> arguments;
   size_t next = 0;
   size_t tensor_input = 0;
@@ -62,7 +63,7 @@ absl::StatusOr<Graph> CallOf(const RuleSet& rules, const Signature& signature) {
   // Its canonical attributes are given again by name.
   Attributes own;
   for (const auto& [key, value] : attributes.values()) {
-    if (key != "layout") own.Set(key, value);
+    if (key != kLayout) own.Set(key, value);
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::optional<Value>> results,
                           rules.Call(builder, name, arguments, own));

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/ir/call_attributes.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -32,7 +33,7 @@ absl::Status OpCompiler::BindSignature(const Signature& signature,
                                        const std::vector<bool>& batched,
                                        const Dim& batch) {
   const Attributes& attributes = context_->attributes(signature.attributes);
-  const StaticValue* layout = attributes.Find("layout");
+  const StaticValue* layout = attributes.Find(kLayout);
   GivenArguments given;
   size_t next = 0;
   size_t tensor_input = 0;

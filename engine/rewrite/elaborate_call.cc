@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/ir/call_attributes.h"
 #include "engine/rewrite/builtins.h"
 #include "engine/rewrite/elaborator.h"
 #include "ops/check.h"
@@ -327,7 +328,7 @@ Elaborator::Result Elaborator::EvalTransformCall(const Expr& e, Scope& scope) {
     if (!unified.ok()) return At(unified, e.range, DiagnosticKind::kType);
     children.push_back(*std::move(tangent));
   }
-  derived->attributes.Set("active", std::move(active));
+  derived->attributes.Set(kActive, std::move(active));
   for (const TermType& type : call->call->results) {
     const std::optional<DType> dtype = type.dtype->dtype();
     if (!dtype.has_value() || InClass(*dtype, DTypeClass::kInexact)) {
@@ -438,8 +439,8 @@ Elaborator::Result Elaborator::EvalVjpCall(
       for (size_t i = 0; i < operands; ++i) {
         active.push_back(static_cast<int>(i) == k);
       }
-      derived->attributes.Set("active", std::move(active));
-      derived->attributes.Set("live", live);
+      derived->attributes.Set(kActive, std::move(active));
+      derived->attributes.Set(kLive, live);
       derived->results = {TermType{operand->dtype, operand->shape, {}}};
       cotangents.push_back(terms_.Call(std::move(derived), children));
     }

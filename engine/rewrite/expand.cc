@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/call_of.h"
 #include "ops/check.h"
@@ -132,7 +133,7 @@ class Expander {
           "`", it->second, "` cannot take the place of `", name, "`: ", why));
     };
     for (const auto& [key, value] : graph.attributes(v).values()) {
-      if (key == "layout" || TakesAttribute(it->second, key)) continue;
+      if (key == kLayout || TakesAttribute(it->second, key)) continue;
       CLEAVE_ASSIGN_OR_RETURN(const bool is_default,
                               DropDefault(signature, key));
       if (!is_default) {

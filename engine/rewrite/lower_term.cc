@@ -4,6 +4,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/builtins.h"
 #include "ops/check.h"
@@ -192,7 +193,7 @@ absl::StatusOr<std::vector<Value>> TermLowerer::CallComposite(
   std::vector<Argument> arguments;
   Attributes attributes;
   for (const auto& [name, value] : call.attributes.values()) {
-    if (name != "active" && name != "live") attributes.Set(name, value);
+    if (name != kActive && name != kLive) attributes.Set(name, value);
   }
   for (const CallArgument& a : call.arguments) {
     switch (a.kind) {
@@ -232,8 +233,7 @@ absl::StatusOr<std::vector<Value>> TermLowerer::CallComposite(
 // nothing uses it.
 absl::StatusOr<std::vector<Value>> TermLowerer::CallDerivative(
     const Term& term, const std::vector<Value>& operands) {
-  const StaticValue::List& active =
-      term.call->attributes.Get("active").AsList();
+  const StaticValue::List& active = term.call->attributes.Get(kActive).AsList();
   const std::vector<Value> primals(operands.begin(),
                                    operands.begin() + active.size());
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> results,
@@ -244,10 +244,10 @@ absl::StatusOr<std::vector<Value>> TermLowerer::CallDerivative(
     node = graph.operands(node)[0];
   }
   Attributes attributes = graph.attributes(node);
-  attributes.Set("active", StaticValue(active));
+  attributes.Set(kActive, StaticValue(active));
   std::vector<TensorType> types;
-  if (const StaticValue* live = term.call->attributes.Find("live")) {
-    attributes.Set("live", *live);
+  if (const StaticValue* live = term.call->attributes.Find(kLive)) {
+    attributes.Set(kLive, *live);
     for (size_t i = 0; i < active.size(); ++i) {
       if (active[i].AsBool()) types.push_back(graph.type(operands[i]));
     }

@@ -5,6 +5,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/ir/call_attributes.h"
 #include "engine/rewrite/builtins.h"
 #include "engine/rewrite/call_of.h"
 #include "engine/rewrite/numeric.h"
@@ -163,7 +164,7 @@ RuleSet::Impl::ResultTypesOf(const Callable& callable,
   }
   Attributes attributes = binding.attributes;
   if (std::optional<StaticValue> layout = LayoutOf(callable, binding)) {
-    attributes.Set("layout", *std::move(layout));
+    attributes.Set(kLayout, *std::move(layout));
   }
   signature.attributes = context->Intern(attributes);
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules->Body(signature));
@@ -244,7 +245,7 @@ absl::StatusOr<std::vector<std::optional<Value>>> RuleSet::Impl::Call(
   }
   Attributes canonical = binding.attributes;
   if (std::optional<StaticValue> layout = LayoutOf(*callable, binding)) {
-    canonical.Set("layout", *std::move(layout));
+    canonical.Set(kLayout, *std::move(layout));
   }
   for (const auto& [name, dim] : binding.fresh) {
     canonical.Set(absl::StrCat(kNewPrefix, name), dim);
@@ -324,40 +325,6 @@ Signature RuleSet::SignatureOf(const Graph& graph, Value node) {
   return signature;
 }
 
-absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
-    const Signature& signature) const {
-  absl::string_view name = context->op_name(signature.op);
-  if (options.derived == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("not supported: `", name,
-                     "`: the rules were loaded without transforms"));
-  }
-  const bool reverse = absl::StartsWith(name, kVjpCallPrefix);
-  name = *DerivedFrom(name);
-  const Attributes attributes = context->attributes(signature.attributes);
-  std::vector<bool> active;
-  for (const StaticValue& a : attributes.Get("active").AsList()) {
-    active.push_back(a.AsBool());
-  }
-  Attributes own;
-  for (const auto& [key, value] : attributes.values()) {
-    if (key != "active" && key != "live") own.Set(key, value);
-  }
-  // The call of f alone: its operands come first.
-  Signature called;
-  called.op = context->InternOp(name);
-  called.attributes = context->Intern(own);
-  called.operands.assign(signature.operands.begin(),
-                         signature.operands.begin() + active.size());
-  CLEAVE_ASSIGN_OR_RETURN(const Graph call, CallOf(*rules, called));
-  if (!reverse) return options.derived->Jvp(*rules, call, active);
-  std::vector<bool> live;
-  for (const StaticValue& given : attributes.Get("live").AsList()) {
-    live.push_back(given.AsBool());
-  }
-  return options.derived->Vjp(*rules, call, active, live);
-}
-
 absl::StatusOr<const Graph*> RuleSet::Body(const Signature& signature) const {
   const auto it = impl_->bodies.find(signature);
   if (it != impl_->bodies.end()) return Pointer(it->second);
@@ -417,6 +384,9 @@ absl::StatusOr<const RuleSet::JvpOverride*> RuleSet::Jvp(
   if (it != impl_->jvps.end()) return Pointer(it->second);
   using Cached = absl::StatusOr<std::unique_ptr<const JvpOverride>>;
   Cached cached = [&]() -> Cached {
+    if (IsBatchCall(context()->op_name(signature.op))) {
+      return impl_->JvpOfBatch(signature, active);
+    }
     const Callable* callable = impl_->CallableOf(signature.op);
     if (callable == nullptr) return std::unique_ptr<const JvpOverride>();
     OpCompiler compiler = impl_->MakeCompiler(*callable);
@@ -436,6 +406,9 @@ absl::StatusOr<const RuleSet::VjpOverride*> RuleSet::Vjp(
   if (it != impl_->vjps.end()) return Pointer(it->second);
   using Cached = absl::StatusOr<std::unique_ptr<const VjpOverride>>;
   Cached cached = [&]() -> Cached {
+    if (IsBatchCall(context()->op_name(signature.op))) {
+      return impl_->VjpOfBatch(signature, live);
+    }
     const Callable* callable = impl_->CallableOf(signature.op);
     if (callable == nullptr) return std::unique_ptr<const VjpOverride>();
     OpCompiler compiler = impl_->MakeCompiler(*callable);
@@ -462,7 +435,7 @@ absl::StatusOr<const Graph*> RuleSet::Vmap(const Signature& signature,
   Impl::GraphOr cached = [&]() -> Impl::GraphOr {
     const Callable* callable = impl_->CallableOf(signature.op);
     if (callable == nullptr) return std::unique_ptr<const Graph>();
-    if (!Declares(callable->item, StatementKind::kVmap)) {
+    if (!cleave::Declares(callable->item, StatementKind::kVmap)) {
       return std::unique_ptr<const Graph>();
     }
     OpCompiler compiler = impl_->MakeCompiler(*callable);

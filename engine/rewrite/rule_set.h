@@ -38,9 +38,8 @@ struct Argument {
 
 // What a composite node calls: its op, attributes and operand types. Inputs
 // that are absent, and the lengths of variadic ones, are in the attribute
-// `layout`: a list with, for each declared tensor input, true, false, or a list
-// of bools. It is left out where every input is there and none is variadic.
-// `static` inputs are attributes by their names.
+// kLayout (engine/ir/call_attributes.h); `static` inputs are attributes by
+// their names.
 struct Signature {
   OpId op = 0;
   AttributesId attributes = kNoAttributes;
@@ -84,12 +83,13 @@ class RuleSet;
 class RewriteTable;
 
 // Bodies that are derived from others: `jvp f(..)(..)` in a rule is a call of
-// the op "jvp:f", whose attribute `active` lists, per operand of f, whether its
+// the op "jvp:f", whose attribute kActive lists, per operand of f, whether its
 // tangent is given behind f's operands; its results are the tangents of f's
 // inexact results. `vjp f(..)(..)` is a call of "vjp:f" for each input that is
-// asked for: `active` marks its operands, whose cotangents are the results;
-// `live` lists, per result of f, whether its cotangent is given behind f's
-// operands. transforms/ implements it.
+// asked for: kActive marks its operands, whose cotangents are the results;
+// kLive lists, per result of f, whether its cotangent is given behind f's
+// operands. A call of "vmap:f" is a batch of calls of f (RuleSet::BatchOf).
+// transforms/ implements it.
 class DerivedBodies {
  public:
   virtual ~DerivedBodies() = default;
@@ -100,6 +100,11 @@ class DerivedBodies {
   virtual absl::StatusOr<Graph> Vjp(const RuleSet& rules, const Graph& call,
                                     const std::vector<bool>& active,
                                     const std::vector<bool>& live) = 0;
+  // `graph` with a batch in front of the inputs in `batched`, one of them at
+  // least, and of all outputs.
+  virtual absl::StatusOr<Graph> Vmap(const RuleSet& rules, const Graph& graph,
+                                     const std::vector<bool>& batched,
+                                     const Dim& batch) = 0;
 };
 
 struct LoadOptions {
@@ -196,6 +201,16 @@ class RuleSet {
   absl::StatusOr<const Graph*> Vmap(const Signature& signature,
                                     const std::vector<bool>& batched,
                                     const Dim& batch) const;
+
+  // Whether the op, or what it is a batch of, has overrides of that kind.
+  bool Declares(OpId op, StatementKind kind) const;
+  // A batch of calls of `signature` that goes on having the op's jvp and vjp
+  // overrides, batched: the signature of a call of "vmap:f", whose operands in
+  // `batched`, one of them at least, have the batch in front, as all results
+  // have. Its attributes are those of f, and kBatched: such a list for each
+  // batch, the outermost last.
+  Signature BatchOf(const Signature& signature,
+                    const std::vector<bool>& batched, const Dim& batch) const;
 
   // The derivative of a pointwise primitive with a `jvp` item: inputs are the
   // operands, the result, then the tangents of active operands; the output is

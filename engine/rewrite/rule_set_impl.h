@@ -68,7 +68,15 @@ struct RuleSet::Impl {
   absl::StatusOr<bool> IsElementwise(const Graph& graph, Value node) const;
   absl::StatusOr<std::vector<std::optional<TermType>>> ResultTypesOf(
       const Callable& callable, const Binding& binding) const;
+
+  // Of calls of derived ops (derived_ops.cc).
   absl::StatusOr<Graph> CompileDerived(const Signature& signature) const;
+  absl::StatusOr<Graph> CompileDerivative(const Signature& signature) const;
+  // Null: f has no override that applies.
+  absl::StatusOr<std::unique_ptr<const RuleSet::JvpOverride>> JvpOfBatch(
+      const Signature& signature, const std::vector<bool>& active) const;
+  absl::StatusOr<std::unique_ptr<const RuleSet::VjpOverride>> VjpOfBatch(
+      const Signature& signature, const std::vector<bool>& live) const;
 };
 
 }  // namespace cleave

@@ -8,6 +8,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/ir/call_attributes.h"
 #include "engine/lang/lexer.h"
 #include "engine/rewrite/builtins.h"
 #include "engine/rewrite/graph_writer.h"
@@ -76,6 +77,7 @@ absl::StatusOr<RuleText> GraphWriter::Call(Value v) {
 // `jvp f(x, w)(w: dw)`, `vjp f(x, w)(y: dy).x`.
 absl::StatusOr<RuleText> GraphWriter::TransformCall(Value v,
                                                     absl::string_view op) {
+  if (IsBatchCall(op)) return NotWritten("a batch of calls of an op");
   const bool is_jvp = absl::StartsWith(op, kJvpCallPrefix);
   const std::string name(*DerivedFrom(op));
   const Callable* callable = rules_.impl().library.FindCallable(name);
@@ -91,7 +93,7 @@ absl::StatusOr<RuleText> GraphWriter::TransformCall(Value v,
   CLEAVE_ASSIGN_OR_RETURN(const std::string call, CallText(*callable, v, next));
   // The inputs that are there are the operands.
   std::vector<std::string> names;
-  const StaticValue* layout = attributes.Find("layout");
+  const StaticValue* layout = attributes.Find(kLayout);
   size_t tensor_input = 0;
   for (const InputDecl& input : callable->inputs) {
     if (input.is_static) continue;
@@ -100,7 +102,7 @@ absl::StatusOr<RuleText> GraphWriter::TransformCall(Value v,
     ++tensor_input;
     if (there) names.push_back(input.name);
   }
-  const StaticValue::List& active = attributes.Get("active").AsList();
+  const StaticValue::List& active = attributes.Get(kActive).AsList();
   std::vector<std::string> seconds;
   std::vector<std::string> fields;
   if (is_jvp) {
@@ -112,7 +114,7 @@ absl::StatusOr<RuleText> GraphWriter::TransformCall(Value v,
       return NotWritten("a tangent of an op with several results");
     }
   } else {
-    const StaticValue::List& live = attributes.Get("live").AsList();
+    const StaticValue::List& live = attributes.Get(kLive).AsList();
     for (size_t r = 0; r < live.size(); ++r) {
       if (!live[r].AsBool()) continue;
       seconds.push_back(absl::StrCat(callable->results[r].name, ": ",
@@ -137,7 +139,7 @@ absl::StatusOr<std::string> GraphWriter::CallText(const Callable& callable,
         absl::StrCat("a call of the host's op `", callable.name, "`"));
   }
   const Attributes& attributes = graph_.attributes(v);
-  const StaticValue* layout = attributes.Find("layout");
+  const StaticValue* layout = attributes.Find(kLayout);
   std::vector<std::string> arguments;
   size_t tensor_input = 0;
   bool by_position = true;
