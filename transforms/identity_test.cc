@@ -324,7 +324,7 @@ graph (%x: f32[n, m]) -> (y: f32[m, n]) {
 TEST_F(IdentityTest, GivesEquationsALetter) {
   const std::string text = R"(
 graph (%a: f32[n, m], %b: f32[m, k]) -> (y: f32[n, k]) {
-  %1: f32[n, k] = products(%a, %b, equation: "ab,bc->ac", layout: [[true, true]])
+  %1: f32[n, k] = products(%a, %b, equation: "ab,bc->ac", call.layout: [[true, true]])
   return y = %1
 }
 )";

@@ -1,7 +1,7 @@
 // RuleSet: all that the loaded rule files declare, checked and compiled. An
 // op's meaning for one signature is a Graph, made once and cached.
 //
-//   LoadResult loaded = LoadRules(sources, context);
+//   LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
 //   if (!loaded.diagnostics.empty()) ...
 //   GraphBuilder b(context);
 //   Value x = b.Input("x", type);
@@ -108,7 +108,8 @@ class DerivedBodies {
 };
 
 struct LoadOptions {
-  // Null: calls of derived ops are Unimplemented.
+  // MakeDerivedBodies() (transforms/derived_bodies.h). Null: calls of derived
+  // ops are Unimplemented.
   std::shared_ptr<DerivedBodies> derived;
 };
 

@@ -1,7 +1,7 @@
 // CheckRules: does every rule mean what its op means? A verdict per op and
 // layer.
 //
-//   LoadResult loaded = LoadRules(sources, context);
+//   LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
 //   CheckOptions options;
 //   options.ops = "softplus";
 //   CheckReport report = CheckRules(loaded.rules, options);

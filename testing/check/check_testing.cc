@@ -6,6 +6,7 @@
 #include "engine/runtime/file.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
+#include "transforms/derived_bodies.h"
 
 namespace cleave {
 
@@ -21,7 +22,8 @@ CheckReport CheckText(const std::string& name, const std::string& text,
     sources.push_back({path, shipped.value_or(""), false});
   }
   sources.push_back({name, text, false});
-  const LoadResult loaded = LoadRules(sources, std::make_shared<Context>());
+  const LoadResult loaded =
+      LoadRules(sources, std::make_shared<Context>(), {MakeDerivedBodies()});
   for (const std::string& diagnostic : loaded.diagnostics) {
     ADD_FAILURE() << diagnostic;
   }

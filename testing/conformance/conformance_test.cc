@@ -19,6 +19,7 @@
 #include "gtest/gtest.h"
 #include "testing/golden_file.h"
 #include "testing/status_matchers.h"
+#include "transforms/derived_bodies.h"
 
 namespace cleave {
 namespace {
@@ -29,7 +30,8 @@ std::shared_ptr<const RuleSet> ShippedRules() {
   static const auto* const rules = [] {
     auto sources = ReadRuleFiles({"rules"});
     EXPECT_OK(sources);
-    LoadResult loaded = LoadRules(*sources, std::make_shared<Context>());
+    LoadResult loaded =
+        LoadRules(*sources, std::make_shared<Context>(), {MakeDerivedBodies()});
     EXPECT_EQ(absl::StrJoin(loaded.diagnostics, "\n"), "");
     return new std::shared_ptr<const RuleSet>(std::move(loaded.rules));
   }();

@@ -14,6 +14,7 @@
 #include "engine/rewrite/expand.h"
 #include "engine/rewrite/rule_set.h"
 #include "engine/runtime/rule_files.h"
+#include "transforms/derived_bodies.h"
 #include "transforms/jvp.h"
 #include "transforms/vmap.h"
 
@@ -69,9 +70,9 @@ bool Run(const Graph& graph, const RuleSet& rules,
 
 int main(int argc, char** argv) {
   const std::vector<std::string> paths(argv + 1, argv + argc);
-  const auto shipped =
-      OrExit(cleave::LoadRules(OrExit(cleave::ReadRuleFiles(paths)),
-                               std::make_shared<cleave::Context>()));
+  const auto shipped = OrExit(cleave::LoadRules(
+      OrExit(cleave::ReadRuleFiles(paths)), std::make_shared<cleave::Context>(),
+      {cleave::MakeDerivedBodies()}));
   const auto rules = OrExit(cleave::ExtendRules(shipped, {"kRule", kRule}));
   const Graph f = OrExit(rules->Function("f"));
   const auto tensor = [](std::vector<int64_t> shape,
