@@ -1,6 +1,7 @@
 #include "transforms/derive_rule.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 

@@ -79,7 +79,10 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
         context.rules().SourceOf(item).name(), ":",
         context.rules().SourceOf(item).PositionOf(item.range.begin).line);
     shown.replay = context.Replay();
-    if (shape != got.shape()) return Verdict::Disagrees(std::move(shown));
+    if (shape != got.shape()) {
+      shown.what = absl::StrCat("shape of ", shown.what);
+      return Verdict::Disagrees(std::move(shown));
+    }
     std::vector<double> allowed(got.size(), 0);
     if (item.approximate && IsFloat(got.dtype())) {
       CLEAVE_ASSIGN_OR_RETURN(
