@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 
 namespace cleave {
 
@@ -25,7 +25,7 @@ struct BatchingRow {
     kRefused,   // there is no vmap; `why` begins with the kind of refusal
   };
   // What stands behind kKept, which holds of each call that was tried by proof:
-  // kProved  those calls stand for all (engine/rewrite/rank_bound.h)
+  // kProved  those calls stand for all (engine/rules/rank_bound.h)
   // kExhaustive  all combinations at ranks 0 to kMaxSymbolicRank of packs,
   //              attributes other than enums and bools at one value each
   // kSampled     `calls` of them: an op of a host, or one with too many

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/rewrite/rank_bound.h"
+#include "engine/rules/rank_bound.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"

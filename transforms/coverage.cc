@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "engine/rewrite/call_search.h"
+#include "engine/rules/call_search.h"
 #include "ops/status_macros.h"
 #include "transforms/emit.h"
 #include "transforms/jvp.h"

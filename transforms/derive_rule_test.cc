@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/graph_to_rule.h"
+#include "engine/rule_text/graph_to_rule.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/golden_file.h"

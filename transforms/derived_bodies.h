@@ -7,7 +7,7 @@
 
 #include <memory>
 
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 
 namespace cleave {
 

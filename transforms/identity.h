@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "transforms/synthetic_rules.h"
 
 namespace cleave {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <string>
 
-#include "engine/rewrite/call_of.h"
 #include "engine/rewrite/expand.h"
+#include "engine/rules/call_of.h"
 #include "transforms/emit.h"
 
 namespace cleave {

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 
 namespace cleave {
 

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "gtest/gtest.h"
 #include "ops/check.h"
 #include "ops/tensor.h"

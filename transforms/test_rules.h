@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "ops/check.h"
 #include "transforms/derived_bodies.h"
 

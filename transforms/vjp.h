@@ -10,7 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "transforms/synthetic_rules.h"
 
 namespace cleave {

@@ -10,7 +10,7 @@ namespace cleave {
 // false, or a list of bools where it is variadic. Left out where every input is
 // there and none is variadic.
 inline constexpr char kLayout[] = "call.layout";
-// Of calls of transforms (engine/rewrite/rule_set.h): per operand, whether it
+// Of calls of transforms (engine/rules/rule_set.h): per operand, whether it
 // is differentiated; per result, whether its cotangent is given; for each
 // batch, the outermost last, a list of which operands have it.
 inline constexpr char kActive[] = "call.active";

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_text.h"
-#include "engine/rewrite/call_of.h"
+#include "engine/rules/call_of.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 

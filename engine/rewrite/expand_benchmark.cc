@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "ops/check.h"
 
 namespace cleave {

@@ -9,8 +9,8 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "engine/ir/graph_text.h"
-#include "engine/rewrite/rewrite_rule.h"
 #include "engine/rewrite/simplify_movement.h"
+#include "engine/rules/rewrite_rule.h"
 #include "ops/check.h"
 
 namespace cleave {

@@ -24,7 +24,7 @@
 #define CLEAVE_ENGINE_REWRITE_SIMPLIFY_H_
 
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 
 namespace cleave {
 

@@ -21,7 +21,7 @@
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/rewrite_rule.h"
+#include "engine/rules/rewrite_rule.h"
 #include "ops/tensor.h"
 #include "testing/golden_file.h"
 #include "testing/status_matchers.h"

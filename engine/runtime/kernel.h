@@ -22,7 +22,7 @@
 #include "engine/codegen/device.h"
 #include "engine/codegen/target_level.h"
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel_cache.h"
 #include "engine/runtime/kernel_call.h"
 #include "ops/tensor.h"

@@ -10,7 +10,7 @@
 
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel.h"
 #include "ops/tensor.h"
 

@@ -1,6 +1,6 @@
 // What a Kernel is made of: the steps of a run, and what they need for the
-// extents of one call. Internal to engine/runtime and engine/aot, which makes
-// the same steps into a library.
+// extents of one call. Internal to engine/runtime and engine/c_library, which
+// makes the same steps into a library.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_PLAN_H_
 #define CLEAVE_ENGINE_RUNTIME_KERNEL_PLAN_H_
@@ -18,7 +18,7 @@
 #include "engine/codegen/index_check.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "engine/runtime/device_memory.h"
 #include "engine/runtime/kernel_library.h"
 

@@ -8,7 +8,7 @@
 
 #include "benchmark/benchmark.h"
 #include "engine/ir/graph_text.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/rule_files.h"
 #include "ops/check.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 
 namespace cleave {
 

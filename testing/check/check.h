@@ -31,7 +31,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "ops/dtype.h"
 #include "testing/check/verdict.h"
 

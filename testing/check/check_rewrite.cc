@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/rewrite_rule.h"
+#include "engine/rules/rewrite_rule.h"
 #include "ops/check.h"
 #include "ops/real.h"
 #include "ops/status_macros.h"

@@ -19,7 +19,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 
 namespace cleave {
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "ops/dtype.h"
 #include "testing/conformance/case_suite.h"
 #include "testing/conformance/compute_section.h"

@@ -14,7 +14,7 @@
 #include "engine/lang/ast.h"
 #include "engine/lang/parser.h"
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "engine/runtime/file.h"
 #include "engine/runtime/rule_files.h"
 #include "gmock/gmock.h"

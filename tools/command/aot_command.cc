@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/substitute.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "engine/runtime/file.h"
 #include "ops/status_macros.h"
 #include "tools/command/command.h"

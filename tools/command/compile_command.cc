@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/aot/ahead_of_time.h"
+#include "engine/c_library/ahead_of_time.h"
 #include "ops/status_macros.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"

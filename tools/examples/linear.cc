@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "engine/eager/atomic.h"
+#include "engine/eager/core_ops.h"
+#include "engine/eager/session.h"
+#include "engine/eager/tensor.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
-#include "transforms/functional/atomic.h"
-#include "transforms/functional/core_ops.h"
-#include "transforms/functional/session.h"
-#include "transforms/functional/tensor.h"
 
 namespace cleave {
 namespace {

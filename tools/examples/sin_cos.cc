@@ -5,13 +5,13 @@
 #include <ostream>
 #include <vector>
 
+#include "engine/eager/core_ops.h"
+#include "engine/eager/session.h"
+#include "engine/eager/tensor.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
 #include "transforms/aot/aot_function.h"
 #include "transforms/aot/graph_compiler.h"
-#include "transforms/functional/core_ops.h"
-#include "transforms/functional/session.h"
-#include "transforms/functional/tensor.h"
 
 namespace cleave {
 

@@ -33,10 +33,14 @@ check refused engine/ir/graph.cc engine/rewrite/expand.h
 check ok transforms/vmap.cc engine/rewrite/expand.h
 check refused engine/rewrite/expand.cc transforms/vmap.h
 check refused transforms/vmap.cc engine/codegen/kernel.h
-check ok transforms/functional/session.cc engine/runtime/kernel.h
+check ok engine/eager/session.cc engine/runtime/kernel.h
 check ok transforms/aot/partition.cc transforms/vjp.h
-check refused transforms/vmap.cc transforms/functional/tensor.h
-check refused engine/runtime/kernel.cc transforms/functional/tensor.h
+check refused transforms/vmap.cc engine/eager/tensor.h
+check refused engine/runtime/kernel.cc engine/eager/tensor.h
+check refused engine/eager/session.cc transforms/vmap.h
+check refused engine/runtime/kernel.cc transforms/vmap.h
+check ok engine/elaborate/signature.cc engine/bind/library.h
+check refused engine/index/affine.cc engine/elaborate/rule_value.h
 check ok engine/codegen/target.cc Halide.h
 check refused testing/compare.cc Halide.h
 check refused engine/runtime/kernel.cc Halide.h

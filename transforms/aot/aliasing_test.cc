@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/eager/call.h"
 #include "engine/ir/graph_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -13,7 +14,6 @@
 #include "transforms/aot/aot_function.h"
 #include "transforms/aot/aot_function_testing.h"
 #include "transforms/aot/traced_program.h"
-#include "transforms/functional/call.h"
 
 namespace cleave::aot {
 namespace {

@@ -6,14 +6,14 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/eager/call.h"
+#include "engine/eager/trace_scope.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/substitute.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/aot_graph.h"
 #include "transforms/aot/backward_state.h"
-#include "transforms/functional/call.h"
-#include "transforms/functional/trace_scope.h"
 
 namespace cleave::aot {
 namespace {

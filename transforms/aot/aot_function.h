@@ -40,13 +40,13 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/eager/tensor.h"
+#include "engine/eager/tree.h"
+#include "engine/rules/rule_set.h"
 #include "transforms/aot/aot_log.h"
 #include "transforms/aot/aot_options.h"
 #include "transforms/aot/graph_compiler.h"
 #include "transforms/aot/traced_program.h"
-#include "transforms/functional/tensor.h"
-#include "transforms/functional/tree.h"
 
 namespace cleave::aot {
 

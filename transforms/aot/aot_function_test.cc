@@ -10,13 +10,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/eager/call.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "transforms/aot/aot_function_testing.h"
 #include "transforms/aot/min_cut.h"
 #include "transforms/aot/replay.h"
-#include "transforms/functional/call.h"
 
 namespace cleave::aot {
 namespace {

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/eager/call.h"
+#include "engine/eager/session.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "transforms/aot/aot_function.h"
-#include "transforms/functional/call.h"
-#include "transforms/functional/session.h"
 #include "transforms/test_rules.h"
 
 namespace cleave::aot {

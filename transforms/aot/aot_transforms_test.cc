@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/eager/trace_scope.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
@@ -12,7 +13,6 @@
 #include "testing/status_matchers.h"
 #include "transforms/aot/aot_function.h"
 #include "transforms/aot/aot_function_testing.h"
-#include "transforms/functional/trace_scope.h"
 #include "transforms/jvp.h"
 #include "transforms/vjp.h"
 #include "transforms/vmap.h"

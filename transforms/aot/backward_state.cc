@@ -4,9 +4,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/eager/call.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/joint_graph.h"
-#include "transforms/functional/call.h"
 #include "transforms/names.h"
 
 namespace cleave::aot {

@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "transforms/aot/joint_graph.h"
 #include "transforms/aot/min_cut.h"
 

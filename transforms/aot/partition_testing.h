@@ -12,7 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/ir/bind.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "ops/tensor.h"
 #include "transforms/aot/joint_graph.h"
 #include "transforms/aot/partition.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "transforms/aot/aot_log.h"
 #include "transforms/aot/aot_options.h"
 #include "transforms/aot/decompositions.h"

@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "transforms/aot/joint_graph.h"
 #include "transforms/aot/min_cut.h"
 #include "transforms/aot/save_policy.h"

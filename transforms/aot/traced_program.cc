@@ -7,9 +7,9 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/eager/trace_scope.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
-#include "transforms/functional/trace_scope.h"
 
 namespace cleave::aot {
 namespace {

@@ -1,7 +1,7 @@
 // TracedProgram: a C++ function on trees of tensors as a graph of values, with
 // what the graph cannot say: which inputs are written, and which outputs are
 // views of others. Functionalization, in AOTAutograd's words; the storage model
-// is stated in transforms/functional/view.h.
+// is stated in engine/eager/view.h.
 //
 //   [](Tensor x) { x += 1; return x[{0}]; }
 //
@@ -20,14 +20,14 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/eager/tensor.h"
+#include "engine/eager/tree.h"
+#include "engine/eager/view.h"
 #include "engine/ir/graph.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "ops/dim.h"
 #include "ops/infer_type.h"
 #include "ops/tensor_type.h"
-#include "transforms/functional/tensor.h"
-#include "transforms/functional/tree.h"
-#include "transforms/functional/view.h"
 
 namespace cleave::aot {
 

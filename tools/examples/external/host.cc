@@ -12,7 +12,7 @@
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/rule_set.h"
+#include "engine/rules/rule_set.h"
 #include "engine/runtime/rule_files.h"
 #include "transforms/derived_bodies.h"
 #include "transforms/jvp.h"

@@ -1,0 +1,134 @@
+#include "engine/bind/library.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ops/check.h"
+#include "ops/primitive.h"
+
+namespace cleave {
+namespace {
+
+// "exp f32": the primitive and the dtype of its first operand.
+std::string NumericKey(const Item& item) {
+  if (item.inputs.empty()) return item.name;
+  return absl::StrCat(item.name, " ", item.inputs[0].type.dtype->text);
+}
+
+}  // namespace
+
+std::string CallableName(const Item& item) {
+  switch (item.kind) {
+    case ItemKind::kAten:
+      return absl::StrCat("aten.", item.name);
+    case ItemKind::kOnnx:
+      return absl::StrCat("onnx.", item.name);
+    default:
+      return item.name;
+  }
+}
+
+void Library::Add(std::shared_ptr<const LoadedFile> file,
+                  std::vector<Diagnostic>* diagnostics) {
+  const auto twice = [&](const Item& item, absl::string_view what,
+                         const Item& first) {
+    const Source& source = SourceOf(first);
+    diagnostics->push_back(
+        {DiagnosticKind::kDuplicate, absl::StrCat(what, " is declared twice"),
+         item.range,
+         absl::StrCat("the first one is at ", source.name(), ":",
+                      source.PositionOf(first.range.begin).line),
+         ""});
+  };
+  const auto add = [&](std::map<std::string, const Item*>& table,
+                       const std::string& key, const Item& item,
+                       absl::string_view what) {
+    const auto [it, is_new] = table.emplace(key, &item);
+    if (!is_new) {
+      twice(item, absl::StrCat(what, " `", item.name, "`"), *it->second);
+    }
+  };
+  for (const RuleFile::Entry& entry : file->file.entries) {
+    if (!entry.item.has_value()) continue;
+    const Item& item = *entry.item;
+    sources_[&item] = &file->source;
+    switch (item.kind) {
+      case ItemKind::kOp:
+      case ItemKind::kAten:
+      case ItemKind::kOnnx:
+      case ItemKind::kFn: {
+        const std::string name = CallableName(item);
+        const Callable* callable = FindCallable(name);
+        const Item* first =
+            callable != nullptr ? callable->item : FindDef(name);
+        if (first != nullptr) {
+          twice(item, absl::StrCat("`", name, "`"), *first);
+          break;
+        }
+        // A node of a graph names its op: it must not mean two things.
+        if (FindPrimitive(name).has_value()) {
+          diagnostics->push_back(
+              {DiagnosticKind::kDuplicate,
+               absl::StrCat("`", name, "` is the name of a primitive"),
+               item.range, "", ""});
+          break;
+        }
+        callables_.emplace(name, MakeCallable(item, file->source, diagnostics));
+        for (const AttributeDecl& attribute : item.attributes) {
+          enum_words_.insert(attribute.enum_values.begin(),
+                             attribute.enum_values.end());
+        }
+        break;
+      }
+      case ItemKind::kDef:
+        if (const Callable* first = FindCallable(item.name)) {
+          twice(item, absl::StrCat("`", item.name, "`"), *first->item);
+          break;
+        }
+        add(defs_, item.name, item, "def");
+        break;
+      case ItemKind::kJvp:
+        add(derivatives_, item.name, item, "the derivative of");
+        break;
+      case ItemKind::kNumeric:
+        add(numerics_, NumericKey(item), item, "numeric");
+        break;
+      case ItemKind::kRewrite:
+        add(rewrites_, item.name, item, "rewrite");
+        break;
+      case ItemKind::kExample:
+        examples_.push_back(&item);
+        break;
+    }
+  }
+  files_.push_back(std::move(file));
+}
+
+const Callable* Library::FindCallable(absl::string_view name) const {
+  const auto it = callables_.find(std::string(name));
+  return it == callables_.end() ? nullptr : &it->second;
+}
+
+const Item* Library::FindDef(absl::string_view name) const {
+  const auto it = defs_.find(std::string(name));
+  return it == defs_.end() ? nullptr : it->second;
+}
+
+const Item* Library::FindDerivative(absl::string_view primitive) const {
+  const auto it = derivatives_.find(std::string(primitive));
+  return it == derivatives_.end() ? nullptr : it->second;
+}
+
+const Item* Library::FindNumeric(absl::string_view primitive,
+                                 absl::string_view dtype) const {
+  const auto it = numerics_.find(absl::StrCat(primitive, " ", dtype));
+  return it == numerics_.end() ? nullptr : it->second;
+}
+
+const Source& Library::SourceOf(const Item& item) const {
+  const auto it = sources_.find(&item);
+  CLEAVE_CHECK(it != sources_.end()) << item.name << " is not of this library";
+  return *it->second;
+}
+
+}  // namespace cleave

@@ -1,0 +1,405 @@
+// The parts of every driver: types before its tables, functions behind them.
+
+#include <cstddef>
+
+#include "HalideRuntime.h"
+#include "engine/c_library/driver.h"
+
+namespace cleave::internal_aot {
+
+// What kDriverTypes declares again, without Halide's header.
+static_assert(sizeof(halide_dimension_t) == 16 &&
+              offsetof(halide_dimension_t, min) == 0 &&
+              offsetof(halide_dimension_t, extent) == 4 &&
+              offsetof(halide_dimension_t, stride) == 8 &&
+              offsetof(halide_dimension_t, flags) == 12);
+static_assert(sizeof(halide_buffer_t) == 56 &&
+              offsetof(halide_buffer_t, host) == 16 &&
+              offsetof(halide_buffer_t, flags) == 24 &&
+              offsetof(halide_buffer_t, type) == 32 &&
+              offsetof(halide_buffer_t, dimensions) == 36 &&
+              offsetof(halide_buffer_t, dim) == 40);
+static_assert(sizeof(halide_type_t) == 4 &&
+              offsetof(halide_type_t, bits) == 1 &&
+              offsetof(halide_type_t, lanes) == 2);
+
+const char kDriverTypes[] = R"c(
+/* Halide's halide_dimension_t and halide_buffer_t. */
+struct cleave_dimension {
+  int32_t min, extent, stride;
+  uint32_t flags;
+};
+struct cleave_buffer {
+  uint64_t device;
+  const void *device_interface;
+  uint8_t *host;
+  uint64_t flags;
+  uint8_t code, bits;
+  uint16_t lanes;
+  int32_t dimensions;
+  struct cleave_dimension *dim;
+  void *padding;
+};
+
+/* Places in the table of sizes, the outermost axis first. */
+struct cleave_shape {
+  int rank;
+  const int *sizes;
+};
+
+/* What inputs, outputs and what lies between kernels are; an array of a call
+ * is freed behind the step `last`. */
+struct cleave_array {
+  struct cleave_shape shape;
+  int element_bytes;
+  int last;
+};
+
+/* An array as a kernel sees it. */
+struct cleave_operand {
+  int array;
+  uint8_t code, bits;
+  struct cleave_shape shape;
+};
+
+/* Element `component` of each group of `components` elements of an array must
+ * be in [0, extent), unless one of the sizes of `reads` is 0; `replaced` stands
+ * for `replacement`. Where `array` is -1, `count` numbers from `first` on must
+ * be. */
+struct cleave_check {
+  int array;
+  int64_t component, components, replaced, replacement;
+  int first, count, extent;
+  struct cleave_shape reads;
+};
+
+/* A kernel: its arguments are the sizes `dims`, and the operands: inputs, then
+ * outputs. */
+struct cleave_step {
+  int dim_count, input_count, operand_count, check_count;
+  const int *dims;
+  const struct cleave_operand *operands;
+  const struct cleave_check *checks;
+};
+
+/* An array of a call. */
+struct cleave_memory {
+  void *address;
+  int64_t bytes;
+  int owned;
+};
+
+/* What kernels get as their context. */
+struct cleave_context {
+  int refused; /* memory */
+};
+)c";
+
+const char kDriverFunctions[] = R"c(
+/* Memory, aligned to the widest vectors, and room on either side, which vector
+ * code may read. NULL if there is none. By malloc, which is faster than what
+ * aligns; its own address stands in front. */
+enum { CLEAVE_ROOM = 64 };
+
+static void *cleave_allocate(size_t bytes) {
+  char *memory;
+  void **address;
+  if (bytes > SIZE_MAX / 2) return NULL;
+  memory = (char *)malloc(bytes + 3 * CLEAVE_ROOM);
+  if (memory == NULL) return NULL;
+  address = (void **)(memory + 2 * CLEAVE_ROOM -
+                      (uintptr_t)memory % CLEAVE_ROOM);
+  address[-1] = memory;
+  return address;
+}
+
+static void cleave_free(void *address) {
+  if (address != NULL) free(((void **)address)[-1]);
+}
+
+/* These take the place of Halide's, within this library. */
+void *halide_malloc(void *context, size_t bytes) {
+  void *const address = cleave_allocate(bytes);
+  if (address == NULL && context != NULL) {
+    __atomic_store_n(&((struct cleave_context *)context)->refused, 1,
+                     __ATOMIC_RELAXED);
+  }
+  return address;
+}
+
+void halide_free(void *context, void *address) {
+  (void)context;
+  cleave_free(address);
+}
+
+/* What a kernel returns says that it failed. */
+void halide_error(void *context, const char *message) {
+  (void)context;
+  (void)message;
+}
+
+void halide_print(void *context, const char *message) {
+  (void)context;
+  (void)message;
+}
+
+static int cleave_count(struct cleave_shape shape, const int64_t *sizes,
+                        int64_t *count) {
+  int axis;
+  *count = 1;
+  for (axis = 0; axis < shape.rank; ++axis) {
+    const int64_t extent = sizes[shape.sizes[axis]];
+    if (extent < 0) return CLEAVE_BAD_DIMS;
+    if (__builtin_mul_overflow(*count, extent, count)) return CLEAVE_TOO_LARGE;
+  }
+  return CLEAVE_OK;
+}
+
+/* The buffer of an operand, without its address. Its last axis is Halide's
+ * first. */
+static int cleave_describe(const struct cleave_operand *operand, int is_input,
+                           const int64_t *sizes, struct cleave_buffer *buffer,
+                           struct cleave_dimension *dimensions) {
+  const struct cleave_shape shape = operand->shape;
+  int64_t count, stride = 1;
+  int axis;
+  const int code = cleave_count(shape, sizes, &count);
+  /* An empty input has one row, which all of its reads fall into. */
+  const int row = is_input && count == 0;
+  if (code != CLEAVE_OK) return code;
+  if (count > INT32_MAX / (operand->bits / 8)) return CLEAVE_TOO_LARGE;
+  memset(buffer, 0, sizeof *buffer);
+  for (axis = 0; axis < shape.rank; ++axis) {
+    int64_t extent = sizes[shape.sizes[shape.rank - 1 - axis]];
+    if (row && extent == 0) extent = 1;
+    if (extent > INT32_MAX || stride > INT32_MAX) return CLEAVE_TOO_LARGE;
+    dimensions[axis].min = 0;
+    dimensions[axis].extent = (int32_t)extent;
+    dimensions[axis].stride = (int32_t)stride;
+    dimensions[axis].flags = 0;
+    stride = row ? 0 : stride * extent;
+  }
+  buffer->code = operand->code;
+  buffer->bits = operand->bits;
+  buffer->lanes = 1;
+  buffer->dimensions = shape.rank;
+  buffer->dim = dimensions;
+  return CLEAVE_OK;
+}
+
+static int cleave_check_indices(const struct cleave_check *check,
+                                const int64_t *sizes,
+                                const struct cleave_memory *memory) {
+  const int64_t extent = sizes[check->extent];
+  const int64_t *indices;
+  int64_t count, i, outside = 0;
+  int axis;
+  for (axis = 0; axis < check->reads.rank; ++axis) {
+    if (sizes[check->reads.sizes[axis]] == 0) return CLEAVE_OK;
+  }
+  if (check->array < 0) {
+    const int64_t first = sizes[check->first];
+    count = sizes[check->count];
+    if (count <= 0 || (first >= 0 && first <= extent - count)) return CLEAVE_OK;
+    return CLEAVE_BAD_INDEX;
+  }
+  indices = (const int64_t *)memory[check->array].address;
+  count = memory[check->array].bytes / (int64_t)sizeof *indices;
+  for (i = check->component; i < count; i += check->components) {
+    const int64_t index = indices[i] == check->replaced ? check->replacement
+                                                        : indices[i];
+    outside |= (uint64_t)index >= (uint64_t)extent;
+  }
+  return outside ? CLEAVE_BAD_INDEX : CLEAVE_OK;
+}
+
+/* Measures all arrays, and finds what the sizes alone decide. */
+static int cleave_prepare(const int64_t *sizes, struct cleave_memory *memory) {
+  struct cleave_buffer buffer;
+  struct cleave_dimension dimensions[CLEAVE_MAX_RANK];
+  int64_t count;
+  int i, k, code;
+  for (i = 0; i < CLEAVE_ARRAYS; ++i) {
+    code = cleave_count(cleave_arrays[i].shape, sizes, &count);
+    if (code != CLEAVE_OK) return code;
+    if (count > INT64_MAX / 2 / cleave_arrays[i].element_bytes) {
+      return CLEAVE_TOO_LARGE;
+    }
+    memory[i].bytes = count * cleave_arrays[i].element_bytes;
+  }
+  for (i = 0; i < CLEAVE_STEPS; ++i) {
+    const struct cleave_step *const step = &cleave_steps[i];
+    for (k = 0; k < step->operand_count; ++k) {
+      code = cleave_describe(&step->operands[k], k < step->input_count, sizes,
+                             &buffer, dimensions);
+      if (code != CLEAVE_OK) return code;
+    }
+    for (k = 0; k < step->dim_count; ++k) {
+      const int64_t size = sizes[step->dims[k]];
+      if (size < INT32_MIN || size > INT32_MAX) return CLEAVE_TOO_LARGE;
+    }
+    for (k = 0; k < step->check_count; ++k) {
+      const struct cleave_shape reads = step->checks[k].reads;
+      int axis;
+      for (axis = 0; axis < reads.rank; ++axis) {
+        if (sizes[reads.sizes[axis]] < 0) return CLEAVE_BAD_DIMS;
+      }
+      if (step->checks[k].array >= 0) continue;
+      code = cleave_check_indices(&step->checks[k], sizes, memory);
+      if (code != CLEAVE_OK) return code;
+    }
+  }
+  return CLEAVE_OK;
+}
+
+static int cleave_overlap(const void *a, int64_t a_bytes, const void *b,
+                          int64_t b_bytes) {
+  return a_bytes > 0 && b_bytes > 0 &&
+         (uintptr_t)a < (uintptr_t)b + (uintptr_t)b_bytes &&
+         (uintptr_t)b < (uintptr_t)a + (uintptr_t)a_bytes;
+}
+
+/* Gives the arrays of the caller their addresses. An input that an output
+ * overlaps is copied. */
+static int cleave_bind(const void *const *inputs, void *const *outputs,
+                       struct cleave_memory *memory) {
+  int i, k;
+  for (i = 0; i < CLEAVE_OUTPUTS; ++i) {
+    const int64_t bytes = memory[cleave_outputs[i]].bytes;
+    if (outputs[i] == NULL && bytes > 0) return CLEAVE_BAD_ARRAY;
+    for (k = 0; k < i; ++k) {
+      if (cleave_overlap(outputs[i], bytes, outputs[k],
+                         memory[cleave_outputs[k]].bytes)) {
+        return CLEAVE_BAD_ARRAY;
+      }
+    }
+  }
+  for (i = 0; i < CLEAVE_INPUTS; ++i) {
+    int copied = 0;
+    if (inputs[i] == NULL && memory[i].bytes > 0) return CLEAVE_BAD_ARRAY;
+    for (k = 0; k < CLEAVE_OUTPUTS; ++k) {
+      copied |= cleave_overlap(inputs[i], memory[i].bytes, outputs[k],
+                               memory[cleave_outputs[k]].bytes);
+    }
+    memory[i].address = (void *)(uintptr_t)inputs[i]; /* is only read */
+    if (!copied) continue;
+    memory[i].address = cleave_allocate((size_t)memory[i].bytes);
+    if (memory[i].address == NULL) return CLEAVE_OUT_OF_MEMORY;
+    memory[i].owned = 1;
+    memcpy(memory[i].address, inputs[i], (size_t)memory[i].bytes);
+  }
+  for (i = 0; i < CLEAVE_OUTPUTS; ++i) {
+    if (cleave_made[i]) memory[cleave_outputs[i]].address = outputs[i];
+  }
+  return CLEAVE_OK;
+}
+
+static int cleave_call(cleave_kernel kernel, const struct cleave_step *step,
+                       const int64_t *sizes, struct cleave_memory *memory) {
+  /* What arrays without elements point to: kernels may read the first row of
+   * what has none. */
+  static uint64_t nothing[512] __attribute__((aligned(64)));
+  struct cleave_buffer buffers[CLEAVE_MAX_OPERANDS];
+  struct cleave_dimension dimensions[CLEAVE_MAX_OPERANDS][CLEAVE_MAX_RANK];
+  int32_t dims[CLEAVE_MAX_DIMS];
+  void *arguments[1 + CLEAVE_MAX_DIMS + CLEAVE_MAX_OPERANDS];
+  void *rows[CLEAVE_MAX_OPERANDS];
+  struct cleave_context context = {0};
+  void *pointer = &context;
+  int code = CLEAVE_OK, row_count = 0, argument = 0, i;
+  arguments[argument++] = &pointer;
+  for (i = 0; i < step->dim_count; ++i) {
+    dims[i] = (int32_t)sizes[step->dims[i]];
+    arguments[argument++] = &dims[i];
+  }
+  for (i = 0; i < step->operand_count; ++i) {
+    const struct cleave_operand *const operand = &step->operands[i];
+    struct cleave_memory *const array = &memory[operand->array];
+    if (code == CLEAVE_OK) {
+      code = cleave_describe(operand, i < step->input_count, sizes, &buffers[i],
+                             dimensions[i]);
+    }
+    if (code != CLEAVE_OK) break;
+    if (array->bytes == 0) {
+      const size_t row = operand->shape.rank == 0
+                             ? 0
+                             : (size_t)dimensions[i][0].extent * 8;
+      buffers[i].host = (uint8_t *)nothing;
+      if (row > sizeof nothing) {
+        rows[row_count] = cleave_allocate(row);
+        if (rows[row_count] == NULL) {
+          code = CLEAVE_OUT_OF_MEMORY;
+        } else {
+          memset(rows[row_count], 0, row);
+        }
+        buffers[i].host = (uint8_t *)rows[row_count++];
+      }
+    } else {
+      if (array->address == NULL) {
+        array->address = cleave_allocate((size_t)array->bytes);
+        if (array->address == NULL) code = CLEAVE_OUT_OF_MEMORY;
+        array->owned = 1;
+      }
+      buffers[i].host = (uint8_t *)array->address;
+    }
+    arguments[argument++] = &buffers[i];
+  }
+  if (code == CLEAVE_OK && kernel(arguments) != 0) {
+    code = context.refused ? CLEAVE_OUT_OF_MEMORY : CLEAVE_INTERNAL;
+  }
+  while (row_count > 0) cleave_free(rows[--row_count]);
+  return code;
+}
+
+static int cleave_run_step(int index, int level, const int64_t *sizes,
+                           struct cleave_memory *memory) {
+  const struct cleave_step *const step = &cleave_steps[index];
+  int code = CLEAVE_OK, elements = 0, i;
+  for (i = 0; i < step->check_count && code == CLEAVE_OK; ++i) {
+    code = cleave_check_indices(&step->checks[i], sizes, memory);
+  }
+  for (i = step->input_count; i < step->operand_count; ++i) {
+    elements |= memory[step->operands[i].array].bytes > 0;
+  }
+  if (code == CLEAVE_OK && elements) {
+    code = cleave_call(cleave_kernels[level][index], step, sizes, memory);
+  }
+  for (i = 0; i < CLEAVE_ARRAYS; ++i) {
+    if (!memory[i].owned || cleave_arrays[i].last != index) continue;
+    cleave_free(memory[i].address);
+    memory[i].owned = 0;
+  }
+  return code;
+}
+
+static int cleave_run(const int64_t *dims, const void *const *inputs,
+                      void *const *outputs) {
+  int64_t sizes[CLEAVE_SIZES];
+  struct cleave_memory memory[CLEAVE_ARRAYS];
+  const int level = cleave_level();
+  int code = CLEAVE_OK, i;
+  if (level < 0) return CLEAVE_UNSUPPORTED_CPU;
+  for (i = 0; i < CLEAVE_DIMS; ++i) {
+    if (dims[i] < 0 || dims[i] > INT32_MAX) return CLEAVE_BAD_DIMS;
+  }
+  memset(memory, 0, sizeof memory);
+  code = cleave_compute_sizes(dims, sizes);
+  if (code == CLEAVE_OK) code = cleave_prepare(sizes, memory);
+  if (code == CLEAVE_OK) code = cleave_bind(inputs, outputs, memory);
+  for (i = 0; i < CLEAVE_STEPS && code == CLEAVE_OK; ++i) {
+    code = cleave_run_step(i, level, sizes, memory);
+  }
+  for (i = 0; i < CLEAVE_OUTPUTS && code == CLEAVE_OK; ++i) {
+    const struct cleave_memory *const array = &memory[cleave_outputs[i]];
+    if (!cleave_made[i] && array->bytes > 0) {
+      memcpy(outputs[i], array->address, (size_t)array->bytes);
+    }
+  }
+  for (i = 0; i < CLEAVE_ARRAYS; ++i) {
+    if (memory[i].owned) cleave_free(memory[i].address);
+  }
+  return code;
+}
+)c";
+
+}  // namespace cleave::internal_aot

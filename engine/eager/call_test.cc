@@ -1,0 +1,110 @@
+#include "engine/eager/call.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/eager/functional_testing.h"
+#include "engine/eager/tensor.h"
+#include "engine/eager/trace_scope.h"
+#include "engine/ir/graph_text.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+
+namespace cleave::functional {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CallTest : public SessionTest {};
+
+TEST_F(CallTest, TakesTensorsNumbersListsAndNothing) {
+  const Tensor x = Floats({2}, {1, -2});
+  ExpectValue(CallOne("clamp", {x, std::nullopt, Tensor(0)}),
+              Floats({2}, {0, -2}));
+  ExpectValue(CallOne("clamp", {x, std::optional<Tensor>(Tensor(0))}),
+              Floats({2}, {1, 0}));
+  ExpectValue(CallOne("cat", {std::vector<Tensor>{x, x}}, {{"axis", 0}}),
+              Floats({4}, {1, -2, 1, -2}));
+  // x[:, [0, 0]] by the rule: an element of the list may be absent.
+  ExpectValue(CallOne("index", {Tensor(Floats({1, 2}, {3, 4})),
+                                CallArgument::List{std::nullopt,
+                                                   Tensor(Ints({2}, {0, 0}))}}),
+              Floats({1, 2}, {3, 3}));
+  // Primitives, with operands broadcast where they are pointwise.
+  ExpectValue(CallOne("fma", {x, Tensor(2), Tensor(Floats({1}, {1}))}),
+              Floats({2}, {3, -3}));
+  ExpectValue(CallOne("select", {Tensor(Bools({2}, {1, 0})), x, Tensor(7)}),
+              Floats({2}, {1, 7}));
+  ExpectValue(CallOne("ldexp", {x, Tensor(3)}), Floats({2}, {8, -16}));
+  ExpectValue(
+      CallOne("concatenate", {std::vector<Tensor>{x, x}}, {{"axis", 0}}),
+      Floats({4}, {1, -2, 1, -2}));
+}
+
+TEST_F(CallTest, GivesOneTensorPerResultAndNulloptForAbsentOnes) {
+  const Tensor x = Floats({2, 2}, {1, 3, 5, 7});
+  ASSERT_OK_AND_ASSIGN(const auto parts, Call("max_at", {x}, {{"axis", 1}}));
+  ASSERT_EQ(parts.size(), 2u);
+  ExpectValue(*parts[0], Floats({2}, {3, 7}));
+  ExpectValue(*parts[1], Ints({2}, {1, 1}));
+  ASSERT_OK_AND_ASSIGN(const auto sorted,
+                       Call("sort", {x}, {{"axis", 1}, {"descending", true}}));
+  ASSERT_EQ(sorted.size(), 2u);
+  ExpectValue(*sorted[0], Floats({2, 2}, {3, 1, 7, 5}));
+  EXPECT_THAT(CallMany("max_at", 3, {x}, {{"axis", 1}})[2].status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("has 2 results, not 3")));
+}
+
+TEST_F(CallTest, MistakesAreThoseOfArgumentsAndDeclarations) {
+  const Tensor x = Floats({2}, {1, 2});
+  const Tensor wrong = x[{7}];
+  EXPECT_EQ(CallOne("relu", {wrong}).status(), wrong.status());
+  EXPECT_EQ(CallOne("exp", {wrong}).status(), wrong.status());
+  EXPECT_EQ(
+      CallOne("cat", {std::vector<Tensor>{x, wrong}}, {{"axis", 0}}).status(),
+      wrong.status());
+  const auto invalid = [](const Tensor& y, const char* message) {
+    EXPECT_THAT(y.status(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                     HasSubstr(message)));
+  };
+  invalid(CallOne("softmax", {x}, {{"axis", 4}}), "axis");
+  invalid(CallOne("softmax", {x}, {{"axes", 0}}), "axes");
+  invalid(CallOne("gelu", {Tensor(Ints({1}, {1}))}), "gelu");
+  invalid(CallOne("exp", {StaticValue(1)}), "is no tensor");
+  invalid(CallOne("concatenate", {CallArgument::List{x, std::nullopt}},
+                  {{"axis", 0}}),
+          "lacks an element");
+  invalid(CallOne("add", {Tensor(1), Tensor(2)}), "tells its dtype");
+  EXPECT_THAT(CallOne("aten.relu", {x}).status(),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(CallTest, UnderATraceACompositeStaysACall) {
+  TraceScope trace(SharedRules());
+  const Tensor x = trace.Input("x", {DType::kF32, {Dim::Variable("n"), 4}});
+  const Tensor y = CallOne("softmax", {x}, {{"axis", 1}});
+  EXPECT_EQ(y.type(), x.type());
+  ASSERT_OK_AND_ASSIGN(const Value out, trace.Read(y));
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       std::move(trace).Finish({{"y", out}}));
+  EXPECT_EQ(PrintGraph(graph),
+            "graph (%x: f32[n, 4]) -> (y: f32[n, 4]) {\n"
+            "  %1: f32[n, 4] = softmax(%x, axis: 1)\n"
+            "  return y = %1\n"
+            "}\n");
+  EXPECT_EQ(session_.statistics().ops, 0);
+}
+
+TEST_F(CallTest, WithoutRulesThereArePrimitivesAlone) {
+  TraceScope trace(std::make_shared<Context>());
+  const Tensor x = trace.Input("x", {DType::kF32, {4}});
+  EXPECT_TRUE(CallOne("exp", {x}).valid());
+  EXPECT_THAT(CallOne("softmax", {x}).status(),
+              StatusIs(absl::StatusCode::kNotFound));
+}
+
+}  // namespace
+}  // namespace cleave::functional

@@ -1,0 +1,118 @@
+// Session: what eager ops need: rules, kernels, and a policy when to run.
+//
+//   Session session(rules);
+//   SessionScope scope(session);         // for this thread, until it ends
+//   Tensor y = Softmax(x);               // runs now: one kernel
+//   std::cout << session.statistics().ToString();
+//
+// An op is expanded by the rules and compiled, with the views that it reads and
+// writes, once for each op, attributes and types; the kernel is found again by
+// the structure of the graph. Kernels for other extents share their code
+// (CompileOptions::generalize_extents).
+//
+// Where ops accumulate (atomic.h, or kLazy), the graph runs when a value is
+// asked for, or an op's result has a size that depends on values; all tensors
+// that are alive by then, and all writes, get their values in that run. If it
+// fails, each of them carries its status.
+//
+// A session and its tensors belong to one thread: rule sets are not
+// thread-safe.
+
+#ifndef CLEAVE_ENGINE_EAGER_SESSION_H_
+#define CLEAVE_ENGINE_EAGER_SESSION_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "engine/rules/rule_set.h"
+#include "engine/runtime/kernel.h"
+#include "engine/runtime/kernel_cache.h"
+
+namespace cleave::functional {
+
+enum class EagerMode {
+  kImmediate,  // each op runs at once
+  kLazy,       // ops accumulate until a value is asked for
+};
+
+struct SessionOptions {
+  // Null: DefaultKernelCache().
+  KernelCache* cache = nullptr;
+  Device device = Device::kCpu;
+  // Graphs whose kernels are kept, the most recently used.
+  int64_t max_graphs = 4096;
+  EagerMode mode = EagerMode::kImmediate;
+};
+
+struct SessionStatistics {
+  int64_t ops = 0;                    // calls and writes recorded
+  int64_t graphs_run = 0;             // graphs that ran, new or known
+  int64_t graphs_compiled = 0;        // of these, not known by structure
+  int64_t cache_hits = 0;             // known by structure
+  int64_t kernels_run = 0;            // compiled kernels
+  int64_t reference_kernels_run = 0;  // slow ones; last_report() says why
+  int64_t fused_ops = 0;              // primitives in all of them
+  int64_t bytes_read = 0;
+  int64_t bytes_written = 0;
+  // Runs that something within an AtomicScope asked for before its end.
+  int64_t early_runs = 0;
+  int64_t compile_nanoseconds = 0;
+  int64_t run_nanoseconds = 0;
+  std::string ToString() const;
+};
+
+class Session {
+ public:
+  explicit Session(std::shared_ptr<const RuleSet> rules,
+                   SessionOptions options = {});
+  Session(const Session&) = delete;
+  Session& operator=(const Session&) = delete;
+  // Tensors that wait for a run carry FailedPrecondition from here on.
+  ~Session();
+
+  const std::shared_ptr<const RuleSet>& rules() const;
+
+  EagerMode eager_mode() const;
+  // To kImmediate: runs what has accumulated, unless an AtomicScope is open.
+  absl::Status SetEagerMode(EagerMode mode);
+  // Runs what has accumulated.
+  absl::Status Run();
+
+  const SessionStatistics& statistics() const;
+  void ResetStatistics();
+  // Of the last graph that ran.
+  const RunReport& last_report() const;
+  // Graphs whose kernels are kept.
+  int64_t cached_graphs() const;
+
+  class Impl;
+
+ private:
+  friend struct SessionAccess;
+  std::shared_ptr<Impl> impl_;
+};
+
+// Makes the session this thread's, for its lifetime. Scopes nest, and end in
+// reverse order (CHECK). The session outlives it.
+class SessionScope {
+ public:
+  explicit SessionScope(Session& session);
+  SessionScope(const SessionScope&) = delete;
+  SessionScope& operator=(const SessionScope&) = delete;
+  ~SessionScope();
+
+ private:
+  Session* const session_;
+  Session* const outer_;
+};
+
+// This thread's session; null if there is none.
+Session* CurrentSession();
+// Sets the mode of this thread's session; FailedPrecondition if there is none.
+absl::Status SetEagerMode(EagerMode mode);
+
+}  // namespace cleave::functional
+
+#endif  // CLEAVE_ENGINE_EAGER_SESSION_H_

@@ -1,0 +1,203 @@
+#include "engine/eager/trace_scope.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
+#include "absl/strings/str_cat.h"
+#include "engine/eager/storage.h"
+#include "engine/eager/tensor_access.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+
+namespace cleave::functional {
+
+// Outlives its scope in the storages that refer to it, but records no more.
+class TraceState : public Recorder {
+ public:
+  TraceState(std::shared_ptr<Context> context,
+             std::shared_ptr<const RuleSet> rules,
+             std::shared_ptr<TraceState> outer)
+      : Recorder(std::move(context), std::move(rules)),
+        outer_(std::move(outer)) {}
+
+  bool is_trace() const override { return true; }
+  bool accumulates() const override { return true; }
+  absl::Status CheckOpen() const override {
+    if (open_) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "the trace is finished: its scope must end before other ops");
+  }
+
+  absl::StatusOr<Value> Read(const std::shared_ptr<Storage>& storage) override {
+    CLEAVE_RETURN_IF_ERROR(storage->status);
+    if (!open_) return Ended();
+    if (storage->recorder.get() == this) return storage->node;
+    const auto found = captured_of_.find(storage.get());
+    if (found != captured_of_.end()) return found->second;
+    if (storage->recorder != nullptr && storage->recorder->is_trace()) {
+      CLEAVE_RETURN_IF_ERROR(CheckOuter(*storage));
+    }
+    std::string name = absl::StrCat("captured", captured_.size());
+    while (!names_.insert(name).second) name += "_";
+    const Value value = builder_.Input(name, storage->type);
+    captured_of_.emplace(storage.get(), value);
+    captured_.push_back({TensorAccess::Make(storage), value});
+    return value;
+  }
+
+  absl::Status CheckWrite(const Storage& storage) const override {
+    if (!open_) return Ended();
+    if (storage.recorder.get() == this) return absl::OkStatus();
+    return absl::FailedPreconditionError(
+        "a tensor from outside of a trace cannot be written under it: give it "
+        "to the traced function as an argument, or write a Clone()");
+  }
+
+  void Written(const std::shared_ptr<Storage>&) override {}
+  absl::Status Done() override { return absl::OkStatus(); }
+  absl::Status Realize() override {
+    if (!open_) return Ended();
+    return absl::FailedPreconditionError(
+        "a traced tensor has a type and no value: it has one when the graph "
+        "runs");
+  }
+  void Mistake(const absl::Status& status) override {
+    if (status_.ok()) status_ = status;
+  }
+
+  static absl::Status Ended() {
+    return absl::FailedPreconditionError(
+        "a tensor of a trace is used outside of it: its value is known in the "
+        "traced graph only");
+  }
+
+  // False for a name that an input has already.
+  bool TakeName(absl::string_view name) {
+    return names_.insert(std::string(name)).second;
+  }
+
+  bool IsCaptured(const Storage* storage) const {
+    return captured_of_.contains(storage);
+  }
+  const std::vector<TraceScope::Captured>& captured() const {
+    return captured_;
+  }
+  const absl::Status& status() const { return status_; }
+  const std::shared_ptr<TraceState>& outer() const { return outer_; }
+  bool open() const { return open_; }
+  void Close() { open_ = false; }
+  absl::StatusOr<Graph> Finish(std::vector<NamedValue> outputs) {
+    if (!open_) return Ended();
+    open_ = false;
+    CLEAVE_RETURN_IF_ERROR(status_);
+    return std::move(builder_).Build(std::move(outputs));
+  }
+
+ private:
+  // The storage must be that of a trace around this one.
+  absl::Status CheckOuter(const Storage& storage) const {
+    for (const TraceState* state = outer_.get(); state != nullptr;
+         state = state->outer_.get()) {
+      if (storage.recorder.get() == state && state->open_) {
+        return absl::OkStatus();
+      }
+    }
+    return Ended();
+  }
+
+  const std::shared_ptr<TraceState> outer_;
+  bool open_ = true;
+  absl::Status status_;
+  std::vector<TraceScope::Captured> captured_;
+  absl::flat_hash_set<std::string> names_;  // of inputs
+  // Storages live on in captured_.
+  absl::flat_hash_map<const Storage*, Value> captured_of_;
+};
+
+namespace {
+
+thread_local std::shared_ptr<TraceState> innermost;
+
+}  // namespace
+
+std::shared_ptr<Recorder> CurrentTrace() { return innermost; }
+
+bool InTrace() { return innermost != nullptr; }
+
+TraceScope::TraceScope(std::shared_ptr<const RuleSet> rules) {
+  std::shared_ptr<Context> context = rules->context();
+  state_ = std::make_shared<TraceState>(std::move(context), std::move(rules),
+                                        innermost);
+  innermost = state_;
+}
+
+TraceScope::TraceScope(std::shared_ptr<Context> context)
+    : state_(std::make_shared<TraceState>(std::move(context), nullptr,
+                                          innermost)) {
+  innermost = state_;
+}
+
+TraceScope::~TraceScope() {
+  CLEAVE_CHECK(innermost == state_) << "traces must end in reverse order";
+  state_->Close();
+  innermost = state_->outer();
+}
+
+GraphBuilder& TraceScope::builder() { return state_->builder(); }
+
+Tensor TraceScope::Input(absl::string_view name, const TensorType& type) {
+  absl::Status status = state_->CheckOpen();
+  if (status.ok() && !state_->TakeName(name)) {
+    status = absl::InvalidArgumentError(
+        absl::StrCat("two inputs of a trace are named ", name));
+  }
+  if (status.ok()) return Wrap(builder().Input(name, type));
+  state_->Mistake(status);
+  return Tensor::Invalid(status);
+}
+
+Tensor TraceScope::Wrap(Value node) {
+  return TensorAccess::Make(*state_, node);
+}
+
+absl::StatusOr<Value> TraceScope::Read(const Tensor& tensor) {
+  return TensorAccess::Read(*state_, tensor);
+}
+
+absl::StatusOr<Value> TraceScope::ReadBase(const Tensor& tensor) {
+  CLEAVE_RETURN_IF_ERROR(TensorAccess::Check(tensor));
+  if (!tensor.valid()) {
+    return absl::InvalidArgumentError("a number has no storage");
+  }
+  return state_->Read(TensorAccess::StorageOf(tensor));
+}
+
+bool TraceScope::Owns(const Tensor& tensor) const {
+  const std::shared_ptr<Storage>& storage = TensorAccess::StorageOf(tensor);
+  return storage != nullptr &&
+         (storage->recorder == state_ || state_->IsCaptured(storage.get()));
+}
+
+bool TraceScope::IsCaptured(const Tensor& tensor) const {
+  return state_->IsCaptured(TensorAccess::StorageOf(tensor).get());
+}
+
+bool TraceScope::IsMutated(const Tensor& tensor) const {
+  const std::shared_ptr<Storage>& storage = TensorAccess::StorageOf(tensor);
+  return storage != nullptr && storage->recorder == state_ &&
+         storage->version > 0;
+}
+
+const std::vector<TraceScope::Captured>& TraceScope::captured() const {
+  return state_->captured();
+}
+
+const absl::Status& TraceScope::status() const { return state_->status(); }
+
+absl::StatusOr<Graph> TraceScope::Finish(std::vector<NamedValue> outputs) && {
+  return state_->Finish(std::move(outputs));
+}
+
+}  // namespace cleave::functional

@@ -1,0 +1,411 @@
+#include "engine/elaborate/signature.h"
+
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/elaborate/elaborator.h"
+#include "engine/elaborate/signature_binder.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+using Kind = RuleValue::Kind;
+
+}  // namespace
+
+absl::StatusOr<Binding> SignatureBinder::Run() {
+  CLEAVE_RETURN_IF_ERROR(Place());
+  CLEAVE_RETURN_IF_ERROR(BindSizeAttributes());
+  CLEAVE_RETURN_IF_ERROR(BindDTypes());
+  CLEAVE_RETURN_IF_ERROR(BindAxes());
+  CLEAVE_RETURN_IF_ERROR(BindShapes());
+  CLEAVE_RETURN_IF_ERROR(BindAttributes());
+  CLEAVE_RETURN_IF_ERROR(BindInputs());
+  for (const NamedExpr& let : callable_.item->lets) {
+    absl::StatusOr<RuleValue> value =
+        elaborator_.Eval(*let.value, binding_.scope);
+    if (!value.ok()) {
+      // What is declared as an error may be why.
+      if (options_.check_errors) CLEAVE_RETURN_IF_ERROR(CheckErrors(true));
+      return value.status();
+    }
+    binding_.scope.Set(let.name, *std::move(value));
+  }
+  if (options_.check_errors) {
+    CLEAVE_RETURN_IF_ERROR(CheckWhere(callable_, binding_));
+    CLEAVE_RETURN_IF_ERROR(CheckErrors(false));
+  }
+  if (callable_.has_result_types) CLEAVE_RETURN_IF_ERROR(BindResults());
+  return std::move(binding_);
+}
+
+absl::Status SignatureBinder::Wrong(absl::string_view what) const {
+  return absl::InvalidArgumentError(
+      absl::StrCat("`", callable_.name, "`: ", what));
+}
+
+absl::Status SignatureBinder::Place() {
+  if (arguments_.positional.size() > callable_.positional.size()) {
+    return Wrong(absl::StrCat("takes ", callable_.positional.size(),
+                              " arguments by position, not ",
+                              arguments_.positional.size()));
+  }
+  for (size_t i = 0; i < arguments_.positional.size(); ++i) {
+    given_[callable_.positional[i]] = arguments_.positional[i];
+  }
+  for (const auto& [name, value] : arguments_.named) {
+    if (!IsDeclared(name) && !absl::StartsWith(name, kNewPrefix)) {
+      std::vector<std::string> names;
+      for (const InputDecl& input : callable_.inputs) {
+        names.push_back(input.name);
+      }
+      for (const AttributeDecl& attribute : callable_.attributes) {
+        names.push_back(attribute.name);
+      }
+      const std::string closest = ClosestName(name, names);
+      return Wrong(absl::StrCat(
+          "has no argument `", name, "`",
+          closest.empty() ? ""
+                          : absl::StrCat("; did you mean `", closest, "`?")));
+    }
+    if (given_.count(name) > 0) {
+      return Wrong(absl::StrCat("argument `", name, "` is given twice"));
+    }
+    given_[name] = value;
+  }
+  for (const InputDecl& input : callable_.inputs) {
+    RuleValue value;
+    const auto it = given_.find(input.name);
+    if (it != given_.end()) value = it->second;
+    if (value.Is(Kind::kAbsent) && !input.optional &&
+        input.variadic_index.empty()) {
+      return Wrong(absl::StrCat("argument `", input.name, "` is missing"));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(value, AsInput(input, value));
+    binding_.inputs.push_back(std::move(value));
+  }
+  return absl::OkStatus();
+}
+
+bool SignatureBinder::IsDeclared(const std::string& name) const {
+  for (const InputDecl& input : callable_.inputs) {
+    if (input.name == name) return true;
+  }
+  for (const AttributeDecl& attribute : callable_.attributes) {
+    if (attribute.name == name) return true;
+  }
+  return false;
+}
+
+absl::StatusOr<RuleValue> SignatureBinder::AsInput(const InputDecl& input,
+                                                   const RuleValue& value) {
+  const auto tensor = [&](const RuleValue& v) -> absl::StatusOr<RuleValue> {
+    if (v.Is(Kind::kAbsent)) {
+      if (input.optional) return v;
+      return Wrong(absl::StrCat("an element of `", input.name, "` is absent"));
+    }
+    if (!v.IsDynamic() && !v.IsNumber() && !v.IsTruth()) {
+      return Wrong(absl::StrCat("argument `", input.name,
+                                "` must be a tensor, not ", v.KindName()));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr term, elaborator_.ToTerm(v, input.range));
+    RuleValue result(std::move(term));
+    return input.optional ? std::move(result).Optional() : result;
+  };
+  if (input.is_static) {
+    if (value.IsDynamic()) {
+      return Wrong(absl::StrCat("argument `", input.name,
+                                "` must be known when the rule is expanded"));
+    }
+    RuleValue copy = value;
+    return input.optional ? std::move(copy).Optional() : copy;
+  }
+  if (input.variadic_index.empty()) return tensor(value);
+  RuleList list;
+  if (value.Is(Kind::kList)) {
+    for (const RuleValue& element : value.AsList()) {
+      CLEAVE_ASSIGN_OR_RETURN(RuleValue x, tensor(element));
+      list.push_back(std::move(x));
+    }
+  } else if (!value.Is(Kind::kAbsent)) {
+    return Wrong(
+        absl::StrCat("argument `", input.name, "` must be a list of tensors"));
+  }
+  return RuleValue(std::move(list));
+}
+
+const RuleValue* SignatureBinder::Given(const std::string& name) const {
+  const auto it = given_.find(name);
+  return it == given_.end() || it->second.Is(Kind::kAbsent) ? nullptr
+                                                            : &it->second;
+}
+
+std::vector<std::pair<int, TermPtr>> SignatureBinder::Tensors(
+    const RuleValue& value) {
+  std::vector<std::pair<int, TermPtr>> tensors;
+  if (value.Is(Kind::kTerm)) tensors.emplace_back(-1, value.AsTerm());
+  if (value.Is(Kind::kList)) {
+    for (size_t i = 0; i < value.AsList().size(); ++i) {
+      if (value.AsList()[i].Is(Kind::kTerm)) {
+        tensors.emplace_back(static_cast<int>(i), value.AsList()[i].AsTerm());
+      }
+    }
+  }
+  return tensors;
+}
+
+void SignatureBinder::Replace(size_t input, int place, TermPtr term) {
+  RuleValue& value = binding_.inputs[input];
+  const bool optional = callable_.inputs[input].optional;
+  RuleValue replaced(std::move(term));
+  if (optional) replaced = std::move(replaced).Optional();
+  if (place < 0) {
+    value = std::move(replaced);
+    return;
+  }
+  RuleList list = value.AsList();
+  list[place] = std::move(replaced);
+  value = RuleValue(std::move(list));
+}
+
+bool SignatureBinder::IsDTypeVariable(const std::string& name) const {
+  for (const WhereClause& where : callable_.item->where) {
+    if (where.variable == name) return true;
+  }
+  return !ParseDType(name).ok();
+}
+
+absl::Status SignatureBinder::BindDTypes() {
+  for (const WhereClause& where : callable_.item->where) {
+    bool is_attribute = false;
+    for (const AttributeDecl& attribute : callable_.attributes) {
+      is_attribute = is_attribute || attribute.name == where.variable;
+    }
+    if (!is_attribute) {
+      binding_.scope.Set(where.variable, DTypeVariable::Open());
+    }
+  }
+  for (size_t i = 0; i < callable_.inputs.size(); ++i) {
+    const InputDecl& input = callable_.inputs[i];
+    if (input.is_static || input.type.dtype == nullptr) continue;
+    const Expr& dtype = *input.type.dtype;
+    if (dtype.kind == ExprKind::kName && IsDTypeVariable(dtype.text) &&
+        binding_.scope.Find(dtype.text) == nullptr) {
+      binding_.scope.Set(dtype.text, DTypeVariable::Open());
+    }
+    if (dtype.kind != ExprKind::kName) continue;  // after the others
+    CLEAVE_RETURN_IF_ERROR(UnifyInput(i));
+  }
+  for (size_t i = 0; i < callable_.inputs.size(); ++i) {
+    const InputDecl& input = callable_.inputs[i];
+    if (!input.is_static && input.type.dtype != nullptr &&
+        input.type.dtype->kind != ExprKind::kName) {
+      CLEAVE_RETURN_IF_ERROR(UnifyInput(i));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SignatureBinder::UnifyInput(size_t i) {
+  const InputDecl& input = callable_.inputs[i];
+  CLEAVE_ASSIGN_OR_RETURN(
+      const DTypePtr wanted,
+      elaborator_.EvalDType(*input.type.dtype, binding_.scope));
+  for (const auto& [place, tensor] : Tensors(binding_.inputs[i])) {
+    if (DTypeVariable::Unify(wanted, tensor->dtype)) continue;
+    const DType is = *tensor->dtype->dtype();
+    const DType want = *wanted->dtype();
+    // Integers widen where an i64 is wanted.
+    if (want == DType::kI64 && IsInt(is)) {
+      CLEAVE_ASSIGN_OR_RETURN(TermPtr wide,
+                              elaborator_.terms().Convert(tensor, wanted));
+      Replace(i, place, std::move(wide));
+      continue;
+    }
+    return Wrong(absl::StrCat("argument `", input.name, "` is ", DTypeName(is),
+                              ", not ", DTypeName(want)));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SignatureBinder::BindInputs() {
+  for (size_t i = 0; i < callable_.inputs.size(); ++i) {
+    const InputDecl& input = callable_.inputs[i];
+    RuleValue& value = binding_.inputs[i];
+    if (input.is_static) {
+      CLEAVE_RETURN_IF_ERROR(BindStatic(input, value));
+      const absl::StatusOr<StaticValue> canonical = ToStatic(value);
+      if (!canonical.ok()) {
+        return Wrong(absl::StrCat("argument `", input.name, "` is not static"));
+      }
+      if (!canonical->is_none()) {
+        binding_.attributes.Set(input.name, *canonical);
+      }
+    } else if (input.type.has_shape) {
+      WriteGroups(i);
+    }
+    binding_.scope.Set(input.name, value);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SignatureBinder::BindStatic(const InputDecl& input,
+                                         RuleValue& value) {
+  const bool number = input.type.has_shape && input.type.axes.empty();
+  if (number && value.Is(Kind::kList)) {
+    if (value.AsList().size() != 1) {
+      return Wrong(
+          absl::StrCat("argument `", input.name, "` must be one number"));
+    }
+    value = RuleValue(value.AsList()[0]);
+  } else if (!number && value.IsNumber()) {
+    value = RuleValue(RuleList{value});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SignatureBinder::CheckErrors(bool partial) {
+  for (const ErrorClause& error : callable_.item->errors) {
+    const auto truth = elaborator_.EvalTruth(*error.condition, binding_.scope);
+    if (partial && !truth.ok()) continue;
+    CLEAVE_RETURN_IF_ERROR(truth.status());
+    if (const bool* known = std::get_if<bool>(&*truth)) {
+      if (!*known) continue;
+      absl::Status status = absl::InvalidArgumentError(
+          absl::StrCat(error.kind, ": ", error.message));
+      status.SetPayload(kErrorClausePayload, absl::Cord(error.kind));
+      return status;
+    }
+    const Condition fine = Negate(std::get<Condition>(*truth));
+    elaborator_.guards().push_back(
+        {fine.lhs, fine.op, fine.rhs,
+         absl::StrCat(error.kind, ": ", error.message)});
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SignatureBinder::BindResults() {
+  for (const ResultDecl& result : callable_.results) {
+    if (result.condition != nullptr) {
+      CLEAVE_ASSIGN_OR_RETURN(
+          const bool present,
+          elaborator_.EvalCondition(*result.condition, binding_.scope,
+                                    "a result is there by this size"));
+      if (!present) {
+        binding_.results.push_back(std::nullopt);
+        continue;
+      }
+    }
+    TermType type;
+    CLEAVE_ASSIGN_OR_RETURN(
+        type.dtype, elaborator_.EvalDType(*result.type.dtype, binding_.scope));
+    for (const AxisExpr& axis : result.type.axes) {
+      if (axis.is_new) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            const Dim bound, elaborator_.EvalDim(*axis.bound, binding_.scope));
+        const std::string& name = axis.size->text;
+        const RuleValue* size = binding_.scope.Find(name);
+        if (size == nullptr) {
+          Dim fresh =
+              Dim::Variable(absl::StrCat(options_.fresh_prefix, ".", name));
+          if (const RuleValue* given = Given(absl::StrCat(kNewPrefix, name))) {
+            fresh = given->AsDim();
+          }
+          binding_.fresh.emplace_back(name, fresh);
+          binding_.scope.Set(name, fresh);
+          elaborator_.guards().push_back(
+              {fresh, CompareOp::kLe, bound,
+               absl::StrCat("`", callable_.name, "`: the extent `", name,
+                            "` is bounded")});
+          type.shape.push_back(fresh);
+        } else {
+          type.shape.push_back(size->AsDim());
+        }
+        type.groups.push_back({false, 1});
+      } else if (axis.size->kind == ExprKind::kSpread) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            const Shape dims,
+            elaborator_.EvalDims(*axis.size->children[0], binding_.scope));
+        type.shape.insert(type.shape.end(), dims.begin(), dims.end());
+        type.groups.push_back({true, static_cast<int>(dims.size())});
+      } else {
+        CLEAVE_ASSIGN_OR_RETURN(
+            const Dim dim, elaborator_.EvalDim(*axis.size, binding_.scope));
+        type.shape.push_back(dim);
+        type.groups.push_back({false, 1});
+      }
+    }
+    binding_.results.push_back(std::move(type));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Binding> Bind(const Callable& callable,
+                             const GivenArguments& arguments,
+                             const BindOptions& options,
+                             Elaborator& elaborator) {
+  return SignatureBinder(callable, arguments, options, elaborator).Run();
+}
+
+std::set<std::string> NewVariables(
+    const Binding& binding,
+    const std::vector<std::optional<TermType>>& results) {
+  std::set<std::string> known;
+  std::set<std::string> found;
+  const auto collect = [](const Shape& shape, std::set<std::string>* names) {
+    for (const Dim& dim : shape) {
+      const std::set<std::string> variables = dim.Variables();
+      names->insert(variables.begin(), variables.end());
+    }
+  };
+  for (const RuleValue& input : binding.inputs) {
+    if (input.Is(Kind::kTerm)) collect(input.AsTerm()->shape, &known);
+    if (!input.Is(Kind::kList)) continue;
+    for (const RuleValue& element : input.AsList()) {
+      if (element.Is(Kind::kTerm)) collect(element.AsTerm()->shape, &known);
+    }
+  }
+  for (const auto& [name, value] : binding.attributes.values()) {
+    if (value.kind() == StaticValue::Kind::kInt) {
+      collect({value.AsDim()}, &known);
+    } else if (value.kind() == StaticValue::Kind::kList) {
+      for (const StaticValue& element : value.AsList()) {
+        if (element.kind() == StaticValue::Kind::kInt) {
+          collect({element.AsDim()}, &known);
+        }
+      }
+    }
+  }
+  for (const std::optional<TermType>& type : results) {
+    if (type.has_value()) collect(type->shape, &found);
+  }
+  for (const std::string& name : known) found.erase(name);
+  return found;
+}
+
+absl::Status CheckWhere(const Callable& callable, const Binding& binding) {
+  for (const WhereClause& where : callable.item->where) {
+    const RuleValue* value = binding.scope.Find(where.variable);
+    if (value == nullptr || !value->Is(Kind::kDType)) continue;
+    const absl::StatusOr<DTypeClass> wanted =
+        ParseDTypeClass(where.dtype_class);
+    if (!wanted.ok()) return wanted.status();
+    const DTypePtr& variable = value->AsDType();
+    if (!variable->dtype().has_value() && InClass(DType::kI64, *wanted)) {
+      DTypeVariable::Unify(variable, DTypeVariable::Known(DType::kI64));
+    }
+    const std::optional<DType> dtype = variable->dtype();
+    // A variable of absent inputs alone has no dtype.
+    if (!dtype.has_value()) continue;
+    if (!InClass(*dtype, *wanted)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "`", callable.name, "`: ", where.variable, " is ", DTypeName(*dtype),
+          ", which is not of class ", where.dtype_class));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cleave

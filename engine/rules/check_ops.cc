@@ -1,0 +1,551 @@
+#include "engine/rules/check_ops.h"
+
+#include <algorithm>
+#include <functional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "engine/rules/linearity.h"
+#include "engine/rules/rule_set_impl.h"
+#include "engine/rules/symbolic_call.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+// Mistakes reported for one op: one body's mistake shows in many combinations.
+constexpr size_t kMaxDiagnosticsPerOp = 4;
+
+// `file:12: message` and `file:12:5: message` are put at line 12.
+void PlaceByLine(const Source& source, Diagnostic* d) {
+  const std::string prefix = absl::StrCat(source.name(), ":");
+  absl::string_view rest = d->message;
+  if (!absl::ConsumePrefix(&rest, prefix)) return;
+  const auto number = [&]() -> std::optional<int> {
+    const size_t colon = rest.find(':');
+    int value = 0;
+    if (colon == absl::string_view::npos ||
+        !absl::SimpleAtoi(rest.substr(0, colon), &value)) {
+      return std::nullopt;
+    }
+    rest.remove_prefix(colon + 1);
+    return value;
+  };
+  const std::optional<int> line = number();
+  if (!line) return;
+  const std::optional<int> column = number();
+  absl::ConsumePrefix(&rest, " ");
+  d->message = std::string(rest);
+  const std::string& text = source.text();
+  size_t begin = 0;
+  for (int l = 1; l < *line; ++l) begin = text.find('\n', begin) + 1;
+  const size_t end = std::min(text.find('\n', begin), text.size());
+  if (column) begin += *column - 1;
+  while (begin < end && text[begin] == ' ') ++begin;
+  d->range = {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
+}
+
+class OpChecker {
+ public:
+  OpChecker(const RuleSet& rules, const Callable& callable,
+            std::vector<Diagnostic>* diagnostics)
+      : rules_(rules), callable_(callable), diagnostics_(diagnostics) {}
+
+  void Run() {
+    const SymbolicCalls calls(callable_);
+    error_held_.resize(callable_.item->errors.size());
+    error_open_.resize(callable_.item->errors.size());
+    bool complete = calls.exhaustive();
+    for (int i = 0; i < calls.count() && found_ < kMaxDiagnosticsPerOp; ++i) {
+      complete = CheckCall(calls, i) && complete;
+    }
+    if (!complete || found_ > 0) return;
+    CheckBranches(calls);
+    CheckErrors(calls);
+  }
+
+  // False if the combination could not be judged.
+  bool CheckCall(const SymbolicCalls& calls, int i) {
+    const RuleSet::Impl& impl = rules_.impl();
+    GraphBuilder builder(impl.context);
+    const absl::StatusOr<SymbolicCall> call =
+        calls.Make(i, impl.library, builder);
+    if (!call.ok()) {
+      // Strings without a default cannot be made up.
+      if (call.status().code() != absl::StatusCode::kUnimplemented) {
+        Report(call.status(), std::nullopt, nullptr, "");
+      }
+      return false;
+    }
+    context_ = call->description;
+    if (!ObserveErrors(builder, *call)) return false;
+    const auto results =
+        rules_.Call(builder, callable_.name, call->arguments, call->attributes);
+    if (!results.ok()) return NoteRejection(results.status());
+    for (const auto& result : *results) {
+      if (!result.has_value()) continue;
+      Value node = *result;
+      if (builder.graph().node(node).op == ToOpId(Primitive::kResult)) {
+        node = builder.graph().operands(node)[0];
+      }
+      return CheckSignature(RuleSet::SignatureOf(builder.graph(), node));
+    }
+    return true;
+  }
+
+ private:
+  // A call that is rejected says what its declaration or types do not allow.
+  bool NoteRejection(const absl::Status& status) {
+    if (status.GetPayload(kErrorClausePayload).has_value()) return true;
+    if (status.code() == absl::StatusCode::kInvalidArgument &&
+        absl::StartsWith(status.message(),
+                         absl::StrCat("`", callable_.name, "`: "))) {
+      return true;
+    }
+    Report(status, std::nullopt, nullptr, "");
+    return false;
+  }
+
+  // Which error clauses hold, or may.
+  bool ObserveErrors(GraphBuilder& builder, const SymbolicCall& call) {
+    if (callable_.item->errors.empty()) return true;
+    const RuleSet::Impl& impl = rules_.impl();
+    Elaborator elaborator(impl.library, *impl.context, callable_.name, nullptr);
+    elaborator.EnterSource(*callable_.source);
+    GivenArguments given;
+    for (const Argument& argument : call.arguments) {
+      if (const Value* v = std::get_if<Value>(&argument.value)) {
+        given.named.emplace_back(
+            argument.name, elaborator.terms().InGraph(*v, builder.type(*v)));
+      } else if (const auto* list =
+                     std::get_if<std::vector<std::optional<Value>>>(
+                         &argument.value)) {
+        RuleList elements;
+        for (const auto& v : *list) {
+          elements.push_back(
+              v.has_value()
+                  ? RuleValue(elaborator.terms().InGraph(*v, builder.type(*v)))
+                  : RuleValue());
+        }
+        given.named.emplace_back(argument.name, std::move(elements));
+      }
+    }
+    for (const auto& [name, value] : call.attributes.values()) {
+      given.named.emplace_back(name, FromStatic(value));
+    }
+    absl::StatusOr<Binding> binding = Bind(callable_, given, {}, elaborator);
+    if (!binding.ok()) {
+      std::fill(error_open_.begin(), error_open_.end(), true);
+      return true;
+    }
+    for (size_t e = 0; e < callable_.item->errors.size(); ++e) {
+      const auto truth = elaborator.EvalTruth(
+          *callable_.item->errors[e].condition, binding->scope);
+      if (!truth.ok()) {
+        Report(truth.status(), elaborator.diagnostic(),
+               elaborator.diagnostic_source(), "");
+        return false;
+      }
+      const bool* known = std::get_if<bool>(&*truth);
+      if (known == nullptr) error_open_[e] = true;
+      if (known != nullptr && *known) error_held_[e] = true;
+    }
+    return true;
+  }
+
+  bool CheckSignature(const Signature& signature) {
+    const RuleSet::Impl& impl = rules_.impl();
+    if (!Compile(signature, "", [](OpCompiler& compiler) {
+          return compiler.Body().status();
+        })) {
+      return false;
+    }
+    if (callable_.item->spec != nullptr &&
+        !Compile(signature, "", [](OpCompiler& compiler) {
+          return compiler.Spec().status();
+        })) {
+      return false;
+    }
+    std::vector<bool> active;
+    for (const TypeId type : signature.operands) {
+      active.push_back(
+          InClass(impl.context->types(type)[0].dtype, DTypeClass::kInexact));
+    }
+    std::optional<RuleSet::JvpOverride> jvp;
+    if (!Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
+          CLEAVE_ASSIGN_OR_RETURN(jvp, compiler.Jvp(active));
+          return absl::OkStatus();
+        })) {
+      return false;
+    }
+    if (jvp.has_value() &&
+        !CheckLinear(signature, jvp->graph, StatementKind::kJvp)) {
+      return false;
+    }
+    const std::vector<bool> live(callable_.results.size(), true);
+    std::optional<RuleSet::VjpOverride> vjp;
+    if (!Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
+          CLEAVE_ASSIGN_OR_RETURN(vjp, compiler.Vjp(live));
+          return absl::OkStatus();
+        })) {
+      return false;
+    }
+    if (vjp.has_value() &&
+        !CheckLinear(signature, vjp->graph, StatementKind::kVjp)) {
+      return false;
+    }
+    return CheckVmap(signature);
+  }
+
+  bool CheckVmap(const Signature& signature) {
+    for (const Statement& statement : callable_.item->body->statements) {
+      if (statement.kind != StatementKind::kVmap) continue;
+      // The inputs of operands, in order: those of the layout.
+      std::vector<bool> batched;
+      GraphBuilder unused(rules_.context());
+      OpCompiler probe = rules_.impl().MakeCompiler(callable_);
+      if (!probe.BindSignature(signature).ok()) return true;
+      for (const std::string& name : probe.OperandInputs()) {
+        bool is_batched = false;
+        for (const Statement::OverrideInput& input : statement.inputs) {
+          if (input.name == name) is_batched = !input.unbatched;
+        }
+        batched.push_back(is_batched);
+      }
+      OpCompiler compiler = rules_.impl().MakeCompiler(callable_);
+      absl::Status status =
+          compiler.BindSignature(signature, batched, Dim::Variable("batch"));
+      if (status.ok()) status = compiler.Vmap(batched).status();
+      if (!Judge(status, compiler)) return false;
+    }
+    return true;
+  }
+
+  // Whether an override is linear in its inputs behind the operands: tangents
+  // of jvp, cotangents of vjp.
+  bool CheckLinear(const Signature& signature, const Graph& override,
+                   StatementKind kind) {
+    std::vector<Linearity> inputs(signature.operands.size(),
+                                  Linearity::kConstant);
+    inputs.resize(override.inputs().size(), Linearity::kLinear);
+    const auto linearity = LinearityOf(override, inputs, rules_);
+    if (!linearity.ok()) return true;  // a callee's mistake is its own
+    for (const Linearity l : *linearity) {
+      if (l != Linearity::kNonlinear && l != Linearity::kConstant) continue;
+      for (const Statement& statement : callable_.item->body->statements) {
+        if (statement.kind != kind) continue;
+        Add({DiagnosticKind::kNotLinear,
+             kind == StatementKind::kJvp
+                 ? absl::StrCat("the derivative is not linear in `d",
+                                statement.equation.name, "`")
+                 : "the cotangents are not linear in those of the results",
+             statement.range, "", ""});
+        return false;
+      }
+    }
+    return true;
+  }
+
+  bool Compile(const Signature& signature, absl::string_view what,
+               const std::function<absl::Status(OpCompiler&)>& compile) {
+    OpCompiler compiler = rules_.impl().MakeCompiler(callable_);
+    compiler.elaborator().taken_branches = &taken_;
+    absl::Status status = compiler.BindSignature(signature);
+    if (status.ok()) status = compile(compiler);
+    return Judge(status, compiler);
+  }
+
+  bool Judge(const absl::Status& status, OpCompiler& compiler) {
+    if (status.ok()) return true;
+    // What is not supported yet, or impossible, is no mistake of the author.
+    if (status.code() == absl::StatusCode::kUnimplemented) return false;
+    Report(status, compiler.elaborator().diagnostic(),
+           compiler.elaborator().diagnostic_source(), context_);
+    return false;
+  }
+
+  void Report(const absl::Status& status,
+              const std::optional<Diagnostic>& diagnostic, const Source* source,
+              const std::string& context) {
+    Diagnostic d;
+    if (diagnostic.has_value() && source == callable_.source) {
+      d = *diagnostic;
+    } else {
+      // Found while lowering, or in another file: the line is in the message.
+      d.kind = absl::StrContains(status.message(), "is not defined")
+                   ? DiagnosticKind::kUnknownName
+               : absl::StrContains(status.message(), "dtype") ||
+                       absl::StrContains(status.message(), "is wanted") ||
+                       absl::StrContains(status.message(), "is meant")
+                   ? DiagnosticKind::kType
+               : absl::StrContains(status.message(), "index") ||
+                       absl::StrContains(status.message(), "range")
+                   ? DiagnosticKind::kIndex
+                   : DiagnosticKind::kShape;
+      d.message = std::string(status.message());
+      d.range = callable_.item->range;
+      PlaceByLine(*callable_.source, &d);
+    }
+    if (!context.empty() && d.help.empty()) {
+      d.help = absl::StrCat("found with ", context);
+    }
+    Add(std::move(d));
+  }
+
+  void Add(Diagnostic d) {
+    for (const Diagnostic& other : *diagnostics_) {
+      if (other.range.begin == d.range.begin && other.kind == d.kind) return;
+    }
+    ++found_;
+    diagnostics_->push_back(std::move(d));
+  }
+
+  // Whether `T is int` is the same for all dtypes of T's class.
+  bool IsClassConstant(const Expr& e) const {
+    const auto asked = ParseDTypeClass(e.children[1]->text);
+    for (const WhereClause& where : callable_.item->where) {
+      const auto given = ParseDTypeClass(where.dtype_class);
+      if (where.variable != e.children[0]->text || !given.ok() || !asked.ok()) {
+        continue;
+      }
+      std::set<bool> answers;
+      for (DType dtype : AllDTypes()) {
+        if (InClass(dtype, *given)) answers.insert(InClass(dtype, *asked));
+      }
+      return answers.size() == 1;
+    }
+    return false;
+  }
+
+  // Whether a condition rests on enumerated names alone.
+  // As a condition, or as a value that is compared.
+  bool IsDecidable(const Expr& e, const SymbolicCalls& calls,
+                   bool as_value = false) const {
+    switch (e.kind) {
+      case ExprKind::kName:
+        return calls.enumerated().count(e.text) > 0 || e.text == "true" ||
+               e.text == "false" ||
+               (as_value ? rules_.impl().library.IsEnumWord(e.text)
+                         : calls.optional().count(e.text) > 0);
+      case ExprKind::kUnary:
+        return e.text == "not" && IsDecidable(*e.children[0], calls, as_value);
+      case ExprKind::kBinary: {
+        if (e.text == "is") return IsClassConstant(e);
+        if (e.text != "and" && e.text != "or" && e.text != "==" &&
+            e.text != "!=") {
+          return false;
+        }
+        const bool compares = e.text == "==" || e.text == "!=";
+        return IsDecidable(*e.children[0], calls, compares) &&
+               IsDecidable(*e.children[1], calls, compares);
+      }
+      default:
+        return false;
+    }
+  }
+
+  void CheckBranches(const SymbolicCalls& calls) {
+    const std::function<void(const Expr&)> walk = [&](const Expr& e) {
+      if (e.kind == ExprKind::kIf) {
+        const bool then = taken_.count({&e, true}) > 0;
+        const bool otherwise = taken_.count({&e, false}) > 0;
+        if (then != otherwise && IsDecidable(*e.children[0], calls)) {
+          if (!then) {
+            Add({DiagnosticKind::kUnreachable,
+                 "this branch is never taken: the condition is false for all "
+                 "attributes and inputs",
+                 e.children[1]->range, "", ""});
+          } else if (e.children.size() > 2) {
+            Add({DiagnosticKind::kUnreachable,
+                 "this branch is never taken: the condition holds for all "
+                 "attributes and inputs",
+                 e.children[2]->range, "", ""});
+          }
+        }
+      }
+      for (const ExprPtr& child : e.children) walk(*child);
+      for (const NamedExpr& named : e.named) walk(*named.value);
+      for (const Equation& field : e.fields) walk(*field.value);
+    };
+    for (const Statement& statement : callable_.item->body->statements) {
+      if (statement.kind == StatementKind::kLet ||
+          statement.kind == StatementKind::kResult) {
+        walk(*statement.equation.value);
+      }
+    }
+  }
+
+  // An error that rests on enumerated names, or on sizes that decide it.
+  void CheckErrors(const SymbolicCalls& calls) {
+    for (size_t e = 0; e < callable_.item->errors.size(); ++e) {
+      const ErrorClause& error = callable_.item->errors[e];
+      if (error_held_[e] || error_open_[e]) continue;
+      // Numbers and sizes alone, which variables stand for.
+      const std::function<bool(const Expr&)> is_size = [&](const Expr& x) {
+        switch (x.kind) {
+          case ExprKind::kNumber:
+            return true;
+          case ExprKind::kName:
+            return IsSize(x.text);
+          case ExprKind::kUnary:
+          case ExprKind::kBinary:
+            return std::all_of(
+                x.children.begin(), x.children.end(),
+                [&](const ExprPtr& child) { return is_size(*child); });
+          default:
+            return false;
+        }
+      };
+      const std::function<bool(const Expr&)> decidable = [&](const Expr& x) {
+        if (x.kind == ExprKind::kBinary &&
+            (x.text == "and" || x.text == "or")) {
+          return decidable(*x.children[0]) && decidable(*x.children[1]);
+        }
+        return is_size(x) || IsDecidable(x, calls);
+      };
+      if (decidable(*error.condition)) {
+        Add({DiagnosticKind::kImpossible,
+             absl::StrCat("\"", error.message, "\" can never be reported"),
+             error.condition->range, "", ""});
+      }
+    }
+  }
+
+  // A single size of an input, for which a variable stands.
+  bool IsSize(const std::string& name) const {
+    for (const InputDecl& input : callable_.inputs) {
+      for (const AxisExpr& axis : input.type.axes) {
+        if (axis.size->kind == ExprKind::kName && axis.size->text == name) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+
+  const RuleSet& rules_;
+  const Callable& callable_;
+  std::vector<Diagnostic>* diagnostics_;
+  size_t found_ = 0;
+  std::string context_;
+  std::set<std::pair<const Expr*, bool>> taken_;
+  std::vector<bool> error_held_;  // in some combination
+  std::vector<bool> error_open_;  // may hold, by sizes
+};
+
+}  // namespace
+
+void CheckOp(const RuleSet& rules, const Callable& callable,
+             std::vector<Diagnostic>* diagnostics) {
+  OpChecker(rules, callable, diagnostics).Run();
+}
+
+void CheckFunction(const RuleSet& rules, const Callable& callable,
+                   std::vector<Diagnostic>* diagnostics) {
+  for (const InputDecl& input : callable.inputs) {
+    const char* kind = input.is_static                 ? "static"
+                       : input.optional                ? "optional"
+                       : !input.variadic_index.empty() ? "variadic"
+                                                       : nullptr;
+    if (kind == nullptr) continue;
+    diagnostics->push_back(
+        {DiagnosticKind::kPlacement,
+         absl::StrCat("a `fn` takes tensors that are there when it runs: `",
+                      input.name, "` cannot be ", kind),
+         input.range, "", ""});
+    return;
+  }
+  const absl::StatusOr<Graph> graph = rules.Function(callable.name);
+  if (graph.ok() || graph.status().code() == absl::StatusCode::kUnimplemented) {
+    return;
+  }
+  // The same by way of a call of it, which knows the place.
+  const size_t before = diagnostics->size();
+  OpChecker(rules, callable, diagnostics).Run();
+  if (diagnostics->size() > before) return;
+  Diagnostic d{DiagnosticKind::kType, std::string(graph.status().message()),
+               callable.item->range, "", ""};
+  PlaceByLine(*callable.source, &d);
+  diagnostics->push_back(std::move(d));
+}
+
+void CheckDerivativeItem(const RuleSet& rules, const Item& item,
+                         std::vector<Diagnostic>* diagnostics) {
+  const std::optional<Primitive> primitive = FindPrimitive(item.name);
+  if (!primitive.has_value()) return;
+  Context& context = *rules.context();
+  Signature signature;
+  signature.op = ToOpId(*primitive);
+  std::vector<bool> active;
+  for (size_t i = 0; i < item.parameters.size(); ++i) {
+    // select's condition is a bool.
+    const bool is_condition = *primitive == Primitive::kSelect && i == 0;
+    signature.operands.push_back(context.Intern(TensorType{
+        is_condition ? DType::kBool : DType::kF32, {Dim::Variable("n")}}));
+    active.push_back(!is_condition);
+  }
+  // Operands of unknown coefficients are left inactive one by one.
+  for (size_t i = 0; i < active.size(); ++i) {
+    if (!active[i]) continue;
+    std::vector<bool> one(active.size());
+    one[i] = true;
+    const absl::StatusOr<const Graph*> graph =
+        rules.PrimitiveJvp(signature, one);
+    if (!graph.ok()) {
+      if (graph.status().code() == absl::StatusCode::kUnimplemented) continue;
+      Diagnostic d{DiagnosticKind::kType, std::string(graph.status().message()),
+                   item.body->range, "", ""};
+      PlaceByLine(rules.SourceOf(item), &d);
+      diagnostics->push_back(std::move(d));
+      return;
+    }
+    std::vector<Linearity> inputs(active.size() + 1, Linearity::kConstant);
+    inputs.push_back(Linearity::kLinear);
+    const auto linearity = LinearityOf(**graph, inputs, rules);
+    if (!linearity.ok()) continue;
+    if ((*linearity)[0] == Linearity::kNonlinear ||
+        (*linearity)[0] == Linearity::kConstant) {
+      diagnostics->push_back({DiagnosticKind::kNotLinear,
+                              absl::StrCat("the derivative is not linear in `d",
+                                           item.parameters[i], "`"),
+                              item.body->range, "", ""});
+      return;
+    }
+  }
+}
+
+void CheckNumericItem(const RuleSet& rules, const Item& item,
+                      std::vector<Diagnostic>* diagnostics) {
+  const auto report = [&](SourceRange range, std::string message,
+                          DiagnosticKind kind = DiagnosticKind::kType) {
+    Diagnostic d{kind, std::move(message), range, "", ""};
+    PlaceByLine(rules.SourceOf(item), &d);
+    diagnostics->push_back(std::move(d));
+  };
+  if (item.inputs.empty()) {
+    report(item.range, "a numeric has the operands of its primitive");
+    return;
+  }
+  const Expr& written = *item.inputs[0].type.dtype;
+  const absl::StatusOr<DType> dtype = ParseDType(written.text);
+  if (!dtype.ok()) {
+    report(written.range, "the dtype of a numeric is fixed, like `f32`");
+    return;
+  }
+  const absl::StatusOr<const NumericBody*> body =
+      rules.Numeric(*FindPrimitive(item.name), *dtype);
+  if (!body.ok()) {
+    report(item.body->range, std::string(body.status().message()),
+           body.status().code() == absl::StatusCode::kResourceExhausted
+               ? DiagnosticKind::kLimit
+               : DiagnosticKind::kType);
+  }
+}
+
+}  // namespace cleave

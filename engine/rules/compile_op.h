@@ -1,0 +1,104 @@
+// OpCompiler: what an op means for one signature, as graphs: body, spec,
+// overrides. Nothing is cached here; RuleSet does.
+
+#ifndef CLEAVE_ENGINE_RULES_COMPILE_OP_H_
+#define CLEAVE_ENGINE_RULES_COMPILE_OP_H_
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "engine/bind/library.h"
+#include "engine/elaborate/elaborator.h"
+#include "engine/elaborate/signature.h"
+#include "engine/ir/graph.h"
+#include "engine/rules/lower_term.h"
+#include "engine/rules/rule_set.h"
+
+namespace cleave {
+
+// A declared op bound to the operands of a signature, ready to elaborate.
+class OpCompiler {
+ public:
+  OpCompiler(const Library& library, const Callable& callable,
+             std::shared_ptr<Context> context, CallOp call_op,
+             IsElementwise is_elementwise, ResultTypesOf result_types_of);
+
+  // Binds inputs named as declared (elements of variadic ones `xs.0`, ..) of
+  // the signature's types. `batched`, if not empty: which operands have an axis
+  // of extent `batch` in front; the signature's names keep their meaning
+  // without it.
+  absl::Status BindSignature(const Signature& signature,
+                             const std::vector<bool>& batched = {},
+                             const Dim& batch = 0);
+
+  // The results of the body; absent ones are null.
+  absl::StatusOr<Graph> Body();
+  absl::StatusOr<Graph> Spec();
+  absl::StatusOr<std::optional<RuleSet::JvpOverride>> Jvp(
+      const std::vector<bool>& active);
+  // The `vjp` override; results that are not `live` have the cotangent 0.
+  absl::StatusOr<std::optional<RuleSet::VjpOverride>> Vjp(
+      const std::vector<bool>& live);
+  // The override whose inputs are batched as bound.
+  absl::StatusOr<std::optional<Graph>> Vmap(const std::vector<bool>& batched);
+
+  // Types of the results, also of host ops.
+  absl::StatusOr<std::vector<std::optional<TermType>>> ResultTypes();
+
+  // Per operand, the input that it is of.
+  std::vector<std::string> OperandInputs() const;
+
+  Elaborator& elaborator() { return elaborator_; }
+  const Binding& binding() const { return binding_; }
+
+  // Evaluates everything without lowering: for checks.
+  absl::StatusOr<std::vector<TermPtr>> ElaborateBody();
+  absl::StatusOr<std::vector<TermPtr>> ElaborateSpec();
+
+ private:
+  struct Operand {
+    size_t input;
+    int place;  // in a variadic input; -1
+    std::string name;
+    TermPtr term;  // in the types of the operand, before `compute acc`
+  };
+
+  absl::StatusOr<std::vector<TermPtr>> ElaborateBodyOnce();
+  absl::Status EnterReals(Scope* scope);
+  absl::StatusOr<TermPtr> Wrap(const TermPtr& x, const DTypePtr& dtype);
+  // The scope of the body: floats in their accumulation types.
+  absl::Status EnterBody();
+  absl::StatusOr<std::vector<Elaborator::DeclaredResult>> Declared(
+      bool accumulate);
+  absl::StatusOr<std::vector<TermPtr>> Results(
+      const RuleValue& value,
+      const std::vector<Elaborator::DeclaredResult>& declared,
+      SourceRange range);
+  // Converts results to the declared types.
+  absl::StatusOr<TermPtr> Finish(const TermPtr& term, const TermType& declared,
+                                 SourceRange range);
+  absl::StatusOr<Graph> Build(const std::vector<TermPtr>& terms);
+  absl::StatusOr<Graph> BuildNamed(
+      const std::vector<std::pair<std::string, TermPtr>>& terms);
+  absl::StatusOr<TermPtr> Accumulated(const TermPtr& term);
+
+  const Library& library_;
+  const Callable& callable_;
+  std::shared_ptr<Context> context_;
+  CallOp call_op_;
+  IsElementwise is_elementwise_;
+  Elaborator elaborator_;
+  GraphBuilder builder_;
+  Binding binding_;
+  std::vector<Operand> operands_;
+  std::unique_ptr<Scope> body_scope_;
+  std::vector<TermPtr> raw_results_;  // of the body, before Finish
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_RULES_COMPILE_OP_H_

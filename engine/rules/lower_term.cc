@@ -1,0 +1,413 @@
+#include "engine/rules/lower_term.h"
+
+#include <algorithm>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "engine/bind/builtins.h"
+#include "engine/ir/call_attributes.h"
+#include "engine/ir/graph_text.h"
+#include "ops/check.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+// The place of a term, for messages.
+absl::Status AtTerm(const GraphBuilder& builder, const Term& term,
+                    const absl::Status& status) {
+  if (status.ok()) return status;
+  const Provenance& place = builder.context()->provenance(term.provenance);
+  if (place.line == 0 ||
+      absl::StrContains(status.message(), absl::StrCat(place.file, ":"))) {
+    return status;
+  }
+  return absl::Status(status.code(), absl::StrCat(place.file, ":", place.line,
+                                                  ": ", status.message()));
+}
+
+}  // namespace
+
+absl::StatusOr<Value> TermLowerer::Lower(const TermPtr& term) {
+  const auto it = values_.find(term.get());
+  if (it != values_.end()) return it->second.second;
+  const ProvenanceId saved = builder_.provenance();
+  builder_.SetProvenance(term->provenance);
+  absl::StatusOr<Value> value = LowerNew(term);
+  builder_.SetProvenance(saved);
+  if (!value.ok()) return AtTerm(builder_, *term, value.status());
+  values_.emplace(term.get(), std::make_pair(term, *value));
+  return value;
+}
+
+absl::StatusOr<Value> TermLowerer::LowerNew(const TermPtr& term) {
+  switch (term->kind) {
+    case TermKind::kValue:
+      return term->value;
+    case TermKind::kParameter:
+      if (const auto it = parameters_.find(term->order);
+          it != parameters_.end()) {
+        return it->second;
+      }
+      return absl::InternalError("a parameter of another region");
+    case TermKind::kComprehension:
+      return LowerComprehension(*term, *this);
+    case TermKind::kCall: {
+      CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> results,
+                              LowerCall(*term));
+      if (results.empty()) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("`", term->call->op, "` has no result here"));
+      }
+      return results[0];
+    }
+    case TermKind::kResult: {
+      const TermPtr& call = term->children[0];
+      auto it = calls_.find(call.get());
+      if (it == calls_.end()) {
+        CLEAVE_RETURN_IF_ERROR(Lower(call).status());
+        it = calls_.find(call.get());
+      }
+      CLEAVE_CHECK(term->index < static_cast<int>(it->second.size()));
+      return it->second[term->index];
+    }
+    case TermKind::kNumber:
+    case TermKind::kDim:
+      return LowerNumber(*term);
+    case TermKind::kPointwise:
+      return LowerPointwise(*term);
+    case TermKind::kZero:
+      return builder_.Zeros({ResolvedDType(*term), term->shape});
+    case TermKind::kRead:
+    case TermKind::kReduce:
+    case TermKind::kCallElement: {
+      if (!term->free.empty()) break;
+      // An element that depends on no index: a 0-d array.
+      auto scalar = std::make_shared<Term>();
+      scalar->kind = TermKind::kComprehension;
+      scalar->dtype = term->dtype;
+      scalar->children = {term};
+      scalar->provenance = term->provenance;
+      scalar->order = term->order;
+      return LowerComprehension(*scalar, *this);
+    }
+    case TermKind::kIndex:
+      break;
+  }
+  return absl::InternalError("an element stands where an array is wanted");
+}
+
+absl::StatusOr<Value> TermLowerer::LowerNumber(const Term& term) {
+  const DType dtype = ResolvedDType(term);
+  if (term.kind == TermKind::kDim) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Value extent,
+        builder_.Add(Primitive::kExtent, {{"value", term.dim}}, {}));
+    if (dtype == DType::kI64) return extent;
+    return builder_.Add(Primitive::kConvert, {{"dtype", dtype}}, {extent});
+  }
+  const bool fits = IsBool(dtype)
+                        ? term.number == Exact(0) || term.number == Exact(1)
+                    : IsInt(dtype) ? term.number.IsInteger()
+                                   : true;
+  if (!fits) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        term.number.ToString(), " stands where ", DTypeName(dtype),
+        term.dtype->dtype().has_value() ? " is wanted"
+                                        : " is meant: nothing asks for a "
+                                          "dtype"));
+  }
+  return builder_.Add(
+      Primitive::kConstant,
+      {{"value", IsBool(dtype) ? StaticValue(term.number == Exact(1))
+                               : StaticValue(term.number)},
+       {"dtype", dtype}},
+      {});
+}
+
+absl::StatusOr<Value> TermLowerer::LowerPointwise(const Term& term) {
+  std::vector<Value> operands;
+  for (const TermPtr& child : term.children) {
+    CLEAVE_ASSIGN_OR_RETURN(Value x, Lower(child));
+    const Shape& shape = builder_.type(x).shape;
+    if (shape != term.shape) {
+      const int offset = static_cast<int>(term.shape.size() - shape.size());
+      std::vector<int> axes;
+      for (size_t d = 0; d < shape.size(); ++d) {
+        axes.push_back(offset + static_cast<int>(d));
+      }
+      CLEAVE_ASSIGN_OR_RETURN(
+          x, builder_.Add(Primitive::kBroadcastInDim,
+                          {{"shape", StaticValue::Dims(term.shape)},
+                           {"axes", StaticValue::Ints(axes)}},
+                          {x}));
+    }
+    operands.push_back(x);
+  }
+  if (term.primitive == Primitive::kConvert) {
+    const DType dtype = ResolvedDType(term);
+    if (builder_.type(operands[0]).dtype == dtype) return operands[0];
+    return builder_.Add(Primitive::kConvert, {{"dtype", dtype}}, operands);
+  }
+  return builder_.Add(term.primitive, term.attributes, operands);
+}
+
+absl::StatusOr<std::vector<Value>> TermLowerer::LowerCall(const Term& term) {
+  std::vector<Value> operands;
+  for (const TermPtr& child : term.children) {
+    CLEAVE_ASSIGN_OR_RETURN(const Value x, Lower(child));
+    operands.push_back(x);
+  }
+  builder_.SetProvenance(term.provenance);
+  std::vector<Value> results;
+  const CallTerm& call = *term.call;
+  if (DerivedFrom(call.op).has_value()) {
+    CLEAVE_ASSIGN_OR_RETURN(results, CallDerivative(term, operands));
+  } else if (!call.op.empty()) {
+    CLEAVE_ASSIGN_OR_RETURN(results, CallComposite(term, operands));
+  } else if (!call.regions.empty()) {
+    CLEAVE_ASSIGN_OR_RETURN(results, LowerControl(term, operands));
+  } else {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Value node,
+        builder_.Add(call.primitive, call.attributes, operands));
+    const size_t count = builder_.graph().types(node).size();
+    for (size_t i = 0; i < count; ++i) {
+      results.push_back(
+          count == 1 ? node : builder_.Result(node, static_cast<int>(i)));
+    }
+  }
+  if (results.size() != call.results.size()) {
+    return absl::InternalError(absl::StrCat("`", call.op, "` gave ",
+                                            results.size(), " results, not ",
+                                            call.results.size()));
+  }
+  // The term itself is the caller's: it is alive as long as this.
+  calls_.emplace(&term, results);
+  return results;
+}
+
+absl::StatusOr<std::vector<Value>> TermLowerer::CallComposite(
+    const Term& term, const std::vector<Value>& operands) {
+  const CallTerm& call = *term.call;
+  std::vector<Argument> arguments;
+  Attributes attributes;
+  for (const auto& [name, value] : call.attributes.values()) {
+    if (name != kActive && name != kLive) attributes.Set(name, value);
+  }
+  for (const CallArgument& a : call.arguments) {
+    switch (a.kind) {
+      case CallArgument::Kind::kAbsent:
+        break;
+      case CallArgument::Kind::kStatic:
+        attributes.Set(a.name, a.value);
+        break;
+      case CallArgument::Kind::kTensor:
+        arguments.push_back({a.name, operands[a.operands[0]]});
+        break;
+      case CallArgument::Kind::kList: {
+        std::vector<std::optional<Value>> list;
+        for (int place : a.operands) {
+          if (place < 0) {
+            list.push_back(std::nullopt);
+          } else {
+            list.push_back(operands[place]);
+          }
+        }
+        arguments.push_back({a.name, std::move(list)});
+        break;
+      }
+    }
+  }
+  const absl::string_view op = DerivedFrom(call.op).value_or(call.op);
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::optional<Value>> all,
+                          call_op_(builder_, op, arguments, attributes));
+  std::vector<Value> results;
+  for (const std::optional<Value>& value : all) {
+    if (value.has_value()) results.push_back(*value);
+  }
+  return results;
+}
+
+// jvp and vjp. The call of f is made to learn its canonical attributes;
+// nothing uses it.
+absl::StatusOr<std::vector<Value>> TermLowerer::CallDerivative(
+    const Term& term, const std::vector<Value>& operands) {
+  const StaticValue::List& active = term.call->attributes.Get(kActive).AsList();
+  const std::vector<Value> primals(operands.begin(),
+                                   operands.begin() + active.size());
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> results,
+                          CallComposite(term, primals));
+  const Graph& graph = builder_.graph();
+  Value node = results[0];
+  if (graph.node(node).op == ToOpId(Primitive::kResult)) {
+    node = graph.operands(node)[0];
+  }
+  Attributes attributes = graph.attributes(node);
+  attributes.Set(kActive, StaticValue(active));
+  std::vector<TensorType> types;
+  if (const StaticValue* live = term.call->attributes.Find(kLive)) {
+    attributes.Set(kLive, *live);
+    for (size_t i = 0; i < active.size(); ++i) {
+      if (active[i].AsBool()) types.push_back(graph.type(operands[i]));
+    }
+  } else {
+    for (const Value result : results) {
+      if (InClass(graph.type(result).dtype, DTypeClass::kInexact)) {
+        types.push_back(graph.type(result));
+      }
+    }
+  }
+  Context& context = *builder_.context();
+  const Value tangents = builder_.AddTyped(
+      context.InternOp(term.call->op), context.Intern(attributes),
+      context.Intern(types), operands, builder_.provenance());
+  std::vector<Value> values;
+  for (size_t i = 0; i < types.size(); ++i) {
+    values.push_back(types.size() == 1
+                         ? tangents
+                         : builder_.Result(tangents, static_cast<int>(i)));
+  }
+  return values;
+}
+
+absl::StatusOr<Value> TermLowerer::CallElementwise(
+    const Term& term, absl::Span<const Value> arguments) {
+  if (term.call->op.empty() || DerivedFrom(term.call->op).has_value()) {
+    return absl::UnimplementedError(
+        absl::StrCat("not supported: `", term.call->op, "` of elements"));
+  }
+  const std::vector<Value> operands(arguments.begin(), arguments.end());
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> results,
+                          CallComposite(term, operands));
+  if (results.size() != 1) {
+    return absl::UnimplementedError(
+        absl::StrCat("not supported: `", term.call->op,
+                     "` of elements: it has several results"));
+  }
+  const Graph& graph = builder_.graph();
+  CLEAVE_ASSIGN_OR_RETURN(const bool elementwise,
+                          is_elementwise_(graph, results[0]));
+  if (!elementwise ||
+      (!arguments.empty() &&
+       graph.type(results[0]).shape != graph.type(arguments[0]).shape)) {
+    return absl::UnimplementedError(
+        absl::StrCat("not supported: `", term.call->op,
+                     "` of elements: it does not act on each element by "
+                     "itself; call it on arrays"));
+  }
+  return results[0];
+}
+
+void TermLowerer::CollectCaptures(const TermPtr& term, uint32_t first_order,
+                                  absl::flat_hash_map<const Term*, bool>* seen,
+                                  std::vector<TermPtr>* captures) const {
+  if (term == nullptr || !seen->emplace(term.get(), true).second) return;
+  // A parameter of this region, or of one inside it.
+  if (term->kind == TermKind::kParameter && term->order >= first_order) return;
+  const bool is_leaf = term->kind == TermKind::kNumber ||
+                       term->kind == TermKind::kDim ||
+                       term->kind == TermKind::kZero;
+  const bool is_array = term->free.empty() && term->kind != TermKind::kRead &&
+                        term->kind != TermKind::kReduce;
+  if (term->order < first_order && is_array && !is_leaf) {
+    // Several results of one call are captured one by one.
+    const bool is_tuple =
+        term->kind == TermKind::kCall && term->call->results.size() != 1;
+    if (!is_tuple) {
+      captures->push_back(term);
+      return;
+    }
+  }
+  for (const TermPtr& child : term->children) {
+    CollectCaptures(child, first_order, seen, captures);
+  }
+  CollectCaptures(term->fill, first_order, seen, captures);
+  if (term->call != nullptr) {
+    for (const RegionTerm& region : term->call->regions) {
+      for (const TermPtr& result : region.results) {
+        CollectCaptures(result, first_order, seen, captures);
+      }
+    }
+  }
+}
+
+absl::StatusOr<Graph> TermLowerer::LowerRegion(
+    const RegionTerm& region, const std::vector<TermPtr>& captures) {
+  GraphBuilder inner(builder_.context());
+  TermLowerer lowerer(inner, call_op_, is_elementwise_);
+  const auto bind = [&](const TermPtr& term, const std::string& name) {
+    const Value input = inner.Input(name, {ResolvedDType(*term), term->shape});
+    lowerer.values_.emplace(term.get(), std::make_pair(term, input));
+  };
+  for (size_t i = 0; i < captures.size(); ++i) {
+    bind(captures[i], absl::StrCat("const", i));
+  }
+  for (size_t i = 0; i < region.parameters.size(); ++i) {
+    const Term& parameter = *region.parameters[i];
+    lowerer.parameters_.emplace(
+        parameter.order,
+        inner.Input(absl::StrCat("arg", i),
+                    {ResolvedDType(parameter), parameter.shape}));
+  }
+  std::vector<NamedValue> outputs;
+  for (size_t i = 0; i < region.results.size(); ++i) {
+    CLEAVE_ASSIGN_OR_RETURN(const Value value,
+                            lowerer.Lower(region.results[i]));
+    outputs.push_back({absl::StrCat("y", i), value});
+  }
+  return std::move(inner).Build(std::move(outputs));
+}
+
+absl::StatusOr<std::vector<Value>> TermLowerer::LowerControl(
+    const Term& term, std::vector<Value> operands) {
+  const CallTerm& call = *term.call;
+  std::vector<TermPtr> captures;
+  absl::flat_hash_map<const Term*, bool> seen;
+  for (const RegionTerm& region : call.regions) {
+    for (const TermPtr& result : region.results) {
+      CollectCaptures(result, region.first_order, &seen, &captures);
+    }
+  }
+  std::vector<Value> captured;
+  for (const TermPtr& term_captured : captures) {
+    CLEAVE_ASSIGN_OR_RETURN(const Value value, Lower(term_captured));
+    captured.push_back(value);
+  }
+  std::vector<Graph> regions;
+  for (const RegionTerm& region : call.regions) {
+    CLEAVE_ASSIGN_OR_RETURN(Graph graph, LowerRegion(region, captures));
+    regions.push_back(std::move(graph));
+  }
+  builder_.SetProvenance(term.provenance);
+  Attributes attributes = call.attributes;
+  std::vector<Value> all;
+  if (call.primitive == Primitive::kScan) {
+    attributes.Set("body", MakeRegion(std::move(regions[0])));
+    attributes.Set("consts", static_cast<int>(captured.size()));
+    all = captured;
+    all.insert(all.end(), operands.begin(), operands.end());
+  } else if (call.primitive == Primitive::kWhile) {
+    attributes.Set("cond", MakeRegion(std::move(regions[0])));
+    attributes.Set("body", MakeRegion(std::move(regions[1])));
+    attributes.Set("consts", static_cast<int>(captured.size()));
+    all = captured;
+    all.insert(all.end(), operands.begin(), operands.end());
+  } else {
+    attributes.Set("then", MakeRegion(std::move(regions[0])));
+    attributes.Set("else", MakeRegion(std::move(regions[1])));
+    all = {operands[0]};
+    all.insert(all.end(), captured.begin(), captured.end());
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const Value node,
+                          builder_.Add(call.primitive, attributes, all));
+  std::vector<Value> results;
+  for (size_t i = 0; i < call.results.size(); ++i) {
+    results.push_back(call.results.size() == 1
+                          ? node
+                          : builder_.Result(node, static_cast<int>(i)));
+  }
+  return results;
+}
+
+}  // namespace cleave

@@ -1,0 +1,75 @@
+// Terms to nodes of a graph.
+
+#ifndef CLEAVE_ENGINE_RULES_LOWER_TERM_H_
+#define CLEAVE_ENGINE_RULES_LOWER_TERM_H_
+
+#include <functional>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+#include "engine/index/lower_index.h"
+#include "engine/index/term.h"
+#include "engine/ir/graph.h"
+#include "engine/rules/rule_set.h"
+
+namespace cleave {
+
+// Adds a call of a composite op: RuleSet::Call.
+using CallOp = std::function<absl::StatusOr<std::vector<std::optional<Value>>>(
+    GraphBuilder&, absl::string_view, const std::vector<Argument>&,
+    const Attributes&)>;
+// Whether the composite `node` of a graph acts on each element by itself.
+using IsElementwise =
+    std::function<absl::StatusOr<bool>(const Graph& graph, Value node)>;
+
+// Lowers each term once. Terms must be complete: dtypes that are still open
+// become i64. InvalidArgument where a number has no place that asks for its
+// dtype, or an inference fails; errors of LowerComprehension.
+class TermLowerer : public TermLowering {
+ public:
+  TermLowerer(GraphBuilder& builder, CallOp call_op,
+              IsElementwise is_elementwise)
+      : builder_(builder),
+        call_op_(std::move(call_op)),
+        is_elementwise_(std::move(is_elementwise)) {}
+
+  GraphBuilder& builder() override { return builder_; }
+  absl::StatusOr<Value> Lower(const TermPtr& array) override;
+  absl::StatusOr<Value> CallElementwise(
+      const Term& call, absl::Span<const Value> arguments) override;
+
+ private:
+  absl::StatusOr<Value> LowerNew(const TermPtr& term);
+  absl::StatusOr<Value> LowerNumber(const Term& term);
+  absl::StatusOr<Value> LowerPointwise(const Term& term);
+  // The results that are present.
+  absl::StatusOr<std::vector<Value>> LowerCall(const Term& term);
+  absl::StatusOr<std::vector<Value>> CallComposite(
+      const Term& term, const std::vector<Value>& operands);
+  absl::StatusOr<std::vector<Value>> CallDerivative(
+      const Term& term, const std::vector<Value>& operands);
+  absl::StatusOr<std::vector<Value>> LowerControl(const Term& term,
+                                                  std::vector<Value> operands);
+  // The region as a graph; `captures`: what its first inputs stand for.
+  absl::StatusOr<Graph> LowerRegion(const RegionTerm& region,
+                                    const std::vector<TermPtr>& captures);
+  void CollectCaptures(const TermPtr& term, uint32_t first_order,
+                       absl::flat_hash_map<const Term*, bool>* seen,
+                       std::vector<TermPtr>* captures) const;
+
+  GraphBuilder& builder_;
+  CallOp call_op_;
+  IsElementwise is_elementwise_;
+  // Terms are kept alive: addresses are keys.
+  absl::flat_hash_map<const Term*, std::pair<TermPtr, Value>> values_;
+  absl::flat_hash_map<const Term*, std::vector<Value>> calls_;
+  // Parameters by their `order`, which copies of a term share.
+  absl::flat_hash_map<uint32_t, Value> parameters_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_RULES_LOWER_TERM_H_

@@ -1,0 +1,93 @@
+// NameChecker: the names of one item. Internal to check_names.h: the clauses of
+// an item are walked in check_names.cc, scopes and expressions in
+// walk_names.cc.
+
+#ifndef CLEAVE_ENGINE_RULES_NAME_CHECKER_H_
+#define CLEAVE_ENGINE_RULES_NAME_CHECKER_H_
+
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "engine/bind/library.h"
+#include "engine/lang/ast.h"
+#include "engine/lang/diagnostic.h"
+#include "engine/lang/source.h"
+
+namespace cleave {
+
+// Whether a name always means the same: `true`, `inf`, a dtype, ...
+bool IsConstantName(const std::string& name);
+
+// Walks an item once, with a stack of scopes; what is wrong goes to
+// `diagnostics`.
+class NameChecker {
+ public:
+  NameChecker(const Library& library, const Item& item,
+              std::vector<Diagnostic>* diagnostics)
+      : library_(library), item_(item), diagnostics_(diagnostics) {}
+
+  void Run();
+
+ private:
+  struct Name {
+    SourceRange range;
+    bool used = false;
+    bool must_be_used = false;
+    absl::string_view what;
+  };
+  using Names = std::map<std::string, Name>;
+
+  // --- items (check_names.cc)
+  void CheckOp();
+  // Indices that are free in a law range over all their values.
+  void CheckLaws(const Callable& callable);
+  void CheckAccuracies();
+  void CheckOverrides(const Callable& callable, bool is_host);
+  bool IsDiscrete(const InputDecl& input) const;
+  void CheckDef();
+  void CheckDerivative();
+  void CheckNumeric();
+  // Names of the pattern stand for any operand.
+  void CheckRewrite();
+  void CheckDTypeClass(const WhereClause& where);
+
+  // --- scopes and expressions (walk_names.cc)
+  void Report(DiagnosticKind kind, SourceRange range, std::string message,
+              std::string help = "");
+  static std::string DidYouMean(const std::string& name,
+                                const std::vector<std::string>& names);
+  void Enter();
+  void Leave();
+  Name* Lookup(const std::string& name);
+  void Define(const std::string& name, SourceRange range,
+              absl::string_view what, bool must_be_used);
+  // Sizes, packs and dtype variables of a type: the first occurrence defines.
+  void DefineTypeNames(const TypeExpr& type, const std::string& variadic);
+  void DefineResults(const Callable& callable);
+  void DefineBinders(const std::vector<Binder>& binders);
+  bool IsIndex(const std::string& name);
+  void WalkType(const TypeExpr& type);
+  // A body in a scope of its own.
+  void WalkBody(const Body& body);
+  void WalkStatements(const Body& body);
+  void WalkEquation(const Equation& equation);
+  void WalkCallee(const std::string& callee, SourceRange range);
+  void WalkArguments(const std::string& callee,
+                     const std::vector<ExprPtr>& positional,
+                     const std::vector<NamedExpr>& named, SourceRange range);
+  void Walk(const Expr& e);
+
+  const Library& library_;
+  const Item& item_;
+  std::vector<Diagnostic>* diagnostics_;
+  std::vector<Names> scopes_;
+  std::set<std::string> indices_;
+  bool in_derivative_ = false;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_RULES_NAME_CHECKER_H_

@@ -1,0 +1,247 @@
+// RuleSet: all that the loaded rule files declare, checked and compiled. An
+// op's meaning for one signature is a Graph, made once and cached.
+//
+//   LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
+//   if (!loaded.diagnostics.empty()) ...
+//   GraphBuilder b(context);
+//   Value x = b.Input("x", type);
+//   auto results = loaded.rules->Call(b, "softplus", {{"x", x}}, {{"beta",
+//   2}});
+
+#ifndef CLEAVE_ENGINE_RULES_RULE_SET_H_
+#define CLEAVE_ENGINE_RULES_RULE_SET_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+#include "engine/lang/ast.h"
+#include "engine/lang/diagnostic.h"
+#include "engine/lang/source.h"
+
+namespace cleave {
+
+// One argument of a call: a tensor, nothing (an optional input not given), a
+// list (a variadic input; elements may be absent), or a static value.
+struct Argument {
+  struct Absent {};
+  std::string name;  // empty: by position
+  std::variant<Absent, Value, std::vector<std::optional<Value>>, StaticValue>
+      value;
+};
+
+// What a composite node calls: its op, attributes and operand types. Inputs
+// that are absent, and the lengths of variadic ones, are in the attribute
+// kLayout (engine/ir/call_attributes.h); `static` inputs are attributes by
+// their names.
+struct Signature {
+  OpId op = 0;
+  AttributesId attributes = kNoAttributes;
+  std::vector<TypeId> operands;
+  friend bool operator==(const Signature& a, const Signature& b) {
+    return a.op == b.op && a.attributes == b.attributes &&
+           a.operands == b.operands;
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, const Signature& s) {
+    return H::combine(std::move(h), s.op, s.attributes, s.operands);
+  }
+};
+
+// How an op gets a transform.
+struct Coverage {
+  enum class Kind { kGiven, kDerived, kImpossible, kNotSupported };
+  Kind kind = Kind::kDerived;
+  std::string why;  // of the last two
+};
+
+// A pointwise primitive as arithmetic on one element: its `numeric` item.
+struct NumericBody {
+  // Inputs are the operands, the output is the result, all 0-d. Its nodes are
+  // constants and pointwise primitives that have no numeric themselves.
+  Graph graph;
+  double ulp = 0;  // the bound that it claims
+};
+
+struct NamedSource {
+  std::string name;
+  std::string text;
+  bool json = false;
+  // Written by a program, which may declare more than it uses and makes only
+  // calls that fit: an unused name is no mistake, and bodies are checked at the
+  // types of each call, not at symbolic ones.
+  bool generated = false;
+};
+
+class RuleSet;
+class RewriteTable;
+
+// Bodies that are derived from others: `jvp f(..)(..)` in a rule is a call of
+// the op "jvp:f", whose attribute kActive lists, per operand of f, whether its
+// tangent is given behind f's operands; its results are the tangents of f's
+// inexact results. `vjp f(..)(..)` is a call of "vjp:f" for each input that is
+// asked for: kActive marks its operands, whose cotangents are the results;
+// kLive lists, per result of f, whether its cotangent is given behind f's
+// operands. A call of "vmap:f" is a batch of calls of f (RuleSet::BatchOf).
+// transforms/ implements it.
+class DerivedBodies {
+ public:
+  virtual ~DerivedBodies() = default;
+  // `call` is the call of f alone: a graph of one composite node whose inputs
+  // are its operands and whose outputs are its results.
+  virtual absl::StatusOr<Graph> Jvp(const RuleSet& rules, const Graph& call,
+                                    const std::vector<bool>& active) = 0;
+  virtual absl::StatusOr<Graph> Vjp(const RuleSet& rules, const Graph& call,
+                                    const std::vector<bool>& active,
+                                    const std::vector<bool>& live) = 0;
+  // `graph` with a batch in front of the inputs in `batched`, one of them at
+  // least, and of all outputs.
+  virtual absl::StatusOr<Graph> Vmap(const RuleSet& rules, const Graph& graph,
+                                     const std::vector<bool>& batched,
+                                     const Dim& batch) = 0;
+};
+
+struct LoadOptions {
+  // MakeDerivedBodies() (transforms/derived_bodies.h). Null: calls of derived
+  // ops are Unimplemented.
+  std::shared_ptr<DerivedBodies> derived;
+};
+
+struct LoadResult {
+  std::shared_ptr<const RuleSet> rules;  // null if there is any diagnostic
+  std::vector<std::string> diagnostics;  // rendered
+};
+
+// Parses, checks (names, cycles, types and shapes at symbolic signatures,
+// unreachable branches, dead overrides, ...) and compiles. All mistakes of all
+// files are reported.
+LoadResult LoadRules(const std::vector<NamedSource>& sources,
+                     std::shared_ptr<Context> context,
+                     const LoadOptions& options = {});
+
+// A rule set extended by one more text, with the options of the base, which
+// stays as it is.
+LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
+                       const NamedSource& source);
+
+// Not thread-safe: compiled bodies are cached inside.
+class RuleSet {
+ public:
+  const std::shared_ptr<Context>& context() const;
+
+  // The op, host op ("aten.add.Tensor", "onnx.Gelu") or fn of that name; null
+  // if there is none.
+  const Item* Find(absl::string_view name) const;
+  // The `jvp` item of a primitive; null if there is none.
+  const Item* FindDerivative(absl::string_view primitive) const;
+  // All names of that kind, sorted.
+  std::vector<std::string> Names(ItemKind kind) const;
+  const std::vector<const Item*>& examples() const;
+  const Source& SourceOf(const Item& item) const;
+
+  // Adds a call. Attributes not given take their defaults; each declared error
+  // that holds is InvalidArgument with its message; conditions on unknown sizes
+  // become guards. Returns one value per result, absent ones nullopt. The node
+  // is one composite call, whose name is the op's.
+  absl::StatusOr<std::vector<std::optional<Value>>> Call(
+      GraphBuilder& builder, absl::string_view op,
+      const std::vector<Argument>& arguments,
+      const Attributes& attributes) const;
+  // Names of the results that Call returns, in order.
+  std::vector<std::string> ResultNames(absl::string_view op) const;
+
+  // Calls that stand for all calls of `op`: sizes are variables, packs have
+  // ranks 0 to 2, optional inputs are there or not, dtypes represent their
+  // classes, enums and bools take every value. Each is a graph of one node;
+  // those that the op's errors reject are left out. NotFound for no op.
+  absl::StatusOr<std::vector<Graph>> SymbolicCalls(absl::string_view op) const;
+
+  // The signature of a composite node.
+  static Signature SignatureOf(const Graph& graph, Value node);
+
+  // The body for a signature, one level deep: inputs are the operands, outputs
+  // the present results; calls of other ops stay calls. Cached; pointers live
+  // as long as the rule set.
+  absl::StatusOr<const Graph*> Body(const Signature& signature) const;
+  // The spec, nullptr if the op has none (or laws only). Ops called in it stay.
+  absl::StatusOr<const Graph*> Spec(const Signature& signature) const;
+
+  // Whether each element of the one result of a composite node depends on the
+  // elements of its operands at the same place alone.
+  absl::StatusOr<bool> IsElementwise(const Graph& graph, Value node) const;
+
+  // Overrides; nullptr where the op has none that applies. jvp: inputs are the
+  // operands, then the tangents of the operands in `active` (true per operand);
+  // outputs are the tangents of the inexact results. Operands that are active
+  // but have no `jvp` line of their own take the derived contribution: then
+  // `covered[i]` is false and the tangent of i is not an input.
+  struct JvpOverride {
+    Graph graph;
+    std::vector<bool> covered;
+  };
+  absl::StatusOr<const JvpOverride*> Jvp(const Signature& signature,
+                                         const std::vector<bool>& active) const;
+  // vjp: inputs are the operands, then the cotangents of the results that are
+  // `live` (true per result that is present; inexact ones only); outputs are
+  // the cotangents of the operands that are covered, which the override names.
+  struct VjpOverride {
+    Graph graph;
+    std::vector<bool> covered;
+  };
+  absl::StatusOr<const VjpOverride*> Vjp(const Signature& signature,
+                                         const std::vector<bool>& live) const;
+  // vmap: inputs are the operands (whose types in `signature` are without the
+  // batch), those in `batched` with an axis of extent `batch` leading; outputs
+  // have the batch leading.
+  absl::StatusOr<const Graph*> Vmap(const Signature& signature,
+                                    const std::vector<bool>& batched,
+                                    const Dim& batch) const;
+
+  // Whether the op, or what it is a batch of, has overrides of that kind.
+  bool Declares(OpId op, StatementKind kind) const;
+  // A batch of calls of `signature` that goes on having the op's jvp and vjp
+  // overrides, batched: the signature of a call of "vmap:f", whose operands in
+  // `batched`, one of them at least, have the batch in front, as all results
+  // have. Its attributes are those of f, and kBatched: such a list for each
+  // batch, the outermost last.
+  Signature BatchOf(const Signature& signature,
+                    const std::vector<bool>& batched, const Dim& batch) const;
+
+  // The derivative of a pointwise primitive with a `jvp` item: inputs are the
+  // operands, the result, then the tangents of active operands; the output is
+  // the result's tangent. Unimplemented("impossible: ...") with the reason.
+  absl::StatusOr<const Graph*> PrimitiveJvp(
+      const Signature& signature, const std::vector<bool>& active) const;
+
+  // What a pointwise primitive on operands of `dtype` becomes in a kernel;
+  // nullptr where no `numeric` item says. Cached as Body is.
+  absl::StatusOr<const NumericBody*> Numeric(Primitive primitive,
+                                             DType dtype) const;
+
+  // The `rewrite` items, compiled (engine/rules/rewrite_rule.h); Simplify
+  // applies them.
+  const RewriteTable& rewrites() const;
+  // The item of that name; null if there is none.
+  const Item* FindRewrite(absl::string_view name) const;
+
+  // A declared `fn` as a graph of calls.
+  absl::StatusOr<Graph> Function(absl::string_view name) const;
+
+  struct Impl;
+  explicit RuleSet(std::unique_ptr<Impl> impl);
+  ~RuleSet();
+  const Impl& impl() const { return *impl_; }
+
+ private:
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_RULES_RULE_SET_H_
