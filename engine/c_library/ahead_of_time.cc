@@ -12,8 +12,8 @@
 #include "engine/c_library/c_interface.h"
 #include "engine/c_library/driver.h"
 #include "engine/codegen/compile_group.h"
+#include "engine/files/file.h"
 #include "engine/ir/graph_text.h"
-#include "engine/runtime/file.h"
 #include "engine/runtime/kernel_plan.h"
 #include "ops/status_macros.h"
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "engine/runtime/program.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"

@@ -9,7 +9,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "engine/runtime/memory_file.h"
 #include "engine/runtime/program.h"
 #include "ops/status_macros.h"

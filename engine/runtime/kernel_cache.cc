@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <condition_variable>
-#include <cstdlib>
 #include <iterator>
 #include <list>
 #include <mutex>
@@ -12,7 +11,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/cache_folder.h"
+#include "engine/files/cache_folder.h"
 #include "engine/runtime/kernel_linker.h"
 #include "ops/status_macros.h"
 
@@ -273,20 +272,10 @@ absl::Status KernelCache::folder_status() const {
 
 KernelCacheStats KernelCache::stats() const { return impl_->stats(); }
 
-std::string DefaultKernelCacheFolder() {
-  if (const char* chosen = std::getenv("CLEAVE_CACHE")) return chosen;
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  // The specification has relative ones ignored.
-  if (cache != nullptr && *cache == '/') return absl::StrCat(cache, "/cleave");
-  const char* home = std::getenv("HOME");
-  if (home == nullptr || *home == '\0') return "";
-  return absl::StrCat(home, "/.cache/cleave");
-}
-
 KernelCache& DefaultKernelCache() {
   static auto* const cache = [] {
     KernelCacheOptions options;
-    options.folder = DefaultKernelCacheFolder();
+    options.folder = DefaultCacheFolder();
     return new KernelCache(std::move(options));
   }();
   return *cache;

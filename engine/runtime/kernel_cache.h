@@ -90,12 +90,8 @@ class KernelCache {
   const std::unique_ptr<Impl> impl_;
 };
 
-// $CLEAVE_CACHE, else $XDG_CACHE_HOME/cleave, else ~/.cache/cleave. Empty if
-// $CLEAVE_CACHE is, or if there is no home.
-std::string DefaultKernelCacheFolder();
-
-// In that folder; in memory only where it is empty, or cannot be made or used,
-// as folder_status() then says. Lives as long as the process.
+// In DefaultCacheFolder(); in memory only where that is empty, or cannot be
+// made or used, as folder_status() then says. Lives as long as the process.
 KernelCache& DefaultKernelCache();
 
 }  // namespace cleave

@@ -22,10 +22,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/codegen/kernel_testing.h"
-#include "engine/runtime/file.h"
+#include "engine/files/cache_folder.h"
+#include "engine/files/file.h"
+#include "engine/files/process_testing.h"
 #include "engine/runtime/kernel_call.h"
 #include "engine/runtime/kernel_library.h"
-#include "engine/runtime/process_testing.h"
 #include "testing/skip.h"
 #include "testing/status_matchers.h"
 
@@ -491,19 +492,19 @@ TEST(KernelCache, FindsItsDefaultFolder) {
               setenv("HOME", "/home/someone", 1);
               unsetenv("CLEAVE_CACHE");
               unsetenv("XDG_CACHE_HOME");
-              if (DefaultKernelCacheFolder() != "/home/someone/.cache/cleave") {
+              if (DefaultCacheFolder() != "/home/someone/.cache/cleave") {
                 return 1;
               }
               setenv("XDG_CACHE_HOME", "relative", 1);
-              if (DefaultKernelCacheFolder() != "/home/someone/.cache/cleave") {
+              if (DefaultCacheFolder() != "/home/someone/.cache/cleave") {
                 return 2;
               }
               setenv("XDG_CACHE_HOME", "/somewhere", 1);
-              if (DefaultKernelCacheFolder() != "/somewhere/cleave") return 3;
+              if (DefaultCacheFolder() != "/somewhere/cleave") return 3;
               setenv("CLEAVE_CACHE", "/chosen", 1);
-              if (DefaultKernelCacheFolder() != "/chosen") return 4;
+              if (DefaultCacheFolder() != "/chosen") return 4;
               setenv("CLEAVE_CACHE", "", 1);
-              if (!DefaultKernelCacheFolder().empty()) return 5;
+              if (!DefaultCacheFolder().empty()) return 5;
               return DefaultKernelCache().folder().empty() ? 0 : 6;
             }),
             0);

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
 

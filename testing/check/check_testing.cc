@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "transforms/derived_bodies.h"

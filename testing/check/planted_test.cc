@@ -4,7 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check.h"

@@ -8,7 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "engine/runtime/safetensors.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"

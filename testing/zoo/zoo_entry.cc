@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
 #include "transforms/json_array.h"

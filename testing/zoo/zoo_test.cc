@@ -10,12 +10,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/files/file.h"
 #include "engine/ir/interpreter.h"
 #include "engine/lang/ast.h"
 #include "engine/lang/parser.h"
 #include "engine/rewrite/expand.h"
 #include "engine/rules/rule_set.h"
-#include "engine/runtime/file.h"
 #include "engine/runtime/rule_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -12,7 +12,7 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "testing/check/check.h"
 #include "testing/check/verdict.h"
 #include "tools/command/command.h"

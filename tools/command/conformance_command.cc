@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "testing/conformance/conformance.h"
 #include "tools/command/backend.h"
 #include "tools/command/command.h"

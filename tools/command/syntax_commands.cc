@@ -7,9 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/files/file.h"
 #include "engine/lang/ast.h"
 #include "engine/lang/json_rule.h"
-#include "engine/runtime/file.h"
 #include "engine/runtime/rule_files.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"

@@ -14,7 +14,7 @@ set -euo pipefail
 # each other.
 layers=(
   "ops"
-  "engine/lang engine/ir"
+  "engine/files engine/lang engine/ir"
   "engine/index engine/bind"
   "engine/elaborate"
   "engine/rules"

@@ -40,6 +40,8 @@ check refused engine/runtime/kernel.cc engine/eager/tensor.h
 check refused engine/eager/session.cc transforms/vmap.h
 check refused engine/runtime/kernel.cc transforms/vmap.h
 check ok engine/elaborate/signature.cc engine/bind/library.h
+check ok engine/rules/load_rules.cc engine/files/cache_folder.h
+check refused engine/files/file.cc engine/lang/source.h
 check refused engine/index/affine.cc engine/elaborate/rule_value.h
 check ok engine/codegen/target.cc Halide.h
 check refused testing/compare.cc Halide.h

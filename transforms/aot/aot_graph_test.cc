@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "engine/files/file.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
-#include "engine/runtime/file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"

@@ -1,4 +1,4 @@
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 
 #include <fcntl.h>
 #include <sys/random.h>

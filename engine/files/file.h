@@ -6,8 +6,8 @@
 // Errors name the path and say the system's reason, as in
 // `cannot open none.rules: No such file or directory`.
 
-#ifndef CLEAVE_ENGINE_RUNTIME_FILE_H_
-#define CLEAVE_ENGINE_RUNTIME_FILE_H_
+#ifndef CLEAVE_ENGINE_FILES_FILE_H_
+#define CLEAVE_ENGINE_FILES_FILE_H_
 
 #include <string>
 
@@ -45,4 +45,4 @@ inline constexpr char kPartMark[] = ".part-";
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_RUNTIME_FILE_H_
+#endif  // CLEAVE_ENGINE_FILES_FILE_H_

@@ -1,4 +1,4 @@
-#include "engine/runtime/cache_folder.h"
+#include "engine/files/cache_folder.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <tuple>
 #include <utility>
@@ -19,7 +20,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/file.h"
+#include "engine/files/file.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -255,6 +256,16 @@ void CacheFolder::Clean(const std::string& keep) {
 int64_t CacheFolder::evicted() const {
   const std::lock_guard<std::mutex> lock(mutex_);
   return evicted_;
+}
+
+std::string DefaultCacheFolder() {
+  if (const char* chosen = std::getenv("CLEAVE_CACHE")) return chosen;
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  // The specification has relative ones ignored.
+  if (cache != nullptr && *cache == '/') return absl::StrCat(cache, "/cleave");
+  const char* home = std::getenv("HOME");
+  if (home == nullptr || *home == '\0') return "";
+  return absl::StrCat(home, "/.cache/cleave");
 }
 
 }  // namespace cleave

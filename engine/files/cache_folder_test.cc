@@ -1,4 +1,4 @@
-#include "engine/runtime/cache_folder.h"
+#include "engine/files/cache_folder.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -24,8 +24,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/runtime/file.h"
-#include "engine/runtime/process_testing.h"
+#include "engine/files/file.h"
+#include "engine/files/process_testing.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {

@@ -1,4 +1,4 @@
-#include "engine/runtime/process_testing.h"
+#include "engine/files/process_testing.h"
 
 #include <dirent.h>
 #include <linux/capability.h>

@@ -11,8 +11,8 @@
 // step; no locks are held. What a damaged disk or a crash of the machine made
 // of a file is found by its checksum.
 
-#ifndef CLEAVE_ENGINE_RUNTIME_CACHE_FOLDER_H_
-#define CLEAVE_ENGINE_RUNTIME_CACHE_FOLDER_H_
+#ifndef CLEAVE_ENGINE_FILES_CACHE_FOLDER_H_
+#define CLEAVE_ENGINE_FILES_CACHE_FOLDER_H_
 
 #include <cstdint>
 #include <memory>
@@ -70,6 +70,10 @@ class CacheFolder {
   int64_t evicted_ = 0;
 };
 
+// $CLEAVE_CACHE, else $XDG_CACHE_HOME/cleave, else ~/.cache/cleave. Empty if
+// $CLEAVE_CACHE is, or if there is no home.
+std::string DefaultCacheFolder();
+
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_RUNTIME_CACHE_FOLDER_H_
+#endif  // CLEAVE_ENGINE_FILES_CACHE_FOLDER_H_

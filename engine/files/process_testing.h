@@ -1,7 +1,7 @@
 // Other processes and folders, for tests of what survives them.
 
-#ifndef CLEAVE_ENGINE_RUNTIME_PROCESS_TESTING_H_
-#define CLEAVE_ENGINE_RUNTIME_PROCESS_TESTING_H_
+#ifndef CLEAVE_ENGINE_FILES_PROCESS_TESTING_H_
+#define CLEAVE_ENGINE_FILES_PROCESS_TESTING_H_
 
 #include <sys/types.h>
 
@@ -33,4 +33,4 @@ std::vector<std::string> ListFolder(const std::string& folder);
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_RUNTIME_PROCESS_TESTING_H_
+#endif  // CLEAVE_ENGINE_FILES_PROCESS_TESTING_H_
