@@ -17,10 +17,10 @@
 #include "gtest/gtest.h"
 #include "ops/status_macros.h"
 #include "testing/status_matchers.h"
-#include "transforms/jvp.h"
-#include "transforms/test_rules.h"
-#include "transforms/vjp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/testing/test_rules.h"
+#include "transforms/vjp/vjp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

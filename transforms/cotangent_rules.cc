@@ -7,12 +7,12 @@
 #include "absl/strings/str_cat.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
-#include "transforms/cotangent_graph.h"
-#include "transforms/emit.h"
-#include "transforms/partial_evaluation.h"
-#include "transforms/rule_key.h"
-#include "transforms/synthetic_rules.h"
-#include "transforms/transpose.h"
+#include "transforms/table/emit.h"
+#include "transforms/table/rule_key.h"
+#include "transforms/table/synthetic_rules.h"
+#include "transforms/vjp/cotangent_graph.h"
+#include "transforms/vjp/partial_evaluation.h"
+#include "transforms/vjp/transpose.h"
 
 namespace cleave {
 namespace {

@@ -6,12 +6,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
-#include "transforms/cotangent_graph.h"
-#include "transforms/guarded.h"
-#include "transforms/jvp.h"
-#include "transforms/names.h"
-#include "transforms/synthetic_rules.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/table/names.h"
+#include "transforms/table/synthetic_rules.h"
+#include "transforms/vjp/cotangent_graph.h"
+#include "transforms/vjp/guarded.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

@@ -1,4 +1,4 @@
-#include "transforms/synthetic_rules.h"
+#include "transforms/table/synthetic_rules.h"
 
 #include <string>
 #include <utility>
@@ -7,13 +7,13 @@
 #include "engine/rewrite/simplify.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
-#include "transforms/batch.h"
-#include "transforms/emit.h"
-#include "transforms/identity.h"
-#include "transforms/jvp_primitive.h"
-#include "transforms/names.h"
-#include "transforms/rule_key.h"
-#include "transforms/tangent_graph.h"
+#include "transforms/jvp/jvp_primitive.h"
+#include "transforms/jvp/tangent_graph.h"
+#include "transforms/table/emit.h"
+#include "transforms/table/names.h"
+#include "transforms/table/rule_key.h"
+#include "transforms/vmap/batch.h"
+#include "transforms/vmap/identity.h"
 
 namespace cleave {
 namespace {

@@ -14,12 +14,12 @@
 #include "benchmark/benchmark.h"
 #include "engine/ir/graph.h"
 #include "ops/check.h"
-#include "transforms/emit.h"
-#include "transforms/jvp.h"
-#include "transforms/test_rules.h"
-#include "transforms/transpose.h"
-#include "transforms/vjp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/table/emit.h"
+#include "transforms/testing/test_rules.h"
+#include "transforms/vjp/transpose.h"
+#include "transforms/vjp/vjp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

@@ -23,7 +23,7 @@
 #include "testing/check/signature_sampler.h"
 #include "testing/check/value_sampler.h"
 #include "testing/status_matchers.h"
-#include "transforms/sample_nodes.h"
+#include "transforms/testing/sample_nodes.h"
 
 namespace cleave::functional {
 namespace {

@@ -17,7 +17,7 @@
 #include "gtest/gtest.h"
 #include "ops/tensor.h"
 #include "testing/status_matchers.h"
-#include "transforms/test_rules.h"
+#include "transforms/testing/test_rules.h"
 
 namespace cleave::functional {
 

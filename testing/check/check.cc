@@ -17,7 +17,7 @@
 #include "testing/check/sample_counts.h"
 #include "testing/check/signature_sampler.h"
 #include "testing/glob.h"
-#include "transforms/synthetic_rules.h"
+#include "transforms/table/synthetic_rules.h"
 
 namespace cleave {
 

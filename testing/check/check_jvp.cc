@@ -18,9 +18,9 @@
 #include "testing/check/shrink.h"
 #include "testing/check/tensor_slices.h"
 #include "testing/check/value_sampler.h"
-#include "transforms/jvp.h"
-#include "transforms/vjp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/vjp/vjp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

@@ -17,7 +17,7 @@
 #include "testing/check/compare_values.h"
 #include "testing/check/float_points.h"
 #include "testing/check/shrink.h"
-#include "transforms/jvp.h"
+#include "transforms/jvp/jvp.h"
 
 namespace cleave {
 namespace {

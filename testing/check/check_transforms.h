@@ -6,7 +6,7 @@
 
 #include "testing/check/op_context.h"
 #include "testing/check/verdict.h"
-#include "transforms/synthetic_rules.h"
+#include "transforms/table/synthetic_rules.h"
 
 namespace cleave {
 

@@ -16,9 +16,9 @@
 #include "testing/check/derivative.h"
 #include "testing/check/shrink.h"
 #include "testing/check/value_sampler.h"
-#include "transforms/jvp.h"
-#include "transforms/names.h"
-#include "transforms/vjp.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/table/names.h"
+#include "transforms/vjp/vjp.h"
 
 namespace cleave {
 namespace {

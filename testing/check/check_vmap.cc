@@ -12,7 +12,7 @@
 #include "testing/check/shrink.h"
 #include "testing/check/tensor_slices.h"
 #include "testing/check/value_sampler.h"
-#include "transforms/vmap.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

@@ -19,8 +19,8 @@
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
 #include "testing/status_matchers.h"
-#include "transforms/coverage.h"
 #include "transforms/derived_bodies.h"
+#include "transforms/report/coverage.h"
 
 namespace cleave {
 namespace {

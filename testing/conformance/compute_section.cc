@@ -8,9 +8,9 @@
 #include "engine/rewrite/simplify.h"
 #include "ops/status_macros.h"
 #include "testing/conformance/case_rounding.h"
-#include "transforms/jvp.h"
-#include "transforms/vjp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/vjp/vjp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

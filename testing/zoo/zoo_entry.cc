@@ -7,7 +7,7 @@
 #include "engine/files/file.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
-#include "transforms/json_array.h"
+#include "transforms/testing/json_array.h"
 
 namespace cleave {
 namespace {

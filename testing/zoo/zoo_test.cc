@@ -28,9 +28,9 @@
 #include "testing/status_matchers.h"
 #include "testing/zoo/zoo_entry.h"
 #include "transforms/derived_bodies.h"
-#include "transforms/jvp.h"
-#include "transforms/vjp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/vjp/vjp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

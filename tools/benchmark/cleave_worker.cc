@@ -43,8 +43,8 @@
 #include "ops/status_macros.h"
 #include "tools/benchmark/count_hooks.h"
 #include "transforms/derived_bodies.h"
-#include "transforms/jvp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

@@ -22,7 +22,7 @@
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 #include "tools/command/show_batching.h"
-#include "transforms/coverage.h"
+#include "transforms/report/coverage.h"
 
 namespace cleave {
 namespace {

@@ -13,9 +13,9 @@
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 #include "tools/command/transform_flags.h"
-#include "transforms/derive_rule.h"
-#include "transforms/transform.h"
-#include "transforms/vmap.h"
+#include "transforms/report/derive_rule.h"
+#include "transforms/report/transform.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

@@ -18,7 +18,7 @@
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 #include "tools/command/transform_flags.h"
-#include "transforms/vmap.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {

@@ -9,7 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "nlohmann/json.hpp"
 #include "tools/command/command.h"
-#include "transforms/batching_coverage.h"
+#include "transforms/report/batching_coverage.h"
 
 namespace cleave {
 namespace {

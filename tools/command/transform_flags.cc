@@ -8,10 +8,10 @@
 #include "absl/strings/str_split.h"
 #include "engine/rewrite/simplify.h"
 #include "ops/status_macros.h"
-#include "transforms/jvp.h"
-#include "transforms/synthetic_rules.h"
-#include "transforms/vjp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/table/synthetic_rules.h"
+#include "transforms/vjp/vjp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 

@@ -10,8 +10,8 @@
 #include "absl/strings/str_format.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
-#include "transforms/derivatives.h"
-#include "transforms/synthetic_rules.h"
+#include "transforms/table/synthetic_rules.h"
+#include "transforms/vjp/derivatives.h"
 
 namespace cleave {
 

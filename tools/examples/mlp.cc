@@ -12,8 +12,8 @@
 #include "engine/runtime/safetensors.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
-#include "transforms/derivatives.h"
-#include "transforms/synthetic_rules.h"
+#include "transforms/table/synthetic_rules.h"
+#include "transforms/vjp/derivatives.h"
 
 namespace cleave {
 namespace {

@@ -11,7 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
-#include "transforms/vmap.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 

@@ -19,7 +19,7 @@
 #include "transforms/aot/partition.h"
 #include "transforms/aot/partition_figures.h"
 #include "transforms/aot/recompute_cost.h"
-#include "transforms/synthetic_rules.h"
+#include "transforms/table/synthetic_rules.h"
 
 namespace cleave {
 namespace {

@@ -13,7 +13,7 @@
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "transforms/aot/aot_function.h"
-#include "transforms/test_rules.h"
+#include "transforms/testing/test_rules.h"
 
 namespace cleave::aot {
 

@@ -7,7 +7,7 @@
 #include "engine/ir/bind.h"
 #include "engine/ir/interpreter.h"
 #include "ops/status_macros.h"
-#include "transforms/names.h"
+#include "transforms/table/names.h"
 
 namespace cleave::aot {
 namespace {

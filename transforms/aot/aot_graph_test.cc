@@ -16,8 +16,8 @@
 #include "testing/status_matchers.h"
 #include "transforms/aot/replay.h"
 #include "transforms/aot/saved_tensors.h"
-#include "transforms/test_rules.h"
-#include "transforms/vjp.h"
+#include "transforms/testing/test_rules.h"
+#include "transforms/vjp/vjp.h"
 
 namespace cleave::aot {
 namespace {

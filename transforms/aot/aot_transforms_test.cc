@@ -13,9 +13,9 @@
 #include "testing/status_matchers.h"
 #include "transforms/aot/aot_function.h"
 #include "transforms/aot/aot_function_testing.h"
-#include "transforms/jvp.h"
-#include "transforms/vjp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/vjp/vjp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave::aot {
 namespace {

@@ -7,7 +7,7 @@
 #include "engine/eager/call.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/joint_graph.h"
-#include "transforms/names.h"
+#include "transforms/table/names.h"
 
 namespace cleave::aot {
 namespace {

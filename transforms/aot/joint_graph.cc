@@ -5,7 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
-#include "transforms/vjp.h"
+#include "transforms/vjp/vjp.h"
 
 namespace cleave::aot {
 

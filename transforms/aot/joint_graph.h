@@ -11,7 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "transforms/synthetic_rules.h"
+#include "transforms/table/synthetic_rules.h"
 
 namespace cleave::aot {
 

@@ -12,9 +12,9 @@
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "transforms/aot/partition_testing.h"
-#include "transforms/jvp.h"
-#include "transforms/synthetic_rules.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/table/synthetic_rules.h"
+#include "transforms/vmap/vmap.h"
 
 namespace cleave::aot {
 namespace {

@@ -10,7 +10,7 @@
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/determined_dims.h"
-#include "transforms/test_rules.h"
+#include "transforms/testing/test_rules.h"
 
 namespace cleave::aot {
 namespace {

@@ -15,7 +15,7 @@
 #include "transforms/aot/decompositions.h"
 #include "transforms/aot/joint_graph.h"
 #include "transforms/aot/partition.h"
-#include "transforms/synthetic_rules.h"
+#include "transforms/table/synthetic_rules.h"
 
 namespace cleave::aot {
 

@@ -7,7 +7,7 @@
 #include "absl/strings/str_replace.h"
 #include "engine/ir/substitute.h"
 #include "ops/status_macros.h"
-#include "transforms/test_rules.h"
+#include "transforms/testing/test_rules.h"
 
 namespace cleave::aot {
 namespace {

@@ -15,8 +15,8 @@
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/rule_files.h"
 #include "transforms/derived_bodies.h"
-#include "transforms/jvp.h"
-#include "transforms/vmap.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/vmap/vmap.h"
 
 namespace {
 

@@ -1,0 +1,30 @@
+// The walk of jvp: a graph copied with its tangents beside it. Internal to
+// transforms.
+
+#ifndef CLEAVE_TRANSFORMS_JVP_TANGENT_GRAPH_H_
+#define CLEAVE_TRANSFORMS_JVP_TANGENT_GRAPH_H_
+
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+#include "transforms/table/synthetic_rules.h"
+
+namespace cleave {
+
+struct TangentGraphResult {
+  std::vector<Value> outputs;
+  std::vector<Value> tangents;  // per output; invalid: a symbolic zero
+};
+
+// Copies `graph` into `builder` with `primals` for its inputs; `tangents` are
+// theirs, invalid where an input is not active. Nodes that depend on a tangent
+// are linear in the tangents, loops and branches excepted, which compute both.
+absl::StatusOr<TangentGraphResult> TangentGraph(
+    GraphBuilder& builder, const Graph& graph, absl::Span<const Value> primals,
+    absl::Span<const Value> tangents, SyntheticRules& rules);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TRANSFORMS_JVP_TANGENT_GRAPH_H_

@@ -1,0 +1,122 @@
+#include "transforms/vjp/bounded_while.h"
+
+#include <string>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
+#include "ops/status_macros.h"
+#include "transforms/table/emit.h"
+#include "transforms/table/names.h"
+
+namespace cleave {
+namespace {
+
+// The carries as they are.
+Region Identity(const Graph& body, int consts) {
+  GraphBuilder builder(body.context());
+  const std::vector<Value> inputs = AddInputsOf(builder, body);
+  return MakeRegion(std::move(builder).Build(
+      Numbered({inputs.begin() + consts, inputs.end()})));
+}
+
+// One step: the body where the condition holds.
+absl::StatusOr<Region> Step(const Graph& condition, const Region& body,
+                            int consts) {
+  GraphBuilder builder(condition.context());
+  const std::vector<Value> inputs = AddInputsOf(builder, condition);
+  std::vector<Value> operands = builder.Inline(condition, inputs);
+  operands.insert(operands.end(), inputs.begin(), inputs.end());
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Value cond,
+      builder.Add(Primitive::kCond,
+                  {{"then", body}, {"else", Identity(*body.graph, consts)}},
+                  operands));
+  std::vector<Value> next;
+  const int carries = static_cast<int>(inputs.size()) - consts;
+  for (int i = 0; i < carries; ++i) next.push_back(builder.Result(cond, i));
+  return MakeRegion(std::move(builder).Build(Numbered(next)));
+}
+
+// `true`, by a loop of no steps that fails where the condition holds of
+// `state`. It reads only what the condition reads.
+absl::StatusOr<Value> CheckEnded(GraphBuilder& b, const Graph& condition,
+                                 const std::vector<Value>& state) {
+  std::vector<bool> used(condition.size(), false);
+  for (uint32_t id = 0; id < condition.size(); ++id) {
+    for (Value v : condition.operands(Value{id})) used[v.id] = true;
+  }
+  used[condition.outputs()[0].value.id] = true;
+  GraphBuilder goes_on(condition.context());
+  GraphBuilder step(condition.context());
+  std::vector<Value> arguments;
+  std::vector<Value> operands;
+  for (size_t i = 0; i < state.size(); ++i) {
+    const Value input = condition.inputs()[i].value;
+    const TensorType type = condition.type(input);
+    // No constant is a key.
+    if (!used[input.id] && type.dtype != DType::kKey) {
+      arguments.push_back(goes_on.Zeros(type));
+      continue;
+    }
+    const std::string name = absl::StrCat("x", i);
+    arguments.push_back(goes_on.Input(name, type));
+    step.Input(name, type);
+    operands.push_back(state[i]);
+  }
+  const TensorType flag{DType::kBool, {}};
+  goes_on.Input("ended", flag);
+  const Value ended = step.Input("ended", flag);
+  const int consts = static_cast<int>(operands.size());
+  operands.push_back(b.Constant(Exact(1), flag));
+  const std::vector<Value> holds = goes_on.Inline(condition, arguments);
+  return b.Add(Primitive::kWhile,
+               {{"cond", MakeRegion(std::move(goes_on).Build(Numbered(holds)))},
+                {"body", MakeRegion(std::move(step).Build(Numbered({ended})))},
+                {"consts", consts},
+                {"max", 0}},
+               operands);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Value>> BoundedWhileAsScan(
+    GraphBuilder& builder, const Attributes& attributes,
+    absl::Span<const Value> operands) {
+  const StaticValue* max = attributes.Find("max");
+  if (max == nullptr) {
+    return absl::UnimplementedError(
+        "impossible: unbounded loop in reverse: `while` without `max`");
+  }
+  const Graph& condition = *attributes.Get("cond").AsRegion().graph;
+  const Region& body = attributes.Get("body").AsRegion();
+  const int consts = static_cast<int>(attributes.GetInt("consts"));
+  const int carries = static_cast<int>(operands.size()) - consts;
+  CLEAVE_ASSIGN_OR_RETURN(Region step, Step(condition, body, consts));
+  CLEAVE_ASSIGN_OR_RETURN(const Value scan,
+                          builder.Add(Primitive::kScan,
+                                      {{"body", std::move(step)},
+                                       {"consts", consts},
+                                       {"carries", carries},
+                                       {"length", *max},
+                                       {"reverse", false}},
+                                      operands));
+  std::vector<Value> state(operands.begin(), operands.begin() + consts);
+  for (int i = 0; i < carries; ++i) state.push_back(builder.Result(scan, i));
+  CLEAVE_ASSIGN_OR_RETURN(const Value ended,
+                          CheckEnded(builder, condition, state));
+  std::vector<Value> results;
+  for (int i = 0; i < carries; ++i) {
+    const Value y = state[consts + i];
+    const TensorType type = builder.type(y);
+    // What stands for it where the loop has not ended, which fails before.
+    const Value never = emit::IsInexact(type.dtype) ? builder.Zeros(type)
+                                                    : operands[consts + i];
+    results.push_back(emit::Select(
+        builder, emit::Broadcast(builder, ended, type.shape, {}), y, never));
+  }
+  return results;
+}
+
+}  // namespace cleave
