@@ -394,8 +394,7 @@ class Runner {
 template <typename Values>
 absl::StatusOr<std::vector<typename Values::TensorT>> RunGraph(
     const Graph& graph, absl::Span<const typename Values::TensorT> inputs,
-    const Values& values) {
-  DimValues dims;
+    const Values& values, DimValues dims) {
   CLEAVE_RETURN_IF_ERROR(Bind<Values>(graph, inputs, &dims));
   Runner<Values> runner(graph, values);
   CLEAVE_RETURN_IF_ERROR(runner.Prepare(dims));
@@ -419,13 +418,14 @@ absl::StatusOr<DimValues> BindTypes(const Graph& graph,
 }
 
 absl::StatusOr<std::vector<Tensor>> Interpret(const Graph& graph,
-                                              absl::Span<const Tensor> inputs) {
-  return RunGraph(graph, inputs, ReferenceValues());
+                                              absl::Span<const Tensor> inputs,
+                                              const InterpretOptions& options) {
+  return RunGraph(graph, inputs, ReferenceValues(), options.dims);
 }
 
 absl::StatusOr<std::vector<RealTensor>> InterpretReal(
     const Graph& graph, absl::Span<const RealTensor> inputs, int bits) {
-  return RunGraph(graph, inputs, RealValues{bits});
+  return RunGraph(graph, inputs, RealValues{bits}, {});
 }
 
 }  // namespace cleave

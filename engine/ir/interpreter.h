@@ -37,13 +37,23 @@ absl::StatusOr<DimValues> BindDims(const Graph& graph,
 absl::StatusOr<DimValues> BindTypes(const Graph& graph,
                                     absl::Span<const TensorType> types);
 
+struct InterpretOptions {
+  // Dimension variables whose values are known beforehand, as those of a larger
+  // graph that this one is a part of. What the inputs say must agree with them.
+  DimValues dims;
+};
+
 // One tensor per output. Tensors are freed after their last use. Errors of
 // BindDims and of the kernels; FailedPrecondition for a guard that does not
 // hold; InvalidArgument for a composite node (expand first) or a dimension
-// variable that neither an input nor a nonzero determines. A guard on such a
-// variable is not checked: nothing is left that has that extent.
-absl::StatusOr<std::vector<Tensor>> Interpret(const Graph& graph,
-                                              absl::Span<const Tensor> inputs);
+// variable that neither the options, an input nor a nonzero determines. A guard
+// on such a variable is not checked: nothing is left that has that extent.
+//
+// The graph and its context are only read: any number of threads may interpret
+// a graph at once, as long as none adds to its context.
+absl::StatusOr<std::vector<Tensor>> Interpret(
+    const Graph& graph, absl::Span<const Tensor> inputs,
+    const InterpretOptions& options = {});
 
 // The same over the reals.
 absl::StatusOr<std::vector<RealTensor>> InterpretReal(

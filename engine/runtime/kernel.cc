@@ -210,7 +210,7 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
   for (size_t s = 0; s < plan_->steps.size(); ++s) {
     const int64_t start = report != nullptr ? Now() : 0;
     CLEAVE_RETURN_IF_ERROR(RunStep(plan_->steps[s], instance.steps[s],
-                                   addresses, call,
+                                   instance.dims, addresses, call,
                                    memory.has_value() ? &*memory : nullptr));
     if (memory.has_value()) {
       CLEAVE_RETURN_IF_ERROR(EndDeviceStep(instance, static_cast<int>(s),

@@ -53,7 +53,6 @@ struct StepInstance {
   // Of a kernel: those of its inputs and outputs, without addresses
   // and dims.
   std::vector<halide_buffer_t> buffers;
-  Graph graph;  // of a reference kernel, with numbers for its dims
 };
 
 // All that a run needs for the extents of its inputs.
@@ -61,6 +60,7 @@ struct Instance {
   std::vector<std::vector<int64_t>> input_shapes;
   std::vector<std::vector<int64_t>> output_shapes;
   std::vector<StepInstance> steps;
+  DimValues dims;
   // Where each slot lies in the run's temporary memory; -1 for inputs and
   // outputs.
   std::vector<int64_t> offsets;
@@ -112,14 +112,16 @@ class Kernel::Impl {
                                    Addresses addresses);
   // `memory` is null where no step is on a device.
   absl::Status RunStep(const internal_kernel::Step& step,
-                       const StepInstance& instance, Addresses addresses,
-                       KernelCall& call, DeviceMemory* memory);
+                       const StepInstance& instance, const DimValues& dims,
+                       Addresses addresses, KernelCall& call,
+                       DeviceMemory* memory);
   // Brings to the host what a step reads there.
   static absl::Status BringOperands(const internal_kernel::Step& step,
                                     const StepInstance& instance,
                                     DeviceMemory& memory);
-  absl::Status RunReference(const internal_kernel::Step& step,
-                            const StepInstance& instance, Addresses addresses);
+  static absl::Status RunReference(const internal_kernel::Step& step,
+                                   const StepInstance& instance,
+                                   const DimValues& dims, Addresses addresses);
   absl::StatusOr<std::vector<Tensor>> RunDynamic(
       absl::Span<const Tensor> inputs, const RunOptions& options);
   void Report(const internal_kernel::Step& step, const StepInstance& instance,
@@ -145,7 +147,7 @@ class Kernel::Impl {
   std::vector<bool> output_made_;
 
   std::atomic<const Instance*> latest_{nullptr};
-  std::mutex mutex_;  // guards the rest, and the contexts of reference steps
+  std::mutex mutex_;  // guards the rest
   std::deque<std::unique_ptr<const Instance>> instances_;
 };
 

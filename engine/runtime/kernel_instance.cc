@@ -7,7 +7,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/ir/substitute.h"
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/kernel_impl.h"
 #include "ops/status_macros.h"
@@ -124,12 +123,7 @@ absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
         MakeBuffer(slots_.at(operand.value), operand, dims, false));
     result.skipped &= result.outputs.back().bytes == 0;
   }
-  if (step.kind == GroupKind::kReference) {
-    DimSubstitution numbers;
-    for (const auto& [name, value] : dims) numbers.emplace(name, Dim(value));
-    result.graph = SubstituteDims(step.graph, numbers);
-    return result;
-  }
+  if (step.kind == GroupKind::kReference) return result;
   for (const Dim& dim : step.dims) {
     CLEAVE_ASSIGN_OR_RETURN(const int64_t value, dim.Evaluate(dims));
     if (value > std::numeric_limits<int32_t>::max() ||
@@ -166,7 +160,7 @@ absl::StatusOr<std::unique_ptr<Instance>> Kernel::Impl::MakeInstance(
            absl::StrCat("axis ", d, " of the input `", input.name, "`")});
     }
   }
-  DimValues dims;
+  DimValues& dims = instance->dims;
   CLEAVE_RETURN_IF_ERROR(BindEquations(std::move(equations), &dims));
   for (const ShapeGuard& guard : graph.guards()) {
     CLEAVE_RETURN_IF_ERROR(CheckGuard(guard, dims));

@@ -11,7 +11,7 @@
 #include "engine/codegen/numerics.h"
 #include "engine/codegen/prepare_fusion.h"
 #include "engine/codegen/replace_at_zero.h"
-#include "engine/ir/graph_text.h"
+#include "engine/ir/copy_graph.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -52,9 +52,11 @@ absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlannedStep> PlanStep(
-    const Graph& graph, const FusionGroup& group, const RuleSet& rules,
-    const ExtractOptions& extract, std::shared_ptr<Context> reference_context) {
+absl::StatusOr<PlannedStep> PlanStep(const Graph& graph,
+                                     const FusionGroup& group,
+                                     const RuleSet& rules,
+                                     const ExtractOptions& extract,
+                                     const std::shared_ptr<Context>& context) {
   PlannedStep result;
   Step& step = result.step;
   step.kind = group.kind;
@@ -64,9 +66,7 @@ absl::StatusOr<PlannedStep> PlanStep(
   }
   const ExtractedGroup extracted = ExtractGroup(graph, group, extract);
   if (group.kind == GroupKind::kReference) {
-    // In a context of its own: runs add to it.
-    CLEAVE_ASSIGN_OR_RETURN(
-        step.graph, ParseGraph(PrintGraph(extracted.graph), reference_context));
+    step.graph = CopyGraph(extracted.graph, context);
     for (size_t i = 0; i < extracted.inputs.size(); ++i) {
       step.inputs.push_back({extracted.inputs[i],
                              graph.type(extracted.inputs[i]).dtype,
@@ -127,15 +127,16 @@ absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
   }
   CLEAVE_ASSIGN_OR_RETURN(const FusionPlan fusion,
                           PlanFusion(result.graph, options));
-  const auto reference_context = std::make_shared<Context>();
+  const auto context = std::make_shared<Context>();
   std::set<Value> checked;
   for (const FusionGroup& group : fusion.groups) {
     CLEAVE_ASSIGN_OR_RETURN(
         result.steps.emplace_back(),
-        PlanStep(result.graph, group, rules, extract, reference_context));
+        PlanStep(result.graph, group, rules, extract, context));
     CLEAVE_RETURN_IF_ERROR(
         AddChecks(result.graph, group, checked, result.steps.back().step));
   }
+  result.graph = CopyGraph(result.graph, context);
   return result;
 }
 

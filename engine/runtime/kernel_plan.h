@@ -73,6 +73,9 @@ struct PlannedStep {
   Graph kernel;  // empty for reference kernels; else as CompileGroup takes it
 };
 
+// Its graph and those of the reference kernels have a context of their own,
+// which nothing is added to: runs read it while the host goes on to build
+// graphs in the context of the graph that was planned.
 struct PlannedGraph {
   Graph graph;  // the values of the steps are its
   bool static_shapes = true;

@@ -10,7 +10,6 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
-#include "engine/ir/substitute.h"
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/kernel_impl.h"
 #include "ops/check.h"
@@ -74,6 +73,7 @@ absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
 
 absl::Status Kernel::Impl::RunReference(const Step& step,
                                         const StepInstance& instance,
+                                        const DimValues& dims,
                                         Addresses addresses) {
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -87,7 +87,7 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
     tensors.push_back(std::move(tensor));
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                          Interpret(instance.graph, tensors));
+                          Interpret(step.graph, tensors, {dims}));
   for (size_t i = 0; i < results.size(); ++i) {
     const BufferInstance& buffer = instance.outputs[i];
     CLEAVE_CHECK(static_cast<int64_t>(results[i].byte_size()) == buffer.bytes);
@@ -116,15 +116,15 @@ absl::Status Kernel::Impl::BringOperands(const Step& step,
 
 absl::Status Kernel::Impl::RunStep(const Step& step,
                                    const StepInstance& instance,
-                                   Addresses addresses, KernelCall& call,
-                                   DeviceMemory* memory) {
+                                   const DimValues& dims, Addresses addresses,
+                                   KernelCall& call, DeviceMemory* memory) {
   if (memory != nullptr) {
     CLEAVE_RETURN_IF_ERROR(BringOperands(step, instance, *memory));
   }
   CLEAVE_RETURN_IF_ERROR(CheckIndices(instance, addresses));
   if (instance.skipped) return absl::OkStatus();
   if (step.kind == GroupKind::kReference) {
-    return RunReference(step, instance, addresses);
+    return RunReference(step, instance, dims, addresses);
   }
   absl::InlinedVector<halide_buffer_t, 8> buffers(instance.buffers.begin(),
                                                   instance.buffers.end());
@@ -238,17 +238,8 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
                   tensor.mutable_data());
         operands.push_back(std::move(tensor));
       }
-      Graph concrete;
-      {
-        const std::lock_guard<std::mutex> lock(mutex_);
-        DimSubstitution numbers;
-        for (const auto& [name, value] : dims) {
-          numbers.emplace(name, Dim(value));
-        }
-        concrete = SubstituteDims(step.graph, numbers);
-      }
       CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                              Interpret(concrete, operands));
+                              Interpret(step.graph, operands, {dims}));
       std::vector<DimEquation> found;
       for (size_t i = 0; i < results.size(); ++i) {
         const Operand& operand = step.outputs[i];
@@ -276,7 +267,7 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
         tensors[slot] = std::move(tensor);
         addresses[slot] = tensors[slot].mutable_data();
       }
-      CLEAVE_RETURN_IF_ERROR(RunStep(step, instance, addresses, call,
+      CLEAVE_RETURN_IF_ERROR(RunStep(step, instance, dims, addresses, call,
                                      memory.has_value() ? &*memory : nullptr));
     }
     if (memory.has_value() && options.report != nullptr) {

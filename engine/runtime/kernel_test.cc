@@ -280,5 +280,106 @@ TEST(Kernel, RunsOnManyThreadsAtManyExtents) {
   EXPECT_EQ(wrong, 0);
 }
 
+// No vector code sorts; the scan's region names the extent, too.
+constexpr char kSortAndScan[] =
+    R"(graph (%x: f32[n]) -> (i: i64[n], s: f32[n]) {
+  %1: f32[n], i64[n] = sort(%x, axis: 0, descending: false)
+  %2: f32[n] = result(%1, index: 0)
+  %3: i64[n] = result(%1, index: 1)
+  %4: f32[] = constant(dtype: f32, value: 0.0)
+  %5: f32[], f32[n] = scan(%4, %2, body: graph (%c: f32[], %e: f32[]) -> (c: f32[], e: f32[]) {
+    %3: i64[] = extent(value: n)
+    %4: f32[] = convert(%3, dtype: f32)
+    %5: f32[] = add(%c, %e)
+    %6: f32[] = add(%5, %4)
+    return c = %6, e = %6
+  }, carries: 1, consts: 0, length: n, reverse: false)
+  %6: f32[n] = result(%5, index: 1)
+  return i = %3, s = %6
+})";
+
+// n .. 1: the sum of the smallest i + 1 of them, and n at each step.
+bool IsSortedAndSummed(const std::vector<Tensor>& outputs, int64_t n) {
+  double sum = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    sum += static_cast<double>(i + 1 + n);
+    if (outputs[0].GetInt(i) != n - 1 - i) return false;
+    if (outputs[1].GetDouble(i) != sum) return false;
+  }
+  return true;
+}
+
+Tensor Descending(int64_t n) {
+  Tensor x(DType::kF32, {n});
+  for (int64_t i = 0; i < n; ++i) x.SetDouble(i, static_cast<double>(n - i));
+  return x;
+}
+
+TEST(Kernel, RunsReferenceStepsOnManyThreadsAtManyExtents) {
+  constexpr int kThreads = 16;
+  constexpr int64_t kExtents = 320;  // more than a kernel keeps instances of
+  for (int repetition = 0; repetition < 3; ++repetition) {
+    const Graph graph = ParseCase(kSortAndScan);
+    ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                         Compile(graph, Numerics(), CaseOptions()));
+    ASSERT_EQ(kernel.reference_groups(), 2);
+    std::atomic<int> wrong{0};
+    std::vector<std::thread> threads;
+    for (int t = 0; t < kThreads; ++t) {
+      threads.emplace_back([&, t] {
+        for (int64_t i = 0; i < kExtents / 2; ++i) {
+          const int64_t n = 1 + (i * 7 + t * 20) % kExtents;
+          const auto outputs = kernel.Run({Descending(n)});
+          if (!outputs.ok() || !IsSortedAndSummed(*outputs, n)) ++wrong;
+        }
+      });
+    }
+    // Meanwhile the host goes on in the context of the graph.
+    for (int64_t i = 0; i < kExtents; ++i) {
+      graph.context()->Intern(TensorType{DType::kI8, {Dim(i + 1), Dim(i)}});
+    }
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(wrong, 0);
+  }
+}
+
+// The number that the next type of a context gets: one that it has not seen.
+TypeId NextType(Context& context) {
+  static int64_t unseen = int64_t{1} << 40;
+  return context.Intern(TensorType{DType::kBool, {Dim(unseen++)}});
+}
+AttributesId NextAttributes(Context& context) {
+  static int64_t unseen = int64_t{1} << 40;
+  return context.Intern(Attributes{{"unseen", unseen++}});
+}
+
+TEST(Kernel, AddsNothingToContextsWhereItRuns) {
+  // The second one has extents that only a run knows.
+  for (const char* text : {kSortAndScan, R"(graph (%x: f32[n]) -> (y: f32[k]) {
+  %1: i64[k, 1] = nonzero(%x, size: k)
+  %2: f32[k, 1] = convert(%1, dtype: f32)
+  %3: f32[k] = reshape(%2, shape: [k])
+  %4: f32[k], i64[k] = sort(%3, axis: 0, descending: true)
+  %5: f32[k] = result(%4, index: 0)
+  return y = %5
+})"}) {
+    const Graph graph = ParseCase(text);
+    ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                         Compile(graph, Numerics(), CaseOptions()));
+    const std::vector<std::shared_ptr<Context>> contexts = {
+        graph.context(), kernel.graph().context()};
+    EXPECT_NE(contexts[0], contexts[1]) << "a kernel reads what hosts fill";
+    for (const auto& context : contexts) {
+      const TypeId types = NextType(*context);
+      const AttributesId attributes = NextAttributes(*context);
+      for (int64_t n = 1; n <= 20; ++n) {
+        EXPECT_OK(kernel.Run({Descending(n)}));
+      }
+      EXPECT_EQ(NextType(*context), types + 1);
+      EXPECT_EQ(NextAttributes(*context), attributes + 1);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace cleave

@@ -1,0 +1,21 @@
+// A graph with other tables: a copy whose context is another one. What reads
+// the copy is independent of whoever goes on to fill the graph's own context.
+//
+//   Graph own = CopyGraph(graph, std::make_shared<Context>());
+
+#ifndef CLEAVE_ENGINE_IR_COPY_GRAPH_H_
+#define CLEAVE_ENGINE_IR_COPY_GRAPH_H_
+
+#include <memory>
+
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// Regions are copied, too. Each node keeps its id, its provenance and its type.
+// O(nodes), and those of the regions for each different set of attributes.
+Graph CopyGraph(const Graph& graph, const std::shared_ptr<Context>& context);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_IR_COPY_GRAPH_H_
