@@ -89,10 +89,11 @@ class Runner {
       last_use_[id] = id;  // without users it is freed at once
       for (Value operand : graph_.operands(v)) last_use_[operand.id] = id;
       const OpId op = graph_.node(v).op;
-      if (!IsPrimitive(op)) {
+      if (!IsPrimitive(op) && !HasHostKernel(op)) {
         return absl::InvalidArgumentError(absl::StrCat(
             "`", graph_.context()->op_name(op),
-            "` is no primitive: a graph is expanded before it is run"));
+            "` is no primitive: a graph is expanded before it is run, but for "
+            "what has a host kernel"));
       }
       const Attributes& attributes = graph_.attributes(v);
       if (HasDimVariables(attributes)) {
@@ -140,6 +141,14 @@ class Runner {
 
  private:
   static constexpr uint32_t kNever = UINT32_MAX;
+
+  bool HasHostKernel(OpId op) const {
+    if constexpr (Values::kHasHostKernels) {
+      return values_.host_kernels != nullptr &&
+             values_.host_kernels->Has(graph_.context()->op_name(op));
+    }
+    return false;
+  }
 
   // The bodies of a scan (one), a cond (then, else) or a while (cond, body).
   struct Regions {
@@ -194,7 +203,17 @@ class Runner {
   }
 
   absl::Status RunNode(Value v) {
-    const Primitive primitive = ToPrimitive(graph_.node(v).op);
+    const OpId op = graph_.node(v).op;
+    if (!IsPrimitive(op)) {
+      std::vector<TensorT> operands = TakeOperands(v);
+      absl::StatusOr<std::vector<TensorT>> results = RunHost(v, operands);
+      if (!results.ok()) return InNode(v, results.status());
+      ReturnOperands(v, &operands);
+      results_[v.id] = *std::move(results);
+      FreeAfter(v);
+      return absl::OkStatus();
+    }
+    const Primitive primitive = ToPrimitive(op);
     if (primitive == Primitive::kInput) {
       if (last_use_[v.id] == v.id) results_[v.id].clear();
       return absl::OkStatus();
@@ -214,11 +233,16 @@ class Runner {
       results_[v.id] = *std::move(results);
       CLEAVE_RETURN_IF_ERROR(CheckResults(v, primitive));
     }
+    FreeAfter(v);
+    return absl::OkStatus();
+  }
+
+  // Frees what no node behind v needs.
+  void FreeAfter(Value v) {
     for (Value operand : graph_.operands(v)) {
       if (last_use_[operand.id] == v.id) results_[operand.id].clear();
     }
     if (last_use_[v.id] == v.id) results_[v.id].clear();
-    return absl::OkStatus();
   }
 
   // Kernels take adjacent operands: they are moved there, and moved back to
@@ -248,17 +272,41 @@ class Runner {
     }
   }
 
+  // Those of a node with numbers for dims; in `evaluated` where they are new.
+  absl::StatusOr<const Attributes*> AttributesOf(Value v,
+                                                 Attributes* evaluated) const {
+    if (!attributes_[v.id].has_value()) return &graph_.attributes(v);
+    const Attributes& attributes = *attributes_[v.id];
+    if (!HasDimVariables(attributes)) return &attributes;
+    // Sizes of nonzeros before it.
+    CLEAVE_ASSIGN_OR_RETURN(*evaluated, EvaluateDims(attributes, dims_));
+    return evaluated;
+  }
+
+  // A call of a composite op that the host computes.
+  absl::StatusOr<std::vector<TensorT>> RunHost(
+      Value v, const std::vector<TensorT>& operands) {
+    if constexpr (Values::kHasHostKernels) {
+      Attributes evaluated;
+      CLEAVE_ASSIGN_OR_RETURN(const Attributes* attributes,
+                              AttributesOf(v, &evaluated));
+      const std::shared_ptr<Context> context = graph_.context();
+      CLEAVE_ASSIGN_OR_RETURN(
+          std::vector<TensorT> results,
+          values_.host_kernels->Run({context->op_name(graph_.node(v).op),
+                                     operands, *attributes, graph_.types(v)},
+                                    dims_));
+      CLEAVE_RETURN_IF_ERROR(CheckGuards());  // of sizes that it has decided
+      return results;
+    }
+    CLEAVE_CHECK(false) << "Prepare has refused it";
+  }
+
   absl::StatusOr<std::vector<TensorT>> Eval(
       Value v, Primitive primitive, const std::vector<TensorT>& operands) {
-    const Attributes* attributes = &graph_.attributes(v);
     Attributes evaluated;
-    if (attributes_[v.id].has_value()) {
-      attributes = &*attributes_[v.id];
-      if (HasDimVariables(*attributes)) {  // sizes of nonzeros before it
-        CLEAVE_ASSIGN_OR_RETURN(evaluated, EvaluateDims(*attributes, dims_));
-        attributes = &evaluated;
-      }
-    }
+    CLEAVE_ASSIGN_OR_RETURN(const Attributes* attributes,
+                            AttributesOf(v, &evaluated));
     if (primitive == Primitive::kScan) return Scan(v, *attributes, operands);
     if (primitive == Primitive::kWhile) return While(v, *attributes, operands);
     if (primitive == Primitive::kCond) {
@@ -420,7 +468,8 @@ absl::StatusOr<DimValues> BindTypes(const Graph& graph,
 absl::StatusOr<std::vector<Tensor>> Interpret(const Graph& graph,
                                               absl::Span<const Tensor> inputs,
                                               const InterpretOptions& options) {
-  return RunGraph(graph, inputs, ReferenceValues(), options.dims);
+  return RunGraph(graph, inputs, ReferenceValues{&options.host_kernels},
+                  options.dims);
 }
 
 absl::StatusOr<std::vector<RealTensor>> InterpretReal(

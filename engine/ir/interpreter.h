@@ -21,6 +21,7 @@
 #include "absl/types/span.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
+#include "engine/ir/host_kernel.h"
 #include "ops/real.h"
 #include "ops/tensor.h"
 #include "ops/tensor_type.h"
@@ -41,13 +42,16 @@ struct InterpretOptions {
   // Dimension variables whose values are known beforehand, as those of a larger
   // graph that this one is a part of. What the inputs say must agree with them.
   DimValues dims;
+  // What computes the composite ops that are left, in regions, too.
+  HostKernels host_kernels;
 };
 
 // One tensor per output. Tensors are freed after their last use. Errors of
 // BindDims and of the kernels; FailedPrecondition for a guard that does not
-// hold; InvalidArgument for a composite node (expand first) or a dimension
-// variable that neither the options, an input nor a nonzero determines. A guard
-// on such a variable is not checked: nothing is left that has that extent.
+// hold; InvalidArgument for a composite node without a host kernel (expand
+// first) or a dimension variable that neither the options, an input, a nonzero
+// nor a host kernel determines. A guard on such a variable is not checked:
+// nothing is left that has that extent.
 //
 // The graph and its context are only read: any number of threads may interpret
 // a graph at once, as long as none adds to its context.

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/ir/host_kernel.h"
 #include "ops/real.h"
 #include "ops/reference.h"
 #include "ops/status_macros.h"
@@ -29,9 +30,11 @@ inline int64_t CountElements(const std::vector<int64_t>& shape) {
   return count;
 }
 
-// Floating point, by the reference kernels.
+// Floating point, by the reference kernels, and by those of the host.
 struct ReferenceValues {
   using TensorT = Tensor;
+  static constexpr bool kHasHostKernels = true;
+  const HostKernels* host_kernels = nullptr;
 
   static DType DTypeOf(const Tensor& t) { return t.dtype(); }
   static const std::vector<int64_t>& ShapeOf(const Tensor& t) {
@@ -70,6 +73,7 @@ struct ReferenceValues {
 // The reals with `bits` of working precision.
 struct RealValues {
   using TensorT = RealTensor;
+  static constexpr bool kHasHostKernels = false;
   int bits;
 
   static DType DTypeOf(const RealTensor& t) { return t.dtype; }

@@ -87,7 +87,7 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
     tensors.push_back(std::move(tensor));
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                          Interpret(step.graph, tensors, {dims}));
+                          Interpret(step.graph, tensors, {dims, {}}));
   for (size_t i = 0; i < results.size(); ++i) {
     const BufferInstance& buffer = instance.outputs[i];
     CLEAVE_CHECK(static_cast<int64_t>(results[i].byte_size()) == buffer.bytes);
@@ -239,7 +239,7 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
         operands.push_back(std::move(tensor));
       }
       CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                              Interpret(step.graph, operands, {dims}));
+                              Interpret(step.graph, operands, {dims, {}}));
       std::vector<DimEquation> found;
       for (size_t i = 0; i < results.size(); ++i) {
         const Operand& operand = step.outputs[i];
