@@ -6,16 +6,18 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
-#include "ops/check.h"
 #include "ops/dim_internal.h"
+#include "ops/dim_terms.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
 
+using internal_dim::CheckValid;
 using internal_dim::IsConstantMonomial;
 using internal_dim::TooLarge;
-using internal_dim::ValueOrDie;
+using internal_dim::ValueOrInvalid;
 
 namespace {
 
@@ -51,8 +53,10 @@ absl::Status TooLarge(absl::string_view what) {
       absl::StrCat("a symbolic size is too large: ", what));
 }
 
-Dim ValueOrDie(absl::StatusOr<Dim> dim) {
-  CLEAVE_CHECK(dim.ok()) << dim.status();
+Dim ValueOrInvalid(absl::StatusOr<Dim> dim) {
+  if (ABSL_PREDICT_FALSE(!dim.ok())) {
+    return Dim::Invalid(std::move(dim).status());
+  }
   return *std::move(dim);
 }
 
@@ -136,29 +140,40 @@ std::vector<DimTerm> DimBuilder::Terms(const Dim& dim) {
 }
 
 absl::StatusOr<Dim> DimBuilder::FromTerms(std::vector<DimTerm> terms) {
-  std::sort(terms.begin(), terms.end(), [](const DimTerm& a, const DimTerm& b) {
-    return OrderMonomials(a.monomial, b.monomial) > 0;
-  });
-  auto rep = std::make_shared<Dim::Rep>();
+  if (terms.size() > 1) {
+    std::sort(terms.begin(), terms.end(),
+              [](const DimTerm& a, const DimTerm& b) {
+                return OrderMonomials(a.monomial, b.monomial) > 0;
+              });
+  }
+  size_t kept = 0;
   for (size_t i = 0; i < terms.size();) {
     __int128 sum = 0;  // of far fewer than 2^63 numbers of 64 bits
     size_t j = i;
-    while (j < terms.size() &&
-           OrderMonomials(terms[i].monomial, terms[j].monomial) == 0) {
+    while (
+        j < terms.size() &&
+        (j == i || OrderMonomials(terms[i].monomial, terms[j].monomial) == 0)) {
       sum += terms[j++].coefficient;
     }
     if (sum != static_cast<int64_t>(sum)) return Overflow();
     if (sum != 0) {
-      rep->terms.push_back(
-          {std::move(terms[i].monomial), static_cast<int64_t>(sum)});
+      if (kept != i) terms[kept].monomial = std::move(terms[i].monomial);
+      terms[kept++].coefficient = static_cast<int64_t>(sum);
     }
     i = j;
   }
-  if (rep->terms.empty()) return Dim(0);
-  if (IsConstantMonomial(rep->terms[0])) return Dim(rep->terms[0].coefficient);
-  if (rep->terms.size() > kMaxDimTerms) {
+  terms.resize(kept);
+  return FromSorted(std::move(terms));
+}
+
+absl::StatusOr<Dim> DimBuilder::FromSorted(std::vector<DimTerm> terms) {
+  if (terms.empty()) return Dim(0);
+  if (IsConstantMonomial(terms[0])) return Dim(terms[0].coefficient);
+  if (terms.size() > kMaxDimTerms) {
     return TooLarge(absl::StrCat("it has more than ", kMaxDimTerms, " terms"));
   }
+  auto rep = std::make_shared<Dim::Rep>();
+  rep->terms = std::move(terms);
   rep->hash = 0x64696d;
   for (const DimTerm& term : rep->terms) {
     rep->hash = Mix(rep->hash, static_cast<uint64_t>(term.coefficient));
@@ -175,6 +190,32 @@ absl::StatusOr<Dim> DimBuilder::FromTerms(std::vector<DimTerm> terms) {
   return Dim(std::shared_ptr<const Dim::Rep>(std::move(rep)));
 }
 
+absl::StatusOr<Dim> DimBuilder::Sum(const Dim& a, const Dim& b, bool negate) {
+  const DimTerms x(a), y(b);
+  std::vector<DimTerm> terms;
+  terms.reserve(x.size() + y.size());
+  const DimTerm* i = x.begin();
+  const DimTerm* j = y.begin();
+  while (i != x.end() || j != y.end()) {
+    const int order = i == x.end()   ? -1
+                      : j == y.end() ? 1
+                                     : OrderMonomials(i->monomial, j->monomial);
+    int64_t sum = 0;
+    if (order <= 0 &&
+        __builtin_mul_overflow(j->coefficient, negate ? -1 : 1, &sum)) {
+      return Overflow();
+    }
+    if (order >= 0 && __builtin_add_overflow(sum, i->coefficient, &sum)) {
+      return Overflow();
+    }
+    if (sum != 0)
+      terms.push_back({order >= 0 ? i->monomial : j->monomial, sum});
+    i += order >= 0;
+    j += order <= 0;
+  }
+  return FromSorted(std::move(terms));
+}
+
 absl::StatusOr<Dim> DimBuilder::FromAtom(DimAtom atom) {
   atom.hash = Mix(static_cast<size_t>(atom.kind) + 1, HashText(atom.name));
   for (const Dim& arg : atom.args) {
@@ -186,30 +227,39 @@ absl::StatusOr<Dim> DimBuilder::FromAtom(DimAtom atom) {
       {{{{std::make_shared<const DimAtom>(std::move(atom)), 1}}, 1}});
 }
 
-Dim::Dim(int64_t value) : constant_(value) {}
 Dim::Dim(std::shared_ptr<const Rep> rep) : rep_(std::move(rep)) {}
+
+Dim Dim::Invalid(absl::Status status) {
+  auto rep = std::make_shared<Rep>();
+  rep->status = status.ok()
+                    ? absl::InvalidArgumentError("a size that is a mistake")
+                    : std::move(status);
+  rep->hash = Mix(HashText(rep->status.message()),
+                  static_cast<uint64_t>(rep->status.code()));
+  return Dim(std::shared_ptr<const Rep>(std::move(rep)));
+}
+
+bool Dim::RepIsValid() const { return rep_->status.ok(); }
+
+absl::Status Dim::status() const {
+  return rep_ == nullptr ? absl::OkStatus() : rep_->status;
+}
 
 Dim Dim::Variable(absl::string_view name) {
   const auto is_first = [](char c) {
     return absl::ascii_isalpha(c) || c == '_';
   };
-  CLEAVE_CHECK(!name.empty() && is_first(name[0]) &&
-               std::all_of(name.begin(), name.end(),
-                           [&](char c) {
-                             return is_first(c) || absl::ascii_isdigit(c) ||
-                                    c == '.';
-                           }))
-      << "`" << name << "` does not name a size";
+  const auto is_next = [&](char c) {
+    return is_first(c) || absl::ascii_isdigit(c) || c == '.';
+  };
+  if (name.empty() || !is_first(name[0]) ||
+      !std::all_of(name.begin(), name.end(), is_next)) {
+    return Invalid(absl::InvalidArgumentError(absl::StrCat(
+        "`", absl::CEscape(name.substr(0, 200)), "` does not name a size")));
+  }
   DimAtom atom;
   atom.name = std::string(name);
-  return ValueOrDie(DimBuilder::FromAtom(std::move(atom)));
-}
-
-bool Dim::IsConstant() const { return rep_ == nullptr; }
-
-std::optional<int64_t> Dim::Value() const {
-  if (rep_ != nullptr) return std::nullopt;
-  return constant_;
+  return ValueOrInvalid(DimBuilder::FromAtom(std::move(atom)));
 }
 
 absl::StatusOr<Dim> Dim::CheckedAdd(const Dim& a, const Dim& b) {
@@ -220,9 +270,8 @@ absl::StatusOr<Dim> Dim::CheckedAdd(const Dim& a, const Dim& b) {
     }
     return Dim(sum);
   }
-  std::vector<DimTerm> terms = DimBuilder::Terms(a);
-  for (DimTerm& term : DimBuilder::Terms(b)) terms.push_back(std::move(term));
-  return DimBuilder::FromTerms(std::move(terms));
+  CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
+  return DimBuilder::Sum(a, b, /*negate=*/false);
 }
 
 absl::StatusOr<Dim> Dim::CheckedSub(const Dim& a, const Dim& b) {
@@ -233,8 +282,8 @@ absl::StatusOr<Dim> Dim::CheckedSub(const Dim& a, const Dim& b) {
     }
     return Dim(difference);
   }
-  CLEAVE_ASSIGN_OR_RETURN(const Dim negated, CheckedMul(b, -1));
-  return CheckedAdd(a, negated);
+  CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
+  return DimBuilder::Sum(a, b, /*negate=*/true);
 }
 
 absl::StatusOr<Dim> Dim::CheckedMul(const Dim& a, const Dim& b) {
@@ -245,9 +294,26 @@ absl::StatusOr<Dim> Dim::CheckedMul(const Dim& a, const Dim& b) {
     }
     return Dim(product);
   }
+  CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
+  const DimTerms left(a), right(b);
   std::vector<DimTerm> terms;
-  for (const DimTerm& x : DimBuilder::Terms(a)) {
-    for (const DimTerm& y : DimBuilder::Terms(b)) {
+  terms.reserve(left.size() * right.size());
+  if (a.IsConstant() || b.IsConstant()) {
+    // The order stays.
+    const int64_t factor = a.IsConstant() ? a.constant_ : b.constant_;
+    for (const DimTerm& x : a.IsConstant() ? right : left) {
+      DimTerm term;
+      if (__builtin_mul_overflow(x.coefficient, factor, &term.coefficient)) {
+        return Overflow();
+      }
+      if (term.coefficient == 0) continue;
+      term.monomial = x.monomial;
+      terms.push_back(std::move(term));
+    }
+    return DimBuilder::FromSorted(std::move(terms));
+  }
+  for (const DimTerm& x : left) {
+    for (const DimTerm& y : right) {
       DimTerm term;
       if (__builtin_mul_overflow(x.coefficient, y.coefficient,
                                  &term.coefficient)) {
@@ -262,15 +328,15 @@ absl::StatusOr<Dim> Dim::CheckedMul(const Dim& a, const Dim& b) {
 }
 
 Dim operator+(const Dim& a, const Dim& b) {
-  return ValueOrDie(Dim::CheckedAdd(a, b));
+  return ValueOrInvalid(Dim::CheckedAdd(a, b));
 }
 Dim operator-(const Dim& a, const Dim& b) {
-  return ValueOrDie(Dim::CheckedSub(a, b));
+  return ValueOrInvalid(Dim::CheckedSub(a, b));
 }
 Dim operator*(const Dim& a, const Dim& b) {
-  return ValueOrDie(Dim::CheckedMul(a, b));
+  return ValueOrInvalid(Dim::CheckedMul(a, b));
 }
-Dim Dim::operator-() const { return ValueOrDie(CheckedMul(*this, -1)); }
+Dim Dim::operator-() const { return ValueOrInvalid(CheckedMul(*this, -1)); }
 
 int Dim::Order(const Dim& a, const Dim& b) {
   if (a.rep_ == b.rep_) {
@@ -288,7 +354,13 @@ int Dim::Order(const Dim& a, const Dim& b) {
       return x[i].coefficient < y[i].coefficient ? -1 : 1;
     }
   }
-  return x.size() < y.size() ? -1 : x.size() > y.size() ? 1 : 0;
+  if (x.size() != y.size()) return x.size() < y.size() ? -1 : 1;
+  if (a.valid()) return 0;
+  const absl::Status& p = a.rep_->status;
+  const absl::Status& q = b.rep_->status;
+  if (p.code() != q.code()) return p.code() < q.code() ? -1 : 1;
+  const int order = p.message().compare(q.message());
+  return order < 0 ? -1 : order > 0 ? 1 : 0;
 }
 
 bool operator==(const Dim& a, const Dim& b) {

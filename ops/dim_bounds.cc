@@ -156,6 +156,7 @@ Interval DimBuilder::MonomialBounds(const DimMonomial& monomial) {
 
 Interval Dim::Bounds() const {
   if (IsConstant()) return {constant_, constant_};
+  if (!valid()) return {};
   Interval result = {0, 0};
   for (const DimTerm& term : rep_->terms) {
     const Interval part =

@@ -8,6 +8,8 @@
 #include "absl/strings/str_cat.h"
 #include "ops/dim.h"
 #include "ops/dim_internal.h"
+#include "ops/dim_terms.h"
+#include "ops/status_macros.h"
 
 namespace cleave {
 namespace {
@@ -17,7 +19,7 @@ namespace {
 bool NonZeroByDivisibility(const Dim& dim) {
   int64_t divisor = 0;
   int64_t constant = 0;
-  for (const DimTerm& term : DimBuilder::Terms(dim)) {
+  for (const DimTerm& term : DimTerms(dim)) {
     if (term.coefficient == std::numeric_limits<int64_t>::min()) return false;
     if (term.monomial.empty()) {
       constant = term.coefficient;
@@ -35,41 +37,45 @@ Truth CompareWithZero(const Dim& difference, CompareOp op,
   const auto prove = [&](const absl::StatusOr<Dim>& dim) {
     return dim.ok() && ProveNonNegative(*dim, facts);
   };
-  const auto decide = [](bool yes, bool no) {
-    return yes ? Truth::kTrue : no ? Truth::kFalse : Truth::kUnknown;
+  // The second proof is tried where the first one fails.
+  const auto decide = [](const auto& yes, const auto& no) {
+    return yes() ? Truth::kTrue : no() ? Truth::kFalse : Truth::kUnknown;
   };
-  const auto negated = Dim::CheckedMul(difference, -1);
   const auto is_ge = [&] { return prove(difference); };
-  const auto is_le = [&] { return prove(negated); };
+  const auto is_le = [&] { return prove(Dim::CheckedMul(difference, -1)); };
   const auto is_gt = [&] { return prove(Dim::CheckedSub(difference, 1)); };
   const auto is_lt = [&] {
+    const auto negated = Dim::CheckedMul(difference, -1);
     return negated.ok() && prove(Dim::CheckedSub(*negated, 1));
   };
   const auto is_ne = [&] {
+    if (NonZeroByDivisibility(difference)) return true;
     const std::vector<Dim>& non_zero = constraints.non_zero();
-    const auto listed = [&](const Dim& dim) {
-      return dim == difference || (negated.ok() && dim == *negated);
-    };
-    return NonZeroByDivisibility(difference) ||
-           std::any_of(non_zero.begin(), non_zero.end(), listed) || is_gt() ||
-           is_lt();
+    if (!non_zero.empty()) {
+      const auto negated = Dim::CheckedMul(difference, -1);
+      const auto listed = [&](const Dim& dim) {
+        return dim == difference || (negated.ok() && dim == *negated);
+      };
+      if (std::any_of(non_zero.begin(), non_zero.end(), listed)) return true;
+    }
+    return is_gt() || is_lt();
   };
   const auto is_eq = [&] {
     return difference == Dim(0) || (is_ge() && is_le());
   };
   switch (op) {
     case CompareOp::kGe:
-      return decide(is_ge(), is_lt());
+      return decide(is_ge, is_lt);
     case CompareOp::kLt:
-      return decide(is_lt(), is_ge());
+      return decide(is_lt, is_ge);
     case CompareOp::kGt:
-      return decide(is_gt(), is_le());
+      return decide(is_gt, is_le);
     case CompareOp::kLe:
-      return decide(is_le(), is_gt());
+      return decide(is_le, is_gt);
     case CompareOp::kEq:
-      return decide(is_eq(), is_ne());
+      return decide(is_eq, is_ne);
     case CompareOp::kNe:
-      return decide(is_ne(), is_eq());
+      return decide(is_ne, is_eq);
   }
   return Truth::kUnknown;
 }
@@ -114,6 +120,7 @@ Truth Compare(const Dim& a, CompareOp op, const Dim& b,
 }
 
 absl::Status Constraints::Assume(const Dim& a, CompareOp op, const Dim& b) {
+  CLEAVE_RETURN_IF_ERROR(internal_dim::CheckValid(a, b));
   const Truth known = Compare(a, op, b, *this);
   if (known == Truth::kTrue) return absl::OkStatus();
   if (known == Truth::kFalse) {

@@ -12,9 +12,10 @@
 
 namespace cleave {
 
+using internal_dim::CheckValid;
 using internal_dim::IsConstantMonomial;
 using internal_dim::TooLarge;
-using internal_dim::ValueOrDie;
+using internal_dim::ValueOrInvalid;
 
 namespace {
 
@@ -181,9 +182,9 @@ bool IsNegative(const std::optional<int64_t>& value) {
   return value.has_value() && *value < 0;
 }
 
+// b is not the literal 0.
 absl::StatusOr<Dim> FloorDivNormal(const Dim& a, const Dim& b) {
   const std::optional<int64_t> x = a.Value(), y = b.Value();
-  if (y == 0) return MakeAtom(Kind::kFloorDiv, {a, b});
   if (y == 1) return a;
   if (y == -1) return Dim::CheckedMul(a, -1);
   if (x.has_value() && y.has_value()) return Dim(FloorDivide(*x, *y));
@@ -207,9 +208,9 @@ absl::StatusOr<Dim> FloorDivNormal(const Dim& a, const Dim& b) {
   return Dim::CheckedAdd(split.quotient, fraction);
 }
 
+// b is not the literal 0.
 absl::StatusOr<Dim> ModNormal(const Dim& a, const Dim& b) {
   const std::optional<int64_t> x = a.Value(), y = b.Value();
-  if (y == 0) return MakeAtom(Kind::kMod, {a, b});
   if (y == 1 || y == -1) return Dim(0);
   if (x.has_value() && y.has_value()) {
     return Dim(*x - FloorDivide(*x, *y) * *y);
@@ -262,6 +263,7 @@ absl::StatusOr<Dim> MinMax(Kind kind, const std::vector<Dim>& values) {
   }
   std::vector<Dim> args;
   for (const Dim& value : values) {
+    if (!value.valid()) return value.status();
     int64_t constant = 0;
     const DimAtom* inner = SoleAtom(value, kind, &constant);
     if (inner != nullptr && constant == 0) {
@@ -292,11 +294,13 @@ absl::StatusOr<Dim> MinMax(Kind kind, const std::vector<Dim>& values) {
 }  // namespace
 
 absl::StatusOr<Dim> Dim::CheckedFloorDiv(const Dim& a, const Dim& b) {
+  CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
   if (b.Value() == 0) return DivisionByZero(a, "//");
   return FloorDivNormal(a, b);
 }
 
 absl::StatusOr<Dim> Dim::CheckedMod(const Dim& a, const Dim& b) {
+  CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
   if (b.Value() == 0) return DivisionByZero(a, "%");
   return ModNormal(a, b);
 }
@@ -310,16 +314,18 @@ absl::StatusOr<Dim> Dim::CheckedMax(const std::vector<Dim>& values) {
 }
 
 Dim Dim::FloorDiv(const Dim& a, const Dim& b) {
-  return ValueOrDie(FloorDivNormal(a, b));
+  return ValueOrInvalid(CheckedFloorDiv(a, b));
 }
-Dim Dim::Mod(const Dim& a, const Dim& b) { return ValueOrDie(ModNormal(a, b)); }
+Dim Dim::Mod(const Dim& a, const Dim& b) {
+  return ValueOrInvalid(CheckedMod(a, b));
+}
 Dim Dim::Min(const Dim& a, const Dim& b) { return Min({a, b}); }
 Dim Dim::Max(const Dim& a, const Dim& b) { return Max({a, b}); }
 Dim Dim::Min(const std::vector<Dim>& values) {
-  return ValueOrDie(CheckedMin(values));
+  return ValueOrInvalid(CheckedMin(values));
 }
 Dim Dim::Max(const std::vector<Dim>& values) {
-  return ValueOrDie(CheckedMax(values));
+  return ValueOrInvalid(CheckedMax(values));
 }
 
 }  // namespace cleave

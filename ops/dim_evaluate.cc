@@ -4,7 +4,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "ops/check.h"
 #include "ops/dim.h"
 #include "ops/dim_internal.h"
 #include "ops/status_macros.h"
@@ -114,6 +113,7 @@ std::set<std::string> Dim::Variables() const {
 absl::StatusOr<Dim> Dim::CheckedSubstitute(
     const std::map<std::string, Dim>& values) const {
   if (IsConstant()) return *this;
+  if (!valid()) return status();
   Dim result;
   for (const DimTerm& term : DimBuilder::Terms(*this)) {
     Dim product = term.coefficient;
@@ -130,13 +130,12 @@ absl::StatusOr<Dim> Dim::CheckedSubstitute(
 }
 
 Dim Dim::Substitute(const std::map<std::string, Dim>& values) const {
-  auto result = CheckedSubstitute(values);
-  CLEAVE_CHECK(result.ok()) << result.status();
-  return *std::move(result);
+  return internal_dim::ValueOrInvalid(CheckedSubstitute(values));
 }
 
 absl::StatusOr<int64_t> Dim::Evaluate(const Values& values) const {
   if (IsConstant()) return constant_;
+  if (!valid()) return status();
   __int128 sum = 0;
   for (const DimTerm& term : DimBuilder::Terms(*this)) {
     __int128 product = term.coefficient;

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/optimization.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -39,9 +40,12 @@ struct DimTerm {
   int64_t coefficient = 0;  // never 0
 };
 
-// Terms in descending order of monomials, so that the constant comes last.
+// Terms in descending order of monomials, so that the constant comes last. An
+// invalid Dim has a status and no terms: what reads terms looks at valid()
+// first, or it would take the Dim for 0.
 struct Dim::Rep {
   std::vector<DimTerm> terms;
+  absl::Status status;
   size_t hash = 0;
   int nodes = 0;
 };
@@ -52,6 +56,10 @@ struct DimBuilder {
   static std::vector<DimTerm> Terms(const Dim& dim);
   // Sorts, merges and drops zero terms. ResourceExhausted beyond the limits.
   static absl::StatusOr<Dim> FromTerms(std::vector<DimTerm> terms);
+  // Of terms in order, of different monomials, none of them 0.
+  static absl::StatusOr<Dim> FromSorted(std::vector<DimTerm> terms);
+  // a + b, or a - b.
+  static absl::StatusOr<Dim> Sum(const Dim& a, const Dim& b, bool negate);
   static const Dim::Rep* Get(const Dim& dim) { return dim.rep_.get(); }
   // An atom as a Dim.
   static absl::StatusOr<Dim> FromAtom(DimAtom atom);
@@ -72,8 +80,13 @@ namespace internal_dim {
 
 // ResourceExhausted: beyond the limits, as `what` says.
 absl::Status TooLarge(absl::string_view what);
-// CHECKs that there is a value.
-Dim ValueOrDie(absl::StatusOr<Dim> dim);
+// The value, or the invalid Dim with the status.
+Dim ValueOrInvalid(absl::StatusOr<Dim> dim);
+// The status of the first of them that is invalid.
+inline absl::Status CheckValid(const Dim& a, const Dim& b) {
+  if (ABSL_PREDICT_TRUE(a.valid() && b.valid())) return absl::OkStatus();
+  return a.valid() ? b.status() : a.status();
+}
 inline bool IsConstantMonomial(const DimTerm& term) {
   return term.monomial.empty();
 }

@@ -1,6 +1,7 @@
 // The text of Dims: printed so that reading it builds the same Dim.
 
 #include <limits>
+#include <ostream>
 
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
@@ -216,6 +217,7 @@ class DimParser {
 
 std::string Dim::ToString() const {
   if (IsConstant()) return absl::StrCat(constant_);
+  if (!valid()) return absl::StrCat("<invalid: ", status().message(), ">");
   std::string result;
   for (const DimTerm& term : DimBuilder::Terms(*this)) {
     const int64_t coefficient = term.coefficient;
@@ -238,6 +240,10 @@ std::string Dim::ToString() const {
     }
   }
   return result;
+}
+
+std::ostream& operator<<(std::ostream& out, const Dim& dim) {
+  return out << dim.ToString();
 }
 
 absl::StatusOr<Dim> Dim::Parse(absl::string_view text) {

@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <unordered_map>
+#include <vector>
 
 #include "ops/dim.h"
 #include "ops/dim_internal.h"
+#include "ops/dim_terms.h"
 
 namespace cleave {
 namespace {
@@ -80,7 +83,7 @@ void AddAtomLaws(const DimAtomPtr& atom, Facts* facts) {
 }
 
 void CollectAtoms(const Dim& dim, std::vector<DimAtomPtr>* atoms) {
-  for (const DimTerm& term : DimBuilder::Terms(dim)) {
+  for (const DimTerm& term : DimTerms(dim)) {
     for (const DimFactor& factor : term.monomial) {
       const auto same = [&](const DimAtomPtr& known) {
         return DimBuilder::OrderAtoms(*known, *factor.atom) == 0;
@@ -104,7 +107,7 @@ Facts FactsFor(const Dim& dim, const std::vector<Dim>& given) {
     for (const Dim& arg : atoms[i]->args) CollectAtoms(arg, &atoms);
   }
   bool nonlinear = false;
-  for (const DimTerm& term : DimBuilder::Terms(dim)) {
+  for (const DimTerm& term : DimTerms(dim)) {
     if (DimBuilder::Degree(term.monomial) < 2) continue;
     nonlinear = true;
     // x^k >= x^(k-1) for integers x >= 0
@@ -157,7 +160,7 @@ class Elimination {
  public:
   void Add(const Dim& dim) {
     Inequality inequality;
-    for (const DimTerm& term : DimBuilder::Terms(dim)) {
+    for (const DimTerm& term : DimTerms(dim)) {
       if (term.monomial.empty()) {
         inequality.constant = term.coefficient;
         continue;
@@ -304,7 +307,7 @@ bool ProveLinearly(const Dim& dim, const std::vector<Dim>& given) {
 absl::StatusOr<Dim> ReplaceAtom(const Dim& dim, const DimAtom& atom,
                                 const Dim& value) {
   Dim result;
-  for (const DimTerm& term : DimBuilder::Terms(dim)) {
+  for (const DimTerm& term : DimTerms(dim)) {
     DimTerm rest = {{}, term.coefficient};
     int power = 0;
     for (const DimFactor& factor : term.monomial) {
@@ -326,9 +329,23 @@ absl::StatusOr<Dim> ReplaceAtom(const Dim& dim, const DimAtom& atom,
   return result;
 }
 
+// Whether each unknown is a product of different variables. Without facts each
+// may then be as large as one likes while the others are 0: what the intervals
+// do not prove is not true.
+bool IsFree(const Dim& dim) {
+  for (const DimTerm& term : DimTerms(dim)) {
+    for (const DimFactor& factor : term.monomial) {
+      if (factor.atom->kind != Kind::kVariable || factor.power != 1) {
+        return false;
+      }
+    }
+  }
+  return true;
+}
+
 bool Prove(const Dim& dim, const std::vector<Dim>& facts, int splits) {
   if (BoundedBelowByZero(dim)) return true;
-  if (dim.IsConstant() && facts.empty()) return false;
+  if (facts.empty() && IsFree(dim)) return false;
   if (ProveLinearly(dim, facts)) return true;
   if (splits == 0) return false;
   // min and max equal one of their arguments: try each.
@@ -345,10 +362,45 @@ bool Prove(const Dim& dim, const std::vector<Dim>& facts, int splits) {
   return false;
 }
 
+// Typing an op's body asks the same questions over and over, as each rank and
+// each choice of attributes does for the next one.
+class Proofs {
+ public:
+  bool Prove(const Dim& dim, const std::vector<Dim>& facts) {
+    if (proofs_.size() >= kMaxProofs) proofs_.clear();
+    const auto [it, is_new] = proofs_.try_emplace({dim, facts}, false);
+    if (is_new) it->second = cleave::Prove(dim, facts, kMaxCaseSplits);
+    return it->second;
+  }
+
+ private:
+  // A quarter of a MiB, or a few of them.
+  static constexpr size_t kMaxProofs = 1024;
+
+  struct Question {
+    Dim dim;
+    std::vector<Dim> facts;
+    friend bool operator==(const Question& a, const Question& b) {
+      return a.dim == b.dim && a.facts == b.facts;
+    }
+  };
+  struct Hash {
+    size_t operator()(const Question& question) const {
+      size_t hash = question.dim.Hash();
+      for (const Dim& fact : question.facts) hash = 31 * hash + fact.Hash();
+      return hash;
+    }
+  };
+  std::unordered_map<Question, bool, Hash> proofs_;
+};
+
 }  // namespace
 
 bool ProveNonNegative(const Dim& dim, const std::vector<Dim>& facts) {
-  return Prove(dim, facts, kMaxCaseSplits);
+  if (BoundedBelowByZero(dim)) return true;
+  if (facts.empty() && IsFree(dim)) return false;
+  thread_local Proofs proofs;
+  return proofs.Prove(dim, facts);
 }
 
 }  // namespace cleave

@@ -2,6 +2,7 @@
 
 #include <limits>
 #include <random>
+#include <sstream>
 #include <type_traits>
 
 #include "gmock/gmock.h"
@@ -104,7 +105,108 @@ TEST(Dim, OverflowIsAnErrorNeverWrong) {
   EXPECT_FALSE(Dim::CheckedMul(P("4611686018427387904*n"), 2).ok());
   EXPECT_EQ(Compare(P("n") - Dim(kGreatest), CompareOp::kGe, Dim(kGreatest)),
             Truth::kUnknown);
-  EXPECT_DEATH(Dim(kGreatest) + Dim(1), "exceeds 64 bits");
+}
+
+// Each would have ended the process.
+TEST(Dim, MistakesMakeInvalidDims) {
+  const Dim n("n");
+  const struct {
+    Dim dim;
+    absl::StatusCode code;
+    const char* message;
+  } kMistakes[] = {
+      {Dim("3x"), absl::StatusCode::kInvalidArgument,
+       "`3x` does not name a size"},
+      {Dim::Variable(""), absl::StatusCode::kInvalidArgument,
+       "`` does not name a size"},
+      {Dim(kGreatest) + 1, absl::StatusCode::kResourceExhausted,
+       "exceeds 64 bits"},
+      {Dim(kLeast) - 1, absl::StatusCode::kResourceExhausted,
+       "exceeds 64 bits"},
+      {-Dim(kLeast), absl::StatusCode::kResourceExhausted, "exceeds 64 bits"},
+      {n * kGreatest * 2, absl::StatusCode::kResourceExhausted,
+       "exceeds 64 bits"},
+      {n / 0, absl::StatusCode::kInvalidArgument, "division by zero"},
+      {n % 0, absl::StatusCode::kInvalidArgument, "division by zero"},
+      {Dim::Max(std::vector<Dim>{}), absl::StatusCode::kInvalidArgument,
+       "no sizes"},
+      {Dim(7).Substitute({}) / (n - n), absl::StatusCode::kInvalidArgument,
+       "division by zero"},
+      {P("7 // n").Substitute({{"n", 0}}), absl::StatusCode::kInvalidArgument,
+       "division by zero"},
+      {Dim::Invalid(absl::NotFoundError("no such size")),
+       absl::StatusCode::kNotFound, "no such size"},
+      {Dim::Invalid(absl::OkStatus()), absl::StatusCode::kInvalidArgument,
+       "a mistake"},
+  };
+  for (const auto& mistake : kMistakes) {
+    SCOPED_TRACE(mistake.dim.ToString());
+    const Dim& bad = mistake.dim;
+    EXPECT_FALSE(bad.valid());
+    EXPECT_EQ(bad.status().code(), mistake.code);
+    EXPECT_THAT(std::string(bad.status().message()),
+                HasSubstr(mistake.message));
+    EXPECT_THAT(bad.ToString(), HasSubstr("<invalid: "));
+    EXPECT_FALSE(bad.IsConstant());
+    EXPECT_EQ(bad.Value(), std::nullopt);
+    EXPECT_TRUE(bad.Variables().empty());
+    EXPECT_EQ(bad.Bounds().low, std::nullopt);
+    EXPECT_EQ(bad.Bounds().high, std::nullopt);
+    EXPECT_EQ(bad.Evaluate({{"n", 1}}).status(), bad.status());
+    EXPECT_FALSE(Dim::Parse(bad.ToString()).ok());
+  }
+}
+
+TEST(Dim, ArithmeticWithAnInvalidDimGivesItAgain) {
+  const Dim n("n");
+  const Dim bad("3x");
+  const Dim results[] = {bad + 1,
+                         1 + bad,
+                         n - bad,
+                         bad - bad,
+                         bad * 0,
+                         0 * bad,
+                         -bad,
+                         bad / 1,
+                         1 / bad,
+                         bad % 1,
+                         n % bad,
+                         Dim::Min(n, bad),
+                         Dim::Max(bad, 3),
+                         bad.Substitute({}),
+                         (n + 1).Substitute({{"n", bad}})};
+  for (const Dim& result : results) {
+    EXPECT_EQ(result.status(), bad.status()) << result;
+    EXPECT_EQ(result, bad);
+    EXPECT_EQ(result.Hash(), bad.Hash());
+  }
+  EXPECT_NE(bad, Dim("4x"));
+  EXPECT_NE(bad, n);
+  EXPECT_NE(bad, Dim(0));
+  EXPECT_EQ(Dim::Order(bad, Dim("4x")), -Dim::Order(Dim("4x"), bad));
+  EXPECT_EQ(Dim::Order(bad, n), -Dim::Order(n, bad));
+  for (int op = 0; op < 6; ++op) {
+    const auto compare = static_cast<CompareOp>(op);
+    EXPECT_EQ(Compare(bad, compare, bad), Truth::kUnknown);
+    EXPECT_EQ(Compare(bad, compare, 1), Truth::kUnknown);
+    EXPECT_EQ(Compare(n, compare, bad), Truth::kUnknown);
+    Constraints constraints;
+    EXPECT_EQ(constraints.Assume(n, compare, bad), bad.status());
+  }
+  EXPECT_THAT(DecidingConstraint(bad, CompareOp::kGe, n), HasSubstr("3x"));
+}
+
+TEST(Dim, OperatorsAndStreams) {
+  const Dim n("n");
+  EXPECT_EQ((2 * n + 1) / 2, n);
+  EXPECT_EQ((2 * n + 1) % 2, Dim(1));
+  EXPECT_EQ(Dim(-7) / 2, Dim(-4));
+  EXPECT_EQ(Dim(-7) % 2, Dim(1));
+  std::ostringstream out;
+  out << n / 3 << ", " << Dim("3x");
+  EXPECT_EQ(out.str(), "n // 3, <invalid: `3x` does not name a size>");
+  static_assert(!std::is_constructible_v<Dim, double>);
+  static_assert(sizeof(Dim) == 24);
 }
 
 TEST(Dim, SizeIsLimited) {
@@ -141,7 +243,7 @@ TEST(Dim, DivisionByALiteralZero) {
   const Dim quotient = Dim::FloorDiv(5, 0);
   EXPECT_FALSE(quotient.IsConstant());
   EXPECT_THAT(std::string(quotient.Evaluate({}).status().message()),
-              HasSubstr("division by zero in `5 // 0`"));
+              HasSubstr("division by zero: `(5) // 0`"));
   EXPECT_FALSE(P("m // n").CheckedSubstitute({{"n", 0}}).ok());
 }
 

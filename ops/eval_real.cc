@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/eval_structured.h"
 #include "ops/pointwise_kernels.h"
@@ -28,6 +29,7 @@ RealTensor Pick(const IndexMap& map, const Extents& shape,
   result.shape = shape;
   result.reals.reserve(map.size());
   for (int64_t source : map) {
+    if (BudgetEnded()) break;
     size_t operand = 0;
     while (source >= SizeOf(operands[operand])) {
       source -= SizeOf(operands[operand++]);
@@ -226,6 +228,7 @@ absl::StatusOr<RealTensor> EvalPointwiseReal(
   std::vector<Real> results;
   results.reserve(x.reals.size());
   for (size_t i = 0; i < x.reals.size(); ++i) {
+    CLEAVE_RETURN_IF_ERROR(PollBudget());
     Real& out = results.emplace_back(bits);
     const mpfr_srcptr v = x.reals[i].get();
     if (primitive == Primitive::kFma) {
@@ -261,28 +264,13 @@ absl::StatusOr<std::vector<RealTensor>> EvalDiscrete(
   return wrapped;
 }
 
-}  // namespace
+// Of a number, without its digits.
+constexpr int64_t kRealBytes = 64;
 
-absl::StatusOr<std::vector<RealTensor>> EvalReal(
+absl::StatusOr<std::vector<RealTensor>> Evaluated(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const RealTensor> operands, int bits) {
-  if (primitive == Primitive::kBitcastConvert ||
-      primitive == Primitive::kNextafter) {
-    return Unsupported(primitive, "its meaning is a bit pattern");
-  }
-  std::vector<TensorType> operand_types;
-  bool any_float = false;
-  for (const RealTensor& operand : operands) {
-    TensorType& type = operand_types.emplace_back();
-    type.dtype = operand.dtype;
-    type.shape.assign(operand.shape.begin(), operand.shape.end());
-    any_float |= IsFloat(operand.dtype);
-    if (IsComplex(operand.dtype)) {
-      return Unsupported(primitive, "complex operands");
-    }
-  }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
-                          ConcreteTypes(primitive, attributes, operand_types));
+    absl::Span<const RealTensor> operands,
+    const std::vector<ConcreteType>& types, bool any_float, int bits) {
   const DType dtype = types[0].dtype;
   if (IsComplex(dtype)) return Unsupported(primitive, "complex results");
   if (primitive == Primitive::kConstant && IsFloat(dtype)) {
@@ -313,6 +301,42 @@ absl::StatusOr<std::vector<RealTensor>> EvalReal(
   CLEAVE_ASSIGN_OR_RETURN(RealTensor result,
                           EvalPointwiseReal(primitive, operands, dtype, bits));
   return std::vector<RealTensor>{std::move(result)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RealTensor>> EvalReal(
+    Primitive primitive, const Attributes& attributes,
+    absl::Span<const RealTensor> operands, int bits) {
+  if (primitive == Primitive::kBitcastConvert ||
+      primitive == Primitive::kNextafter) {
+    return Unsupported(primitive, "its meaning is a bit pattern");
+  }
+  if (bits < 2 || bits > kMaxRealBits) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(bits, " bits of working precision"));
+  }
+  std::vector<TensorType> operand_types;
+  bool any_float = false;
+  for (const RealTensor& operand : operands) {
+    CLEAVE_RETURN_IF_ERROR(operand.discrete.status());
+    TensorType& type = operand_types.emplace_back();
+    type.dtype = operand.dtype;
+    type.shape.assign(operand.shape.begin(), operand.shape.end());
+    any_float |= IsFloat(operand.dtype);
+    if (IsComplex(operand.dtype)) {
+      return Unsupported(primitive, "complex operands");
+    }
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
+                          ConcreteTypes(primitive, attributes, operand_types));
+  CLEAVE_RETURN_IF_ERROR(CheckWorkingBytes(primitive, operand_types, types,
+                                           kRealBytes + bits / 8));
+  CLEAVE_ASSIGN_OR_RETURN(
+      std::vector<RealTensor> results,
+      Evaluated(primitive, attributes, operands, types, any_float, bits));
+  CLEAVE_RETURN_IF_ERROR(PollBudget());
+  return results;
 }
 
 }  // namespace cleave

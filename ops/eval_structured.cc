@@ -1,5 +1,8 @@
 #include "ops/eval_structured.h"
 
+#include <algorithm>
+
+#include "ops/budget.h"
 #include "ops/infer_type.h"
 
 namespace cleave {
@@ -49,6 +52,40 @@ absl::StatusOr<std::vector<ConcreteType>> ConcreteTypes(
         absl::StrCat(guard.why, ": not known to hold"));
   }
   return types;
+}
+
+absl::Status CheckWorkingBytes(Primitive primitive,
+                               absl::Span<const TensorType> operands,
+                               absl::Span<const ConcreteType> results,
+                               int64_t number) {
+  // In double: what overflows an integer is beyond any limit.
+  double bytes = 0;
+  const auto count = [](const auto& shape, size_t first) {
+    double elements = 1;
+    for (size_t d = first; d < shape.size(); ++d) {
+      elements *= static_cast<double>(*Dim(shape[d]).Value());
+    }
+    return elements;
+  };
+  for (const TensorType& operand : operands) {
+    bytes += static_cast<double>(number) * count(operand.shape, 0);
+  }
+  for (const ConcreteType& result : results) {
+    bytes +=
+        static_cast<double>(number + sizeof(int64_t)) * count(result.shape, 0);
+  }
+  if (primitive == Primitive::kConv) {
+    // Which elements of the input and of the kernel meet at each place.
+    bytes += 2 * sizeof(int64_t) * count(operands[1].shape, 2) *
+             count(results[0].shape, 2);
+  }
+  if (primitive == Primitive::kNonzero) {
+    bytes += 2 * sizeof(int64_t) *
+             static_cast<double>(operands[0].shape.size()) *
+             count(operands[0].shape, 0);
+  }
+  constexpr double kMost = 1e18;
+  return CheckTensorBytes(static_cast<int64_t>(std::min(bytes, kMost)));
 }
 
 bool IsStructured(Primitive primitive) {

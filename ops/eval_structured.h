@@ -28,6 +28,14 @@ absl::StatusOr<std::vector<ConcreteType>> ConcreteTypes(
     Primitive primitive, const Attributes& attributes,
     absl::Span<const TensorType> operands);
 
+// ResourceExhausted where the budget has no room for what the kernel of
+// `primitive` makes: the results and, beside them, its operands as numbers of 8
+// or 16 bytes, and maps of indices. `number` is the size of one number.
+absl::Status CheckWorkingBytes(Primitive primitive,
+                               absl::Span<const TensorType> operands,
+                               absl::Span<const ConcreteType> results,
+                               int64_t number);
+
 // Whether the primitive's class is evaluated here.
 bool IsStructured(Primitive primitive);
 
@@ -100,8 +108,9 @@ absl::StatusOr<std::vector<typename A::Storage>> EvalStructured(
           a.Store(result, ReduceKernel(a, primitive, attributes, shape, x)));
     case Primitive::kDotGeneral:
       return one(a.Store(
-          result, DotGeneralKernel(a, attributes, shape, x,
-                                   ShapeOf(operands[1]), a.Load(operands[1]))));
+          result,
+          DotGeneralKernel(a, attributes, shape, x, ShapeOf(operands[1]),
+                           a.Load(operands[1]), result)));
     case Primitive::kConv:
       return one(a.Store(
           result, ConvKernel(a, attributes, shape, x, ShapeOf(operands[1]),

@@ -58,9 +58,9 @@ class Exact {
   std::optional<int64_t> ToInt64() const;
   // Rounded once, to nearest even.
   double ToDouble() const;
-  // Rounded once to `dtype` (a float; CHECK), returned as the double that holds
-  // it; subnormal results are exact roundings too, overflow is infinite, and a
-  // negative number that underflows is -0.
+  // Rounded once to `dtype`, returned as the double that holds it; subnormal
+  // results are exact roundings too, overflow is infinite, and a negative
+  // number that underflows is -0. NaN for a dtype that is no float.
   double RoundTo(DType dtype) const;
   // Sets `out` (any precision, initialised) to the value, rounded to nearest.
   void ToMpfr(mpfr_ptr out) const;

@@ -3,18 +3,23 @@
 #include <algorithm>
 #include <cstring>
 
+#include "ops/budget.h"
 #include "ops/check.h"
 
 namespace cleave {
 namespace {
 
-// The sources of each element of `result`, by `source(index)`.
+// The sources of each element of `result`, by `source(index)`. Where the call
+// is to end, those that are left are 0.
 template <typename Source>
 IndexMap MapOf(const Extents& result, Source&& source) {
-  IndexMap map;
-  map.reserve(CountOf(result));
-  ForEachIndex(result,
-               [&](const Extents& index) { map.push_back(source(index)); });
+  IndexMap map(CountOf(result));
+  size_t next = 0;
+  BudgetPolls polls;
+  ForEachIndex(result, [&](const Extents& index) {
+    map[next++] = source(index);
+    return !polls.Ended();
+  });
   return map;
 }
 
@@ -64,6 +69,7 @@ IndexMap MapOfConcatenate(const Attributes& attributes,
 
 Extents StridesOf(const Extents& shape) {
   Extents strides(shape.size(), 1);
+  if (CountOf(shape) == 0) return strides;  // of no element
   for (size_t d = shape.size(); d-- > 1;) {
     strides[d - 1] = strides[d] * shape[d];
   }
@@ -71,6 +77,8 @@ Extents StridesOf(const Extents& shape) {
 }
 
 int64_t CountOf(const Extents& shape) {
+  // Of an empty array any other extent may be of any size.
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;
   return count;
@@ -222,6 +230,7 @@ IndexMap MapOfIndexing(const Extents& x, const Extents& index,
   IndexMap map;
   map.reserve(bases.size() * tuples * rest.size());
   size_t next = 0;
+  BudgetPolls polls;
   for (const int64_t base : bases) {
     for (int64_t t = 0; t < tuples; ++t) {
       int64_t offset = base;
@@ -231,6 +240,7 @@ IndexMap MapOfIndexing(const Extents& x, const Extents& index,
         inside &= at >= 0 && at < x[axes[i]];
         if (inside) offset += at * strides[axes[i]];
       }
+      if (polls.Ended()) inside = false;
       for (const int64_t r : rest) map.push_back(inside ? offset + r : -1);
     }
   }
@@ -240,6 +250,7 @@ IndexMap MapOfIndexing(const Extents& x, const Extents& index,
 Tensor Pick(const IndexMap& map, const Extents& shape,
             absl::Span<const Tensor> operands) {
   Tensor result(operands[0].dtype(), shape);
+  if (BudgetEnded()) return result;
   const size_t bytes = ByteSize(operands[0].dtype());
   std::byte* out = result.mutable_data();
   for (int64_t source : map) {

@@ -24,14 +24,14 @@ int64_t CountOf(const Extents& shape);
 // Steps `index` to the next one in row-major order, false after the last.
 bool NextIndex(const Extents& shape, Extents& index);
 
-// Calls `function(index)` for each index of `shape` in row-major order.
+// Calls `function(index)` for each index of `shape` in row-major order, until
+// it is false.
 template <typename Function>
 void ForEachIndex(const Extents& shape, Function&& function) {
   if (CountOf(shape) == 0) return;
   Extents index(shape.size(), 0);
-  do {
-    function(index);
-  } while (NextIndex(shape, index));
+  while (function(index) && NextIndex(shape, index)) {
+  }
 }
 
 // The offsets in a tensor of `shape` that `axes` run through, row-major in the

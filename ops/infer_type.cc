@@ -89,6 +89,26 @@ absl::StatusOr<InferredType> InferRandom(InferContext& context) {
   return context.Finish({result});
 }
 
+// The status of the first invalid Dim of an attribute.
+absl::Status CheckValue(const StaticValue& value) {
+  switch (value.kind()) {
+    case StaticValue::Kind::kInt:
+      return value.AsDim().valid() ? absl::OkStatus() : value.AsDim().status();
+    case StaticValue::Kind::kList:
+      for (const StaticValue& element : value.AsList()) {
+        CLEAVE_RETURN_IF_ERROR(CheckValue(element));
+      }
+      return absl::OkStatus();
+    case StaticValue::Kind::kRecord:
+      for (const auto& [name, field] : value.AsRecord()) {
+        CLEAVE_RETURN_IF_ERROR(CheckValue(field));
+      }
+      return absl::OkStatus();
+    default:
+      return absl::OkStatus();
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<InferredType> InferType(Primitive primitive,
@@ -99,6 +119,12 @@ absl::StatusOr<InferredType> InferType(Primitive primitive,
   if (primitive != Primitive::kResult && count >= 0 &&
       static_cast<int>(operands.size()) != count) {
     return context.Fail("takes ", count, " operands, not ", operands.size());
+  }
+  for (const TensorType& operand : operands) {
+    CLEAVE_RETURN_IF_ERROR(CheckDims(operand.shape));
+  }
+  for (const auto& [name, value] : attributes.values()) {
+    CLEAVE_RETURN_IF_ERROR(CheckValue(value));
   }
   switch (ClassOf(primitive)) {
     case PrimitiveClass::kLeaf:

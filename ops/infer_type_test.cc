@@ -499,5 +499,30 @@ TEST(InferType, RejectsHugeExtents) {
   }
 }
 
+TEST(InferType, RefusesInvalidDimsWithTheirOwnStatus) {
+  const Dim bad = Dim("n") / 0;
+  const TensorType x{DType::kF32, {3}};
+  const std::pair<Primitive, Attributes> nodes[] = {
+      {Primitive::kReshape, {{"shape", StaticValue::Dims({bad})}}},
+      {Primitive::kBroadcastInDim,
+       {{"shape", StaticValue::Dims({bad, 3})},
+        {"axes", StaticValue::Ints(std::vector<int>{1})}}},
+      {Primitive::kSlice,
+       {{"start", StaticValue::Dims({bad})},
+        {"size", StaticValue::Dims({1})},
+        {"stride", StaticValue::Ints(std::vector<int>{1})}}},
+  };
+  for (const auto& [primitive, attributes] : nodes) {
+    EXPECT_EQ(InferType(primitive, attributes, {x}).status(), bad.status())
+        << PrimitiveName(primitive);
+  }
+  EXPECT_EQ(InferType(Primitive::kNeg, {}, {{DType::kF32, {bad}}}).status(),
+            bad.status());
+  EXPECT_EQ(InferType(Primitive::kExtent, {{"value", bad}}, {}).status(),
+            bad.status());
+  EXPECT_EQ(NumElements({0, bad}).status(), bad.status());
+  EXPECT_EQ(BroadcastShapes({{1}, {bad}}).status(), bad.status());
+}
+
 }  // namespace
 }  // namespace cleave

@@ -1,41 +1,58 @@
 #include "ops/real.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 
 namespace cleave {
+namespace {
+
+int PossibleBits(int bits) { return std::clamp(bits, 2, kMaxRealBits); }
+
+}  // namespace
 
 Real::Real(int bits) {
-  mpfr_init2(value_, bits);
+  mpfr_init2(value_, PossibleBits(bits));
+  CountReals(1, PossibleBits(bits));
   mpfr_set_zero(value_, 1);
 }
 
 Real::Real(double value, int bits) {
-  mpfr_init2(value_, bits);
+  mpfr_init2(value_, PossibleBits(bits));
+  CountReals(1, PossibleBits(bits));
   mpfr_set_d(value_, value, MPFR_RNDN);
 }
 
 Real::Real(const Exact& value, int bits) {
-  mpfr_init2(value_, bits);
+  mpfr_init2(value_, PossibleBits(bits));
+  CountReals(1, PossibleBits(bits));
   value.ToMpfr(value_);
 }
 
 Real::Real(const Real& other) {
   mpfr_init2(value_, mpfr_get_prec(other.value_));
+  CountReals(1, other.bits());
   mpfr_set(value_, other.value_, MPFR_RNDN);
 }
 
 // A moved-from Real keeps a value of the least precision.
 Real::Real(Real&& other) noexcept {
   mpfr_init2(value_, MPFR_PREC_MIN);
+  CountReals(1, MPFR_PREC_MIN);
   mpfr_swap(value_, other.value_);
 }
 
 Real& Real::operator=(const Real& other) {
   if (this == &other) return *this;
+  CountReals(-1, bits());
+  CountReals(1, other.bits());
   mpfr_set_prec(value_, mpfr_get_prec(other.value_));
   mpfr_set(value_, other.value_, MPFR_RNDN);
   return *this;
@@ -46,12 +63,15 @@ Real& Real::operator=(Real&& other) noexcept {
   return *this;
 }
 
-Real::~Real() { mpfr_clear(value_); }
+Real::~Real() {
+  CountReals(-1, bits());
+  mpfr_clear(value_);
+}
 
 double Real::ToDouble() const { return mpfr_get_d(value_, MPFR_RNDN); }
 
 double Real::RoundTo(DType dtype) const {
-  CLEAVE_CHECK(IsFloat(dtype)) << DTypeName(dtype);
+  if (!IsFloat(dtype)) return std::numeric_limits<double>::quiet_NaN();
   if (dtype == DType::kF64 || !mpfr_number_p(value_)) return ToDouble();
   // By way of the double rounded to odd: the second rounding is the only one.
   double rounded = mpfr_get_d(value_, MPFR_RNDZ);
@@ -65,7 +85,8 @@ double Real::RoundTo(DType dtype) const {
 
 std::string Real::ToString(int digits) const {
   char* text = nullptr;
-  const int length = mpfr_asprintf(&text, "%.*Rg", digits, value_);
+  const int length =
+      mpfr_asprintf(&text, "%.*Rg", std::clamp(digits, 1, 10000), value_);
   CLEAVE_CHECK(length >= 0) << "mpfr_asprintf";
   std::string result(text, length);
   mpfr_free_str(text);
@@ -89,10 +110,15 @@ RealTensor RealTensor::FromTensor(const Tensor& tensor, int bits) {
 
 Tensor RealTensor::RoundTo(DType to) const {
   if (!IsFloat(dtype)) {
-    CLEAVE_CHECK(to == dtype) << DTypeName(dtype) << " to " << DTypeName(to);
-    return discrete;
+    if (to == dtype) return discrete;
+    return Tensor::Invalid(absl::InvalidArgumentError(
+        absl::StrCat(DTypeName(dtype), " is not rounded to ", DTypeName(to))));
   }
   Tensor result(to, shape);
+  if (result.valid() && result.size() != static_cast<int64_t>(reals.size())) {
+    return Tensor::Invalid(absl::InvalidArgumentError(
+        absl::StrCat(reals.size(), " reals for ", result.type().ToString())));
+  }
   for (int64_t i = 0; i < result.size(); ++i) {
     result.SetDouble(i, reals[i].RoundTo(to));
   }

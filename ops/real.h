@@ -23,8 +23,10 @@
 namespace cleave {
 
 inline constexpr int kDefaultRealBits = 256;
+inline constexpr int kMaxRealBits = 1 << 20;
 
-// One MPFR number with value semantics.
+// One MPFR number with value semantics. Bits of precision beyond kMaxRealBits,
+// or fewer than 2, count as the nearest number that can be had.
 class Real {
  public:
   explicit Real(int bits = kDefaultRealBits);
@@ -38,10 +40,11 @@ class Real {
   mpfr_ptr get() { return value_; }
   mpfr_srcptr get() const { return value_; }
   int bits() const { return static_cast<int>(mpfr_get_prec(value_)); }
-  // Rounded once to nearest even; RoundTo gives the double that holds it.
+  // Rounded once to nearest even; RoundTo gives the double that holds it, and
+  // NaN for a dtype that is no float.
   double ToDouble() const;
   double RoundTo(DType dtype) const;
-  // `digits` significant decimal digits.
+  // `digits` significant decimal digits, at least 1 and at most 10000.
   std::string ToString(int digits) const;
 
  private:
@@ -57,14 +60,16 @@ struct RealTensor {
   Tensor discrete;          // integers, bools, keys
 
   static RealTensor FromTensor(const Tensor& tensor, int bits);
-  // Each real rounded once to `dtype`.
+  // Each real rounded once to `dtype`. What is discrete has its own dtype only;
+  // another one makes an invalid Tensor, as do too many or too few reals.
   Tensor RoundTo(DType dtype) const;
 };
 
 // As EvalReference, over the reals with `bits` of working precision. `convert`
 // between float dtypes and rounding to f16/bf16 are the identity. Unimplemented
 // for primitives whose meaning is a bit pattern (bitcast_convert, nextafter)
-// and for complex operands.
+// and for complex operands. InvalidArgument for less than 2 bits, or more than
+// kMaxRealBits.
 absl::StatusOr<std::vector<RealTensor>> EvalReal(
     Primitive primitive, const Attributes& attributes,
     absl::Span<const RealTensor> operands, int bits);

@@ -409,5 +409,23 @@ TEST(EvalReal, RefusesBitPatterns) {
       absl::StatusCode::kUnimplemented);
 }
 
+TEST(EvalReal, RefusesWhatNoPrecisionFits) {
+  const Tensor one = Tensor::Scalar(DType::kF32, 1);
+  const RealTensor x = RealTensor::FromTensor(one, -5);
+  EXPECT_TRUE(SameValue(x.RoundTo(DType::kF32), one));
+  for (const int bits : {-1, 1, kMaxRealBits + 1}) {
+    EXPECT_EQ(EvalReal(Primitive::kNeg, {}, {x}, bits).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+  EXPECT_TRUE(std::isnan(x.reals[0].RoundTo(DType::kI32)));
+  EXPECT_TRUE(std::isnan(Exact(1).RoundTo(DType::kI32)));
+  RealTensor wrong = x;
+  wrong.shape = {3};
+  EXPECT_FALSE(wrong.RoundTo(DType::kF32).valid());
+  const RealTensor ints =
+      RealTensor::FromTensor(Tensor::FromInts(DType::kI32, {1}, {3}), 200);
+  EXPECT_FALSE(ints.RoundTo(DType::kF32).valid());
+}
+
 }  // namespace
 }  // namespace cleave

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/eval_structured.h"
 #include "ops/philox.h"
@@ -115,17 +116,12 @@ Tensor EvalFoldIn(const Tensor& keys, const Tensor& numbers) {
   return result;
 }
 
-}  // namespace
+// Of a number and of an element of its tensor, at most.
+constexpr int64_t kNumberBytes = 16;
 
-absl::StatusOr<std::vector<Tensor>> EvalReference(
+absl::StatusOr<std::vector<Tensor>> Evaluated(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const Tensor> operands) {
-  std::vector<TensorType> operand_types;
-  for (const Tensor& operand : operands) {
-    operand_types.push_back(operand.type());
-  }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
-                          ConcreteTypes(primitive, attributes, operand_types));
+    absl::Span<const Tensor> operands, const std::vector<ConcreteType>& types) {
   if (IsStructured(primitive)) {
     return WithArithmetic(
         operands[0].dtype(),
@@ -156,6 +152,29 @@ absl::StatusOr<std::vector<Tensor>> EvalReference(
           absl::StrCat("`", PrimitiveName(primitive),
                        "` is evaluated by the interpreter of graphs"));
   }
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<Tensor>> EvalReference(
+    Primitive primitive, const Attributes& attributes,
+    absl::Span<const Tensor> operands) {
+  std::vector<TensorType> operand_types;
+  for (const Tensor& operand : operands) {
+    CLEAVE_RETURN_IF_ERROR(operand.status());
+    operand_types.push_back(operand.type());
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
+                          ConcreteTypes(primitive, attributes, operand_types));
+  CLEAVE_RETURN_IF_ERROR(
+      CheckWorkingBytes(primitive, operand_types, types, kNumberBytes));
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                          Evaluated(primitive, attributes, operands, types));
+  // A kernel that was to end early left its results as they were.
+  CLEAVE_RETURN_IF_ERROR(PollBudget());
+  // There may be no memory for a result.
+  for (const Tensor& result : results) CLEAVE_RETURN_IF_ERROR(result.status());
+  return results;
 }
 
 }  // namespace cleave

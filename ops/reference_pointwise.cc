@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/arithmetic.h"
+#include "ops/budget.h"
 #include "ops/float_functions.h"
 #include "ops/pointwise_kernels.h"
 #include "ops/real_functions.h"
@@ -29,7 +30,9 @@ Tensor Nextafter(const Tensor& x, const Tensor& y) {
   const int bytes = ByteSize(x.dtype());
   const uint64_t sign_bit = uint64_t{1} << (8 * bytes - 1);
   Tensor result(x.dtype(), x.shape());
+  BudgetPolls polls;
   for (int64_t i = 0; i < x.size(); ++i) {
+    if (polls.Ended()) break;
     const double from = x.GetDouble(i);
     const double to = y.GetDouble(i);
     if (std::isnan(from) || std::isnan(to) || from == to) {
@@ -74,7 +77,7 @@ absl::StatusOr<Tensor> EvalPolygamma(const Tensor& m, const Tensor& x) {
   mpfr_init2(order, 53);
   mpfr_init2(value, 96);
   absl::Status status;
-  for (int64_t i = 0; i < x.size() && status.ok(); ++i) {
+  for (int64_t i = 0; i < x.size() && status.ok() && !BudgetEnded(); ++i) {
     mpfr_t argument;
     mpfr_init2(argument, 53);
     mpfr_set_d(order, m.GetDouble(i), MPFR_RNDN);
@@ -94,7 +97,9 @@ absl::StatusOr<Tensor> EvalPolygamma(const Tensor& m, const Tensor& x) {
 absl::StatusOr<Tensor> EvalFloatBinary(Primitive primitive, const Tensor& x,
                                        const Tensor& y) {
   Tensor result(x.dtype(), x.shape());
+  BudgetPolls polls;
   for (int64_t i = 0; i < x.size(); ++i) {
+    if (polls.Ended()) break;
     const double a = x.GetDouble(i);
     const double b = y.GetDouble(i);
     double value = 0;
@@ -142,14 +147,18 @@ absl::StatusOr<Tensor> EvalFloat(Primitive primitive, DType dtype,
   if (primitive == Primitive::kPolygamma) return EvalPolygamma(x, operands[1]);
   Tensor result(dtype, x.shape());
   if (primitive == Primitive::kFma) {
+    BudgetPolls polls;
     for (int64_t i = 0; i < x.size(); ++i) {
+      if (polls.Ended()) break;
       result.SetDouble(i, Fma(x.GetDouble(i), operands[1].GetDouble(i),
                               operands[2].GetDouble(i), dtype));
     }
     return result;
   }
   if (primitive == Primitive::kLdexp) {
+    BudgetPolls polls;
     for (int64_t i = 0; i < x.size(); ++i) {
+      if (polls.Ended()) break;
       // Beyond +-5000 every float dtype overflows or underflows alike.
       const int64_t exponent = operands[1].GetInt(i);
       const int clamped = static_cast<int>(
@@ -163,7 +172,9 @@ absl::StatusOr<Tensor> EvalFloat(Primitive primitive, DType dtype,
   }
   if (operands.size() == 2) return EvalFloatBinary(primitive, x, operands[1]);
   const FloatFunction function = FindFloatFunction(primitive);
+  BudgetPolls polls;
   for (int64_t i = 0; i < x.size(); ++i) {
+    if (polls.Ended()) break;
     const double v = x.GetDouble(i);
     switch (primitive) {
       case Primitive::kAbs:
@@ -308,7 +319,9 @@ absl::StatusOr<Tensor> EvalInt(Primitive primitive, DType dtype,
   std::vector<int64_t> x = a.Load(operands[0]);
   std::vector<int64_t> y;
   if (operands.size() > 1) y = a.Load(operands[1]);
+  BudgetPolls polls;
   for (size_t i = 0; i < x.size(); ++i) {
+    if (polls.Ended()) break;
     if (operands.size() > 1) {
       CLEAVE_ASSIGN_OR_RETURN(x[i], IntBinary(a, primitive, x[i], y[i]));
     } else {
@@ -383,7 +396,9 @@ absl::StatusOr<Tensor> EvalComplex(Primitive primitive, DType dtype,
                                    absl::Span<const Tensor> operands) {
   const Tensor& x = operands[0];
   Tensor result(dtype, x.shape());
+  BudgetPolls polls;
   for (int64_t i = 0; i < x.size(); ++i) {
+    if (polls.Ended()) break;
     const Complex z = x.GetComplex(i);
     switch (primitive) {
       case Primitive::kReal:
@@ -448,7 +463,9 @@ Tensor ConvertTensor(const Tensor& x, DType dtype) {
     return IntArithmetic{dtype}.Store(x.shape(), ints);
   }
   std::vector<int64_t> to_ints(IsInt(dtype) ? x.size() : 0);
+  BudgetPolls polls;
   for (int64_t i = 0; i < x.size(); ++i) {
+    if (polls.Ended()) break;
     if (IsBool(dtype)) {
       result.SetInt(i, from_int ? ints[i] != 0 : x.GetDouble(i) != 0);
     } else if (from_int) {
@@ -492,7 +509,9 @@ absl::StatusOr<Tensor> EvalPointwise(Primitive primitive, DType dtype,
       return Pick(MapOfSelect(x), x.shape(), operands.subspan(1));
     case Primitive::kComplex: {
       Tensor result(dtype, x.shape());
+      BudgetPolls polls;
       for (int64_t i = 0; i < x.size(); ++i) {
+        if (polls.Ended()) break;
         result.SetComplex(i, {x.GetDouble(i), operands[1].GetDouble(i)});
       }
       return result;

@@ -306,5 +306,10 @@ TEST(ReferencePointwise, ComplexNumbers) {
   EXPECT_EQ((*square)[0].GetComplex(0), std::complex<double>(-7, 24));
 }
 
+TEST(EvalReference, RefusesInvalidTensors) {
+  const Tensor bad(DType::kF32, {-1});
+  EXPECT_EQ(EvalReference(Primitive::kNeg, {}, {bad}).status(), bad.status());
+}
+
 }  // namespace
 }  // namespace cleave

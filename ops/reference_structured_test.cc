@@ -368,6 +368,37 @@ TEST(ReferenceIndexing, Nonzero) {
             absl::StatusCode::kInvalidArgument);
 }
 
+// What an axis of an empty array would run through is not made: its extent may
+// be more than there is memory for.
+TEST(Reference, EmptyArraysHaveAnyOtherExtents) {
+  constexpr int64_t kHuge = int64_t{1} << 32;
+  const Tensor none(DType::kF32, {0, kHuge, kHuge});
+  const Tensor line(DType::kF32, {0, kHuge});
+  const Tensor nothing(DType::kF32, {0});
+  for (const Primitive p :
+       {Primitive::kReduceSum, Primitive::kReduceProd, Primitive::kReduceMax}) {
+    Expect(p, {{"axes", Ints({1, 2})}}, {none}, {nothing});
+    Expect(p, {{"axes", Ints({0, 1})}}, {Tensor(DType::kF32, {0, kHuge, 0})},
+           {nothing});
+  }
+  Expect(Primitive::kArgmax, {{"axes", Ints({1, 2})}}, {none},
+         {Tensor(DType::kI64, {0})});
+  Expect(Primitive::kCumulativeMax, {{"axis", 1}, {"reverse", false}}, {line},
+         {line});
+  Expect(Primitive::kCumulativeMax, {{"axis", 0}, {"reverse", false}}, {none},
+         {none});
+  Expect(Primitive::kSort, {{"axis", 1}, {"descending", false}}, {line},
+         {line, Tensor(DType::kI64, {0, kHuge})});
+  Expect(Primitive::kDotGeneral,
+         {{"batch_a", Ints({})},
+          {"batch_b", Ints({})},
+          {"contract_a", Ints({1})},
+          {"contract_b", Ints({1})}},
+         {line, line}, {Tensor(DType::kF32, {0, 0})});
+  Expect(Primitive::kTranspose, {{"axes", Ints({2, 0, 1})}}, {none},
+         {Tensor(DType::kF32, {kHuge, 0, kHuge})});
+}
+
 TEST(ReferenceRandom, IsAFunctionOfTheKey) {
   const Tensor key = Tensor::FromInts(DType::kKey, {}, {42});
   const auto bits = [&](const Tensor& k, DType dtype, int count) {

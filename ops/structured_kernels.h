@@ -14,6 +14,7 @@
 
 #include "absl/types/span.h"
 #include "ops/arithmetic.h"
+#include "ops/budget.h"
 #include "ops/index_map.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
@@ -26,11 +27,18 @@ std::vector<typename A::Value> ReduceKernel(
     const A& a, Primitive primitive, const Attributes& attributes,
     const Extents& shape, const std::vector<typename A::Value>& x) {
   const std::vector<int64_t> axes = attributes.GetInts("axes");
+  BudgetPolls polls;
   const Extents kept = OffsetsOf(shape, OtherAxes(shape.size(), axes));
+  // Of nothing there may be any number.
+  if (kept.empty()) return {};
   const Extents reduced = OffsetsOf(shape, axes);
   std::vector<typename A::Value> results;
   results.reserve(kept.size());
   for (const int64_t base : kept) {
+    if (polls.Ended()) {
+      results.resize(kept.size(), a.Zero());
+      break;
+    }
     if (primitive == Primitive::kReduceSum) {
       typename A::Acc sum = a.Make(a.Zero());
       for (const int64_t r : reduced) a.Add(sum, x[base + r]);
@@ -61,13 +69,15 @@ std::vector<int64_t> ArgKernel(const A& a, bool max,
                                const std::vector<int64_t>& axes,
                                const Extents& shape,
                                const std::vector<typename A::Value>& x) {
+  BudgetPolls polls;
   const Extents kept = OffsetsOf(shape, OtherAxes(shape.size(), axes));
+  if (kept.empty()) return {};
   const Extents reduced = OffsetsOf(shape, axes);
   std::vector<int64_t> results;
   results.reserve(kept.size());
   for (const int64_t base : kept) {
     int64_t best = -1;
-    for (size_t i = 0; i < reduced.size(); ++i) {
+    for (size_t i = 0; i < reduced.size() && !polls.Ended(); ++i) {
       const auto& v = x[base + reduced[i]];
       if (best >= 0) {
         const auto& b = x[base + reduced[best]];
@@ -86,11 +96,12 @@ template <typename A>
 std::vector<typename A::Value> DotGeneralKernel(
     const A& a, const Attributes& attributes, const Extents& x_shape,
     const std::vector<typename A::Value>& x, const Extents& y_shape,
-    const std::vector<typename A::Value>& y) {
+    const std::vector<typename A::Value>& y, const Extents& result) {
   const std::vector<int64_t> batch_x = attributes.GetInts("batch_a");
   const std::vector<int64_t> batch_y = attributes.GetInts("batch_b");
   const std::vector<int64_t> contract_x = attributes.GetInts("contract_a");
   const std::vector<int64_t> contract_y = attributes.GetInts("contract_b");
+  if (CountOf(result) == 0) return {};
   std::vector<int64_t> bound_x = batch_x;
   bound_x.insert(bound_x.end(), contract_x.begin(), contract_x.end());
   std::vector<int64_t> bound_y = batch_y;
@@ -101,13 +112,14 @@ std::vector<typename A::Value> DotGeneralKernel(
   const Extents free_y = OffsetsOf(y_shape, OtherAxes(y_shape.size(), bound_y));
   const Extents terms_x = OffsetsOf(x_shape, contract_x);
   const Extents terms_y = OffsetsOf(y_shape, contract_y);
+  BudgetPolls polls;
   std::vector<typename A::Value> results;
   results.reserve(batches_x.size() * free_x.size() * free_y.size());
   for (size_t batch = 0; batch < batches_x.size(); ++batch) {
     for (const int64_t i : free_x) {
       for (const int64_t j : free_y) {
         typename A::Acc sum = a.Make(a.Zero());
-        for (size_t t = 0; t < terms_x.size(); ++t) {
+        for (size_t t = 0; t < terms_x.size() && !polls.Ended(); ++t) {
           a.AddProduct(sum, x[batches_x[batch] + i + terms_x[t]],
                        y[batches_y[batch] + j + terms_y[t]]);
         }
@@ -134,6 +146,11 @@ std::vector<typename A::Value> ConvKernel(
   const Extents input(x_shape.begin() + 2, x_shape.end());
   const Extents kernel(w_shape.begin() + 2, w_shape.end());
   const Extents output(result.begin() + 2, result.end());
+  if (CountOf(result) == 0) return {};
+  if (CountOf(w_shape) == 0) {
+    return std::vector<typename A::Value>(CountOf(result), a.Zero());
+  }
+  BudgetPolls polls;
   const auto meetings = ConvMeetings(attributes, input, kernel, output);
   const int64_t input_size = CountOf(input);
   const int64_t kernel_size = CountOf(kernel);
@@ -149,7 +166,7 @@ std::vector<typename A::Value> ConvKernel(
       const int64_t channel = batch_groups > 1 ? 0 : group * channels;
       for (const auto& position : meetings) {
         typename A::Acc sum = a.Make(a.Zero());
-        for (int64_t c = 0; c < channels; ++c) {
+        for (int64_t c = 0; c < channels && !polls.Ended(); ++c) {
           const int64_t x_base = (row * x_shape[1] + channel + c) * input_size;
           const int64_t w_base = (o * channels + c) * kernel_size;
           for (const auto& [k, i] : position) {
@@ -168,8 +185,11 @@ struct Lines {
   Extents starts;
   int64_t step;
   int64_t length;
+  // None where the lines are empty.
   Lines(const Extents& shape, int64_t axis)
-      : starts(OffsetsOf(shape, OtherAxes(shape.size(), {axis}))),
+      : starts(CountOf(shape) == 0
+                   ? Extents()
+                   : OffsetsOf(shape, OtherAxes(shape.size(), {axis}))),
         step(StridesOf(shape)[axis]),
         length(shape[axis]) {}
 };
@@ -182,10 +202,11 @@ std::vector<typename A::Value> LinearScanKernel(
     const std::vector<typename A::Value>& init) {
   const Lines lines(shape, attributes.GetInt("axis"));
   const bool reverse = attributes.GetBool("reverse");
+  BudgetPolls polls;
   std::vector<typename A::Value> results = addend;
   for (size_t line = 0; line < lines.starts.size(); ++line) {
     typename A::Acc state = a.Make(init[line]);
-    for (int64_t t = 0; t < lines.length; ++t) {
+    for (int64_t t = 0; t < lines.length && !polls.Ended(); ++t) {
       const int64_t i = reverse ? lines.length - 1 - t : t;
       const int64_t at = lines.starts[line] + i * lines.step;
       a.MultiplyAdd(state, factor[at], addend[at]);
@@ -199,10 +220,11 @@ template <typename A>
 std::vector<typename A::Value> CumulativeKernel(
     const A& a, bool max, const Attributes& attributes, const Extents& shape,
     std::vector<typename A::Value> x) {
+  BudgetPolls polls;
   const Lines lines(shape, attributes.GetInt("axis"));
   const bool reverse = attributes.GetBool("reverse");
   for (const int64_t start : lines.starts) {
-    for (int64_t t = 1; t < lines.length; ++t) {
+    for (int64_t t = 1; t < lines.length && !polls.Ended(); ++t) {
       const int64_t i = reverse ? lines.length - 1 - t : t;
       const int64_t at = start + i * lines.step;
       const auto& before = x[reverse ? at + lines.step : at - lines.step];
@@ -271,8 +293,11 @@ std::vector<int64_t> SortKernel(const A& a, const Attributes& attributes,
     return a.Less(p, q);
   };
   std::vector<int64_t> places(x.size());
+  if (lines.starts.empty()) return places;
+  BudgetPolls polls;
   std::vector<int64_t> order(lines.length);
   for (const int64_t start : lines.starts) {
+    if (polls.Ended()) break;
     for (int64_t i = 0; i < lines.length; ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
       const auto& p = x[start + i * lines.step];
@@ -298,6 +323,7 @@ std::vector<int64_t> NonzeroKernel(const A& a, const Extents& shape,
   size_t i = 0;
   ForEachIndex(shape, [&](const Extents& index) {
     if (!a.IsZero(x[i++])) rows.insert(rows.end(), index.begin(), index.end());
+    return true;
   });
   return rows;
 }

@@ -11,7 +11,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "ops/check.h"
+#include "ops/budget.h"
+#include "ops/status_macros.h"
 
 namespace cleave {
 namespace {
@@ -100,13 +101,6 @@ void Store(std::byte* at, T value) {
   std::memcpy(at, &value, sizeof(T));
 }
 
-template <typename T>
-void StoreInt(std::byte* at, int64_t value) {
-  CLEAVE_CHECK(static_cast<int64_t>(static_cast<T>(value)) == value)
-      << value << " is out of range";
-  Store(at, static_cast<T>(value));
-}
-
 // The parts of a complex dtype.
 DType PartOf(DType dtype) {
   return dtype == DType::kC64 ? DType::kF32 : DType::kF64;
@@ -158,20 +152,34 @@ absl::StatusOr<int64_t> CountElements(const std::vector<int64_t>& shape) {
   return size;
 }
 
+// Whether the budget has room for such a tensor.
+absl::Status CheckBytesOf(DType dtype, const std::vector<int64_t>& shape) {
+  const absl::StatusOr<int64_t> size = CountElements(shape);
+  if (!size.ok()) return size.status();
+  return CheckTensorBytes(*size * ByteSize(dtype));
+}
+
 constexpr size_t kAlignment = 64;
 
 // Null where the system has no memory. Large zeros come from the system as
 // they are, so that no pass over them is needed.
 std::shared_ptr<std::byte> AllocateData(size_t bytes, bool zeros) {
+  std::shared_ptr<void> counted = HoldTensorBytes(static_cast<int64_t>(bytes));
   const size_t room = bytes + kAlignment;
   void* const memory = zeros ? std::calloc(room, 1) : std::malloc(room);
   if (memory == nullptr) return nullptr;
   void* data = memory;
   size_t left = room;
   std::align(kAlignment, bytes, data, left);
-  return std::shared_ptr<std::byte>(
-      static_cast<std::byte*>(data),
-      [memory](std::byte*) { std::free(memory); });
+  return std::shared_ptr<std::byte>(static_cast<std::byte*>(data),
+                                    [memory, counted = std::move(counted)](
+                                        std::byte*) { std::free(memory); });
+}
+
+template <typename Number>
+absl::Status DoesNotFit(Number value, DType dtype) {
+  return absl::InvalidArgumentError(
+      absl::StrCat(value, " is out of range of ", DTypeName(dtype)));
 }
 
 // The shortest decimal that reads back to the same number of `dtype`.
@@ -214,8 +222,7 @@ double RoundToDType(double value, DType dtype) {
     case DType::kF64:
       return value;
     default:
-      CLEAVE_CHECK(false) << DTypeName(dtype) << " is not a float";
-      return value;
+      return std::numeric_limits<double>::quiet_NaN();
   }
 }
 
@@ -224,18 +231,31 @@ Tensor::Tensor() : Tensor(DType::kF32, {0}) {}
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape)
     : Tensor([&] {
         auto tensor = Allocated(dtype, std::move(shape), /*zeros=*/true);
-        CLEAVE_CHECK(tensor.ok()) << tensor.status();
-        return *std::move(tensor);
+        if (tensor.ok()) return *std::move(tensor);
+        Tensor invalid(dtype, {0}, 0, nullptr);
+        invalid.Refuse(std::move(tensor).status());
+        return invalid;
       }()) {}
 
 Tensor::Tensor(DType dtype, std::vector<int64_t> shape, int64_t size,
                std::shared_ptr<std::byte> data)
     : dtype_(dtype),
+      element_bytes_(static_cast<uint8_t>(ByteSize(dtype))),
       shape_(std::move(shape)),
       size_(size),
-      byte_size_(static_cast<size_t>(size) *
-                 static_cast<size_t>(ByteSize(dtype))),
       data_(std::move(data)) {}
+
+Tensor Tensor::Invalid(absl::Status status) {
+  Tensor result;
+  result.Refuse(status.ok()
+                    ? absl::InvalidArgumentError("a tensor that is a mistake")
+                    : std::move(status));
+  return result;
+}
+
+void Tensor::Refuse(absl::Status status) {
+  if (status_.ok()) status_ = std::move(status);
+}
 
 absl::StatusOr<Tensor> Tensor::Allocated(DType dtype,
                                          std::vector<int64_t> shape,
@@ -256,11 +276,13 @@ absl::StatusOr<Tensor> Tensor::Allocated(DType dtype,
 }
 
 absl::StatusOr<Tensor> Tensor::Create(DType dtype, std::vector<int64_t> shape) {
+  CLEAVE_RETURN_IF_ERROR(CheckBytesOf(dtype, shape));
   return Allocated(dtype, std::move(shape), /*zeros=*/true);
 }
 
 absl::StatusOr<Tensor> Tensor::CreateUninitialized(DType dtype,
                                                    std::vector<int64_t> shape) {
+  CLEAVE_RETURN_IF_ERROR(CheckBytesOf(dtype, shape));
   return Allocated(dtype, std::move(shape), /*zeros=*/false);
 }
 
@@ -279,20 +301,29 @@ absl::StatusOr<Tensor> Tensor::FromMemory(DType dtype,
   return Tensor(dtype, std::move(shape), *size, std::move(data));
 }
 
+// Zeros, if `count` values fill them.
+Tensor Tensor::ForValues(DType dtype, std::vector<int64_t> shape,
+                         size_t count) {
+  Tensor result(dtype, std::move(shape));
+  if (result.valid() && static_cast<int64_t>(count) != result.size()) {
+    result.Refuse(absl::InvalidArgumentError(
+        absl::StrCat(count, " values for ", result.type().ToString())));
+  }
+  return result;
+}
+
 Tensor Tensor::FromDoubles(DType dtype, std::vector<int64_t> shape,
                            absl::Span<const double> values) {
-  Tensor result(dtype, std::move(shape));
-  CLEAVE_CHECK(static_cast<int64_t>(values.size()) == result.size())
-      << values.size() << " values for " << result.type().ToString();
+  Tensor result = ForValues(dtype, std::move(shape), values.size());
+  if (!result.valid()) return result;
   for (int64_t i = 0; i < result.size(); ++i) result.SetDouble(i, values[i]);
   return result;
 }
 
 Tensor Tensor::FromInts(DType dtype, std::vector<int64_t> shape,
                         absl::Span<const int64_t> values) {
-  Tensor result(dtype, std::move(shape));
-  CLEAVE_CHECK(static_cast<int64_t>(values.size()) == result.size())
-      << values.size() << " values for " << result.type().ToString();
+  Tensor result = ForValues(dtype, std::move(shape), values.size());
+  if (!result.valid()) return result;
   for (int64_t i = 0; i < result.size(); ++i) result.SetInt(i, values[i]);
   return result;
 }
@@ -305,8 +336,44 @@ TensorType Tensor::type() const {
   return {dtype_, Shape(shape_.begin(), shape_.end())};
 }
 
+absl::Status Tensor::CheckAt(int64_t i) const {
+  if (!valid()) return status_;
+  if (At(i) != nullptr) return absl::OkStatus();
+  return absl::OutOfRangeError(
+      absl::StrCat("there is no element ", i, " of ", type().ToString()));
+}
+
+absl::StatusOr<double> Tensor::DoubleAt(int64_t i) const {
+  CLEAVE_RETURN_IF_ERROR(CheckAt(i));
+  if (IsComplex(dtype_) || dtype_ == DType::kKey) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(DTypeName(dtype_), " is no real number"));
+  }
+  return GetDouble(i);
+}
+
+absl::StatusOr<int64_t> Tensor::IntAt(int64_t i) const {
+  CLEAVE_RETURN_IF_ERROR(CheckAt(i));
+  if (InClass(dtype_, DTypeClass::kInexact)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(DTypeName(dtype_), " is no integer"));
+  }
+  return GetInt(i);
+}
+
+absl::StatusOr<std::complex<double>> Tensor::ComplexAt(int64_t i) const {
+  CLEAVE_RETURN_IF_ERROR(CheckAt(i));
+  if (dtype_ == DType::kKey) {
+    return absl::InvalidArgumentError("key is no complex number");
+  }
+  return GetComplex(i);
+}
+
 double Tensor::GetDouble(int64_t i) const {
-  const std::byte* at = data() + i * ByteSize(dtype_);
+  const std::byte* at = At(i);
+  if (ABSL_PREDICT_FALSE(at == nullptr || IsComplex(dtype_))) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   if (IsFloat(dtype_)) return LoadFloat(at, dtype_);
   if (dtype_ == DType::kU64) {
     return static_cast<double>(Load<uint64_t>(at));
@@ -315,7 +382,8 @@ double Tensor::GetDouble(int64_t i) const {
 }
 
 int64_t Tensor::GetInt(int64_t i) const {
-  const std::byte* at = data() + i * ByteSize(dtype_);
+  const std::byte* at = At(i);
+  if (ABSL_PREDICT_FALSE(at == nullptr)) return 0;
   switch (dtype_) {
     case DType::kBool:
     case DType::kU8:
@@ -335,40 +403,53 @@ int64_t Tensor::GetInt(int64_t i) const {
     case DType::kKey:
       return Load<int64_t>(at);
     default:
-      CLEAVE_CHECK(false) << DTypeName(dtype_) << " holds no integers";
       return 0;
   }
 }
 
 std::complex<double> Tensor::GetComplex(int64_t i) const {
   if (!IsComplex(dtype_)) return GetDouble(i);
+  const std::byte* at = At(i);
+  if (ABSL_PREDICT_FALSE(at == nullptr)) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
   const DType part = PartOf(dtype_);
-  const std::byte* at = data() + i * ByteSize(dtype_);
   return {LoadFloat(at, part), LoadFloat(at + ByteSize(part), part)};
 }
 
+template <typename T>
+void Tensor::StoreInt(std::byte* at, int64_t value) {
+  if (static_cast<int64_t>(static_cast<T>(value)) != value) {
+    return Refuse(DoesNotFit(value, dtype_));
+  }
+  Store(at, static_cast<T>(value));
+}
+
 void Tensor::SetDouble(int64_t i, double value) {
-  std::byte* at = mutable_data() + i * ByteSize(dtype_);
+  std::byte* at = MutableAt(i);
+  if (ABSL_PREDICT_FALSE(at == nullptr)) return Refuse(CheckAt(i));
   if (IsFloat(dtype_)) return StoreFloat(at, dtype_, value);
   if (IsComplex(dtype_)) return SetComplex(i, value);
-  CLEAVE_CHECK(!std::isnan(value)) << "NaN is no " << DTypeName(dtype_);
   const double rounded = std::nearbyint(value);
   if (dtype_ == DType::kU64) {
-    CLEAVE_CHECK(rounded >= 0 && rounded < std::ldexp(1.0, 64))
-        << value << " is out of range";
+    if (!(rounded >= 0 && rounded < std::ldexp(1.0, 64))) {
+      return Refuse(DoesNotFit(value, dtype_));
+    }
     return Store(at, static_cast<uint64_t>(rounded));
   }
-  CLEAVE_CHECK(std::abs(rounded) < std::ldexp(1.0, 63) ||
-               rounded == -std::ldexp(1.0, 63))
-      << value << " is out of range";
+  if (!(std::abs(rounded) < std::ldexp(1.0, 63) ||
+        rounded == -std::ldexp(1.0, 63))) {  // NaN, too
+    return Refuse(DoesNotFit(value, dtype_));
+  }
   SetInt(i, static_cast<int64_t>(rounded));
 }
 
 void Tensor::SetInt(int64_t i, int64_t value) {
-  std::byte* at = mutable_data() + i * ByteSize(dtype_);
+  std::byte* at = MutableAt(i);
+  if (ABSL_PREDICT_FALSE(at == nullptr)) return Refuse(CheckAt(i));
   switch (dtype_) {
     case DType::kBool:
-      CLEAVE_CHECK(value == 0 || value == 1) << value << " is no bool";
+      if (value != 0 && value != 1) return Refuse(DoesNotFit(value, dtype_));
       return Store(at, static_cast<uint8_t>(value));
     case DType::kU8:
       return StoreInt<uint8_t>(at, value);
@@ -387,22 +468,26 @@ void Tensor::SetInt(int64_t i, int64_t value) {
     case DType::kKey:
       return Store(at, value);
     default:
-      CLEAVE_CHECK(false) << DTypeName(dtype_) << " holds no integers";
+      return Refuse(absl::InvalidArgumentError(
+          absl::StrCat(DTypeName(dtype_), " is written by SetDouble")));
   }
 }
 
 void Tensor::SetComplex(int64_t i, std::complex<double> value) {
   if (!IsComplex(dtype_)) {
-    CLEAVE_CHECK(value.imag() == 0) << DTypeName(dtype_) << " is real";
-    return SetDouble(i, value.real());
+    if (value.imag() == 0) return SetDouble(i, value.real());
+    return Refuse(absl::InvalidArgumentError(
+        absl::StrCat(DTypeName(dtype_), " holds no complex numbers")));
   }
+  std::byte* at = MutableAt(i);
+  if (ABSL_PREDICT_FALSE(at == nullptr)) return Refuse(CheckAt(i));
   const DType part = PartOf(dtype_);
-  std::byte* at = mutable_data() + i * ByteSize(dtype_);
   StoreFloat(at, part, value.real());
   StoreFloat(at + ByteSize(part), part, value.imag());
 }
 
 bool SameValue(const Tensor& a, const Tensor& b) {
+  if (!a.valid() || !b.valid()) return false;
   if (a.dtype() != b.dtype() || a.shape() != b.shape()) return false;
   const bool inexact = InClass(a.dtype(), DTypeClass::kInexact);
   const DType part = IsComplex(a.dtype()) ? PartOf(a.dtype()) : a.dtype();
@@ -419,6 +504,7 @@ bool SameValue(const Tensor& a, const Tensor& b) {
 }
 
 std::string Tensor::ToString() const {
+  if (!valid()) return absl::StrCat("<invalid: ", status_.message(), ">");
   std::vector<std::string> values;
   for (int64_t i = 0; i < size_; ++i) {
     switch (KindOf(dtype_)) {

@@ -75,7 +75,15 @@ absl::StatusOr<TensorType> ParseTensorType(absl::string_view text) {
   return type;
 }
 
+absl::Status CheckDims(const Shape& shape) {
+  for (const Dim& extent : shape) {
+    if (ABSL_PREDICT_FALSE(!extent.valid())) return extent.status();
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<Dim> NumElements(const Shape& shape) {
+  CLEAVE_RETURN_IF_ERROR(CheckDims(shape));
   Dim product = 1;
   for (const Dim& extent : shape) {
     // An empty shape has no elements, however large its other extents.
@@ -89,7 +97,10 @@ absl::StatusOr<Dim> NumElements(const Shape& shape) {
 
 absl::StatusOr<Shape> BroadcastShapes(const std::vector<Shape>& shapes) {
   size_t rank = 0;
-  for (const Shape& shape : shapes) rank = std::max(rank, shape.size());
+  for (const Shape& shape : shapes) {
+    CLEAVE_RETURN_IF_ERROR(CheckDims(shape));
+    rank = std::max(rank, shape.size());
+  }
   Shape result(rank, Dim(1));
   for (const Shape& shape : shapes) {
     const size_t offset = rank - shape.size();

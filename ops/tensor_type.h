@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "ops/dim.h"
@@ -36,6 +37,9 @@ struct TensorType {
 
 // Reads `f32[2, n + 1]`; `f32` and `f32[]` are scalars.
 absl::StatusOr<TensorType> ParseTensorType(absl::string_view text);
+
+// The status of the first extent that is an invalid Dim.
+absl::Status CheckDims(const Shape& shape);
 
 std::string ShapeToString(const Shape& shape);
 

@@ -87,7 +87,7 @@ std::vector<bool> Active(const Graph& graph) {
 
 absl::StatusOr<Graph> Transformed(const Graph& graph,
                                   const std::string& transforms,
-                                  SyntheticRules& rules) {
+                                  const RuleSet& rules) {
   Graph result = graph;
   for (const char transform : transforms) {
     if (transform == 'j') {
@@ -105,7 +105,7 @@ absl::StatusOr<Graph> Transformed(const Graph& graph,
                        std::vector<int>(result.outputs().size(), 0), rules));
     }
   }
-  return Expand(result, rules.rules());
+  return Expand(result, rules);
 }
 
 // Some numbers, none of them special.
@@ -128,16 +128,16 @@ class SymbolicDimsTest : public ::testing::Test {
     SCOPED_TRACE(absl::StrCat(name, " ", transforms));
     ASSERT_OK_AND_ASSIGN(const Graph traced, rules_->Function(name));
     ASSERT_OK_AND_ASSIGN(const Graph symbolic,
-                         Transformed(traced, transforms, synthetic_));
+                         Transformed(traced, transforms, *rules_));
     ASSERT_OK_AND_ASSIGN(const Kernel kernel, Compile(symbolic, *rules_));
     for (const int64_t rows : {0, 1, 2, 5}) {
       for (const int64_t columns : {0, 1, 3, 8}) {
         SCOPED_TRACE(absl::StrCat(rows, " x ", columns));
         const DimSubstitution values = {
             {"B", Dim(rows)}, {"n", Dim(columns)}, {"batch", Dim(2)}};
-        ASSERT_OK_AND_ASSIGN(const Graph concrete,
-                             Transformed(SubstituteDims(traced, values),
-                                         transforms, synthetic_));
+        ASSERT_OK_AND_ASSIGN(
+            const Graph concrete,
+            Transformed(SubstituteDims(traced, values), transforms, *rules_));
         const Graph bound = SubstituteDims(symbolic, values);
         std::vector<Tensor> inputs;
         for (const NamedValue& input : bound.inputs()) {
@@ -179,7 +179,6 @@ class SymbolicDimsTest : public ::testing::Test {
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ =
       LoadTestRules(context_, kFunctions, {"core", "numerics"});
-  SyntheticRules synthetic_{*rules_};
 };
 
 TEST_F(SymbolicDimsTest, OneTraceServesAllExtents) {
@@ -197,7 +196,7 @@ TEST_F(SymbolicDimsTest, ExtentsAreAssertedAtEachRun) {
     SCOPED_TRACE(transforms);
     ASSERT_OK_AND_ASSIGN(const Graph traced, rules_->Function("asserted"));
     ASSERT_OK_AND_ASSIGN(const Graph graph,
-                         Transformed(traced, transforms, synthetic_));
+                         Transformed(traced, transforms, *rules_));
     ASSERT_OK_AND_ASSIGN(const Kernel kernel, Compile(graph, *rules_));
     for (const int64_t n : {0, 1, 2, 3}) {
       const Graph bound =
@@ -221,7 +220,7 @@ TEST_F(SymbolicDimsTest, ExtentsAreAssertedAtEachRun) {
 
 TEST_F(SymbolicDimsTest, ExtentsAreRebound) {
   ASSERT_OK_AND_ASSIGN(const Graph traced, rules_->Function("renamed"));
-  ASSERT_OK_AND_ASSIGN(const Graph graph, Transformed(traced, "v", synthetic_));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, Transformed(traced, "v", *rules_));
   ASSERT_OK_AND_ASSIGN(const Kernel kernel, Compile(graph, *rules_));
   const auto run = [&](int64_t n, int64_t m) {
     const Tensor x(DType::kF64, {n});
@@ -239,7 +238,7 @@ TEST_F(SymbolicDimsTest, ExtentsAreRebound) {
 // not summed in reverse.
 TEST_F(SymbolicDimsTest, ExtentsThatAgreeAreOne) {
   ASSERT_OK_AND_ASSIGN(const Graph traced, rules_->Function("paired"));
-  ASSERT_OK_AND_ASSIGN(const Graph graph, Transformed(traced, "v", synthetic_));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, Transformed(traced, "v", *rules_));
   for (const int64_t n : {0, 1, 3}) {
     const Tensor x = Draw({DType::kF64, {Dim(n)}});
     ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> outputs,
@@ -261,14 +260,13 @@ TEST_F(SymbolicDimsTest, WhatNoInputDeterminesIsAnError) {
       {{"shape", StaticValue::Dims({Dim(2)})}, {"dtype", DType::kF64}});
   const Graph graph = std::move(builder).Build({{"y", drawn}});
   Tensor seed(DType::kKey, {});
-  ASSERT_OK_AND_ASSIGN(
-      const Graph open,
-      Vmap(graph, {kSplit}, Dim::Variable("B"), {0}, synthetic_));
+  ASSERT_OK_AND_ASSIGN(const Graph open,
+                       Vmap(graph, {kSplit}, Dim::Variable("B"), {0}, *rules_));
   const absl::Status status = Interpret(open, {seed}).status();
   EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
   EXPECT_THAT(status.message(), HasSubstr("B"));
   ASSERT_OK_AND_ASSIGN(const Graph fixed,
-                       Vmap(graph, {kSplit}, Dim(3), {0}, synthetic_));
+                       Vmap(graph, {kSplit}, Dim(3), {0}, *rules_));
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> drawn_three,
                        Interpret(fixed, {seed}));
   EXPECT_EQ(drawn_three[0].shape(), (std::vector<int64_t>{3, 2}));

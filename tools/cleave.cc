@@ -1,15 +1,20 @@
 // The `cleave` command: stdout is data, stderr is diagnostics; exits 0, 1 (a
-// verdict against) or 2 (usage or bad input).
+// verdict against), 2 (usage or bad input, or beyond a limit) or 130
+// (interrupted).
 
 #include <string>
 
 #include "CLI/CLI.hpp"
+#include "ops/budget.h"
 #include "tools/command/command.h"
+#include "tools/command/limit_flags.h"
 
 int main(int argc, char** argv) {
   CLI::App app("Checks, transforms and runs operator rules.", "cleave");
   app.set_version_flag("--version", std::string("cleave 0.1"));
   app.require_subcommand(1);
+  cleave::Limits limits;
+  cleave::AddLimitFlags(app, limits);  // before the verbs, which take them, too
   cleave::Action action;
   cleave::AddCheck(app, action);
   cleave::AddFmt(app, action);
@@ -33,5 +38,5 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? cleave::kExitOk : cleave::kExitUsage;
   }
-  return action();
+  return cleave::RunWithin(limits, action);
 }

@@ -82,8 +82,14 @@ class CleaveFailTest(CommandTest):
             "compile": ["new.rules", "--fn", "pick", "-o", "o"],
         }
         for verb, arguments in verbs.items():
-            self.fail_with("CLEAVE_RULES", verb, *arguments, rules=None)
             self.fail_with("none", verb, *arguments, rules="none")
+        # Not set, it leaves the rules of the program.
+        result = self.run_cleave("expand", "new.rules", "--fn", "pick",
+                                 rules=None)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertEqual(
+            result.stdout,
+            self.run_cleave("expand", "new.rules", "--fn", "pick").stdout)
         # Set to nothing, it stands for no shipped rules.
         self.fail_with("`softmax`", "check", "new.rules", rules="")
         self.fail_with("no op", "coverage", rules="")
@@ -139,7 +145,7 @@ class CleaveFailTest(CommandTest):
         os.close(controller)
         self.assertIn(b"interrupt again to stop at once", shown)
         self.assertIn(b"not every op was checked", shown)
-        self.assertNotEqual(process.returncode, 0)
+        self.assertEqual(process.returncode, 130)
         self.assertRegex(out, r"checked \d rules, seed 1")
         self.assertIn(" agrees ", out)
         with open(self.path("report"), encoding="utf-8") as file:

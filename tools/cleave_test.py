@@ -190,6 +190,42 @@ class CleaveTest(CommandTest):
         self.assertIn("## soft_argmax", doc)
         self.assertIn("softened", doc)
 
+    def test_shipped_ops_are_overridden(self):
+        self.write("mine.rules", """\
+language 1
+
+/// One quotient.
+override softsign
+{
+  let r = 1 + abs(x)
+  jvp x (t) = t / r / r
+}
+
+fn f(x: f32[3]) -> f32[3] = softsign(x)
+""")
+        report = self.succeed("check", "mine.rules")
+        self.assertRegex(report, r"(?m)^softsign +agrees")
+        self.assertIn("checked 1 rules", report)
+        self.assertRegex(self.succeed("coverage", "mine.rules"),
+                         r"(?m)^softsign +derived +given \(mine.rules:7\) +")
+        self.assertRegex(self.succeed("coverage", "--op", "softsign"),
+                         r"given \(.*activation.rules:\d+\)")
+        self.assertIn("abs(", self.succeed("derive", "softsign", "jvp",
+                                           "mine.rules"))
+        self.assertIn("mine.rules:7", self.succeed(
+            "explain", "mine.rules", "--fn", "f", "--jvp"))
+        doc = self.succeed("doc", "softsign", "--rules", "mine.rules")
+        self.assertIn("Overridden in mine.rules:\n\nOne quotient.", doc)
+        self.assertIn("jvp x (t) = t / r / r", doc)
+        self.write("wrong.rules", """\
+language 1
+
+override softsign { jvp x = 2 * dx }
+""")
+        wrong = self.run_cleave("check", "wrong.rules")
+        self.assertEqual(wrong.returncode, 1, wrong.stdout)
+        self.assertIn("softsign L5 disagrees", wrong.stdout)
+
     # Loops save less where they compute again.
     def test_loops_are_recomputed(self):
         self.write("loop.rules", """language 1

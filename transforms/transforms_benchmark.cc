@@ -138,13 +138,12 @@ void BM_LinearizeAndTranspose(benchmark::State& state) {
   const std::vector<bool> active(graph.inputs().size(), true);
   int64_t nodes = 0;
   for (auto _ : state) {
-    SyntheticRules synthetic(*rules);
-    absl::StatusOr<Linearization> halves = Linearize(graph, active, synthetic);
+    absl::StatusOr<Linearization> halves = Linearize(graph, active, *rules);
     CLEAVE_CHECK(halves.ok()) << halves.status();
     std::vector<bool> linear(halves->linear.inputs().size(), false);
     std::fill_n(linear.begin(), active.size(), true);
     absl::StatusOr<Graph> transposed =
-        Transpose(halves->linear, linear, synthetic);
+        Transpose(halves->linear, linear, *rules);
     CLEAVE_CHECK(transposed.ok()) << transposed.status();
     nodes += halves->primal.size() + halves->linear.size() + transposed->size();
   }
@@ -152,6 +151,8 @@ void BM_LinearizeAndTranspose(benchmark::State& state) {
                                                  benchmark::Counter::kIsRate);
 }
 BENCHMARK(BM_LinearizeAndTranspose)->Arg(1000)->Arg(100000);
+
+constexpr char kNothing[] = "language 1\n";
 
 // The shipped ops.
 std::shared_ptr<const RuleSet> LoadShippedOps(
@@ -163,7 +164,7 @@ std::shared_ptr<const RuleSet> LoadShippedOps(
       sources.push_back({path, ReadText(path)});
     }
   }
-  LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
+  LoadResult loaded = LoadRules(sources, context, WithTransforms());
   CLEAVE_CHECK(loaded.rules != nullptr) << loaded.diagnostics[0];
   return loaded.rules;
 }
@@ -198,7 +199,8 @@ Graph ChainOfCalls(const std::string& op, int count, const RuleSet& rules) {
 }
 
 // Vmap of 100 calls that stay calls, and of the same calls expanded. The first
-// one of a table of rules pays for finding out; `again` shares the table.
+// one by some rules pays for finding out, and for compiling bodies; `again` has
+// the same rules in each.
 void BM_VmapCalls(benchmark::State& state, const std::string& op, bool keep,
                   bool again) {
   auto context = std::make_shared<Context>();
@@ -206,13 +208,17 @@ void BM_VmapCalls(benchmark::State& state, const std::string& op, bool keep,
   const Graph graph = ChainOfCalls(op, 100, *rules);
   std::vector<int> in_axes(graph.inputs().size(), 0);
   if (op == "layer_norm") std::fill(in_axes.begin() + 1, in_axes.end(), -1);
-  const SyntheticOptions options = {keep};
-  SyntheticRules shared(*rules, options);
+  const TransformOptions options = {keep};
   int64_t nodes = 0;
   for (auto _ : state) {
-    SyntheticRules own(*rules, options);
+    state.PauseTiming();
+    // The same rules, of which nothing is derived yet.
+    const LoadResult own =
+        again ? LoadResult{rules, {}} : ExtendRules(rules, {"none", kNothing});
+    CLEAVE_CHECK(own.rules != nullptr) << own.diagnostics[0];
+    state.ResumeTiming();
     absl::StatusOr<Graph> batched =
-        Vmap(graph, in_axes, Dim::Variable("B"), {0}, again ? shared : own);
+        Vmap(graph, in_axes, Dim::Variable("B"), {0}, *own.rules, options);
     CLEAVE_CHECK(batched.ok()) << batched.status();
     nodes = batched->size();
   }
@@ -242,11 +248,10 @@ void BM_JvpOfCalls(benchmark::State& state) {
   const Graph graph = std::move(b).Build({{"y", x}});
   int64_t nodes = 0;
   for (auto _ : state) {
-    SyntheticRules synthetic(*rules);
     Graph derivative = graph;
     for (int64_t order = 0; order < state.range(0); ++order) {
       const std::vector<bool> active(derivative.inputs().size(), true);
-      absl::StatusOr<JvpResult> jvp = Jvp(derivative, active, synthetic);
+      absl::StatusOr<JvpResult> jvp = Jvp(derivative, active, *rules);
       CLEAVE_CHECK(jvp.ok()) << jvp.status();
       derivative = std::move(jvp->graph);
     }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/bind/op_lines.h"
 #include "ops/check.h"
 #include "ops/primitive.h"
 
@@ -99,9 +100,83 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
       case ItemKind::kExample:
         examples_.push_back(&item);
         break;
+      case ItemKind::kOverride:
+        break;
     }
   }
   files_.push_back(std::move(file));
+}
+
+Callable* Library::FindOverridden(const Item& item,
+                                  std::vector<Diagnostic>* diagnostics) {
+  const auto report = [&](DiagnosticKind kind, absl::string_view what,
+                          std::string help) {
+    diagnostics->push_back({kind, absl::StrCat("`", item.name, "` ", what),
+                            item.range, std::move(help), ""});
+  };
+  const auto found = callables_.find(item.name);
+  if (found != callables_.end() && found->second.item->kind == ItemKind::kOp) {
+    return &found->second;
+  }
+  if (found != callables_.end()) {
+    report(DiagnosticKind::kPlacement, "is a fn: ops alone are overridden",
+           "override an op that it calls");
+  } else if (FindDef(item.name) != nullptr) {
+    report(DiagnosticKind::kPlacement,
+           "is a def, which is part of the bodies that call it: ops alone are "
+           "overridden",
+           "override an op that calls it");
+  } else if (FindPrimitive(item.name).has_value()) {
+    report(DiagnosticKind::kPlacement,
+           "is a primitive, on which all ops rest: ops alone are overridden",
+           "override an op that calls it, or declare one that has it as its "
+           "body");
+  } else {
+    std::vector<std::string> names;
+    for (const auto& [name, callable] : callables_) {
+      if (callable.item->kind == ItemKind::kOp) names.push_back(name);
+    }
+    const std::string closest = ClosestName(item.name, names);
+    diagnostics->push_back(
+        {DiagnosticKind::kUnknownOp,
+         absl::StrCat("there is no op `", item.name, "` to override"),
+         item.range,
+         closest.empty() ? "" : absl::StrCat("did you mean `", closest, "`?"),
+         ""});
+  }
+  return nullptr;
+}
+
+void Library::AddOverrides(const LoadedFile& file,
+                           std::vector<Diagnostic>* diagnostics) {
+  for (const RuleFile::Entry& entry : file.file.entries) {
+    if (!entry.item.has_value() || entry.item->kind != ItemKind::kOverride) {
+      continue;
+    }
+    const Item& item = *entry.item;
+    Callable* callable = FindOverridden(item, diagnostics);
+    if (callable == nullptr) continue;
+    for (const Statement& statement : item.body->statements) {
+      if (statement.kind == StatementKind::kLet) continue;
+      for (const OpLine& line : LinesOf(*callable, statement.kind)) {
+        if (line.part.item == callable->item ||
+            LineName(*line.statement) != LineName(statement)) {
+          continue;
+        }
+        diagnostics->push_back(
+            {DiagnosticKind::kDuplicate,
+             absl::StrCat(LineName(statement), " of `", item.name,
+                          "` is overridden twice"),
+             statement.range,
+             absl::StrCat(
+                 "the first one is at ", line.part.source->name(), ":",
+                 line.part.source->PositionOf(line.statement->range.begin)
+                     .line),
+             ""});
+      }
+    }
+    callable->overrides.push_back({&item, &file.source});
+  }
 }
 
 const Callable* Library::FindCallable(absl::string_view name) const {

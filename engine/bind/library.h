@@ -25,6 +25,12 @@ struct LoadedFile {
   RuleFile file;
 };
 
+// Where a body stands: an op's own, or that of an `override` item.
+struct BodyPart {
+  const Item* item = nullptr;
+  const Source* source = nullptr;
+};
+
 // Something that can be called: `softplus`, `aten.add.Tensor`, `onnx.Gelu`, or
 // a fn.
 struct Callable {
@@ -40,6 +46,8 @@ struct Callable {
   // Whether the types of `results` are declared; those of host ops are what
   // their bodies give.
   bool has_result_types = true;
+  // The `override` items of this op (engine/bind/op_lines.h).
+  std::vector<BodyPart> overrides;
 };
 
 // Callable from its declaration; a host's schema is translated. Mistakes in it
@@ -55,6 +63,11 @@ class Library {
   // Adds all items of a file; a name that is taken is a diagnostic.
   void Add(std::shared_ptr<const LoadedFile> file,
            std::vector<Diagnostic>* diagnostics);
+  // Puts the `override` items of a file that was added in force, once the files
+  // of the ops are added. A mistake is one that names no op, or what another
+  // item overrides.
+  void AddOverrides(const LoadedFile& file,
+                    std::vector<Diagnostic>* diagnostics);
 
   const Callable* FindCallable(absl::string_view name) const;
   const Item* FindDef(absl::string_view name) const;
@@ -85,6 +98,10 @@ class Library {
   const std::set<std::string>& enum_words() const { return enum_words_; }
 
  private:
+  // Null, and a diagnostic: `item` overrides no op.
+  Callable* FindOverridden(const Item& item,
+                           std::vector<Diagnostic>* diagnostics);
+
   std::vector<std::shared_ptr<const LoadedFile>> files_;
   std::map<std::string, Callable> callables_;
   std::map<std::string, const Item*> defs_;

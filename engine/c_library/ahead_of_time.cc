@@ -27,7 +27,7 @@ using internal_kernel::PlannedStep;
 absl::Status CheckSupported(const PlannedGraph& plan, const std::string& name) {
   std::vector<std::string> reasons;
   for (const PlannedStep& one : plan.steps) {
-    if (one.step.kind != GroupKind::kReference) continue;
+    if (HasCode(one.step.kind)) continue;
     std::string reason = one.step.why;
     if (std::count(reasons.begin(), reasons.end(), reason) == 0) {
       reasons.push_back(std::move(reason));

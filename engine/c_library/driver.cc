@@ -400,7 +400,7 @@ std::string CDriver(const CInterface& interface, const PlannedGraph& plan,
                     const std::vector<TargetLevel>& levels) {
   CLEAVE_CHECK(plan.static_shapes && kernels.size() == plan.steps.size());
   for (const PlannedStep& one : plan.steps) {
-    CLEAVE_CHECK(one.step.kind != GroupKind::kReference);
+    CLEAVE_CHECK(HasCode(one.step.kind));
   }
   Tables tables(plan, kernels);
   const std::string printed = tables.Print(interface, levels);

@@ -148,7 +148,10 @@ std::vector<BaseRead> BaseReads(const Graph& graph, Value node) {
     reader.Visit(node, start(node));
     return reads;
   }
-  const PrimitiveClass c = ClassOf(ToPrimitive(graph.node(node).op));
+  // A call of the host reads as it likes.
+  const OpId op = graph.node(node).op;
+  const PrimitiveClass c =
+      IsPrimitive(op) ? ClassOf(ToPrimitive(op)) : PrimitiveClass::kControl;
   for (const Value operand : graph.operands(node)) {
     if (graph.types(operand).size() != 1) {  // `result` of a tuple
       BaseRead read;

@@ -17,6 +17,7 @@ absl::Status No(Primitive primitive, absl::string_view why) {
 }  // namespace
 
 bool IsMovement(const Graph& graph, Value node) {
+  if (!IsPrimitive(graph.node(node).op)) return false;
   const Primitive primitive = ToPrimitive(graph.node(node).op);
   switch (primitive) {
     case Primitive::kConstant:
@@ -33,7 +34,12 @@ bool IsMovement(const Graph& graph, Value node) {
 }
 
 absl::Status CanLower(const Graph& graph, Value node) {
-  const Primitive primitive = ToPrimitive(graph.node(node).op);
+  const OpId op = graph.node(node).op;
+  if (!IsPrimitive(op)) {
+    return absl::UnimplementedError(
+        absl::StrCat("`", graph.context()->op_name(op), "` is no primitive"));
+  }
+  const Primitive primitive = ToPrimitive(op);
   std::vector<DType> operands;
   for (const Value operand : graph.operands(node)) {
     if (graph.types(operand).size() != 1) {

@@ -33,6 +33,9 @@ absl::Status CanRunOn(Device device, GroupKind kind) {
   if (kind == GroupKind::kReference) {
     return absl::UnimplementedError("there is only a reference kernel");
   }
+  if (kind == GroupKind::kHost) {
+    return absl::UnimplementedError("the host computes it");
+  }
   if (device == Device::kCpu) return absl::OkStatus();
   if (kind == GroupKind::kStructured) {
     return absl::UnimplementedError(absl::StrCat(

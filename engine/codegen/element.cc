@@ -154,15 +154,32 @@ Expr Sign(const Expr& x) {
                 Choose(Less(x, zero), Number(type, -1), x));
 }
 
+// x 2^count, for count below the width of the unsigned x: by one bit of the
+// count after the other. Halide 21 does not come back from the bounds of
+// x << b in a vector where b is a constant ramp, as an index is.
+Expr ShiftLeft(const Expr& x, const Expr& count) {
+  const Type type = x.type();
+  if (Halide::Internal::is_const(count)) return x << count;
+  Expr result = x;
+  for (int bit = 1; bit < type.bits(); bit *= 2) {
+    const Expr mask = Halide::Internal::make_const(type, bit);
+    const Expr factor = Halide::Internal::make_const(type, uint64_t{1} << bit);
+    result = Choose((count & mask) != Zero(type), result * factor, result);
+  }
+  return result;
+}
+
 Expr Shift(bool left, const Expr& x, const Expr& amount) {
   const Type type = x.type();
   const int bits = type.bits();
   const Expr beyond =
       amount < Zero(type) || amount >= Halide::Internal::make_const(type, bits);
-  const Expr count = cast(UInt(bits), amount) &
-                     Halide::Internal::make_const(UInt(bits), bits - 1);
+  const Expr count = Halide::Internal::simplify(
+      cast(UInt(bits), amount) &
+      Halide::Internal::make_const(UInt(bits), bits - 1));
   if (left) {
-    return Choose(beyond, Zero(type), reinterpret(type, Bits(x) << count));
+    return Choose(beyond, Zero(type),
+                  reinterpret(type, ShiftLeft(Bits(x), count)));
   }
   const Expr all =
       type.is_int() ? Choose(x < Zero(type),

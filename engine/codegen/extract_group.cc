@@ -31,10 +31,10 @@ class Extractor {
   }
 
  private:
-  // A number, or one of the group's variables. A reference kernel is no code:
-  // it keeps the dims of the graph, which its regions name, too.
+  // A number, or one of the group's variables. What is no code keeps
+  // the dims of the graph, which its regions name, too.
   Dim Rename(const Dim& dim) {
-    if (group_.kind == GroupKind::kReference) return dim;
+    if (!HasCode(group_.kind)) return dim;
     const auto number = dim.Value();
     if (number.has_value() && !(options_.generalize_extents && *number > 1)) {
       return dim;
@@ -61,7 +61,7 @@ class Extractor {
   }
 
   AttributesId RenameAttributes(Value v) {
-    if (group_.kind == GroupKind::kReference) {
+    if (!HasCode(group_.kind)) {
       return builder_.context()->Intern(graph_.attributes(v));
     }
     const auto renamed = internal_ir::MapDims(

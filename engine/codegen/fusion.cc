@@ -41,13 +41,16 @@ class Planner {
         returned_(graph.size(), false),
         needed_(graph.size(), false) {}
 
-  absl::StatusOr<FusionPlan> Plan() {
+  absl::StatusOr<FusionPlan> Plan(const HostKernels* host_kernels) {
     for (uint32_t id = 0; id < graph_.size(); ++id) {
-      if (IsPrimitive(graph_.node(Value{id}).op)) continue;
+      const OpId op = graph_.node(Value{id}).op;
+      if (IsPrimitive(op)) continue;
+      const absl::string_view name = graph_.context()->op_name(op);
+      if (host_kernels != nullptr && host_kernels->Has(name)) continue;
       return absl::InvalidArgumentError(
-          absl::StrCat("`", graph_.context()->op_name(graph_.node({id}).op),
+          absl::StrCat("`", name,
                        "` is no primitive: a graph is expanded before it is "
-                       "compiled"));
+                       "compiled, but for what has a host kernel"));
     }
     FindNeeded();
     for (uint32_t id = 0; id < graph_.size(); ++id) {
@@ -106,6 +109,10 @@ class Planner {
   }
 
   void Place(Value v) {
+    if (!IsPrimitive(graph_.node(v).op)) {
+      AddReads(NewGroup(GroupKind::kHost, v), BaseReads(graph_, v));
+      return;
+    }
     const Primitive primitive = PrimitiveOf(v);
     if (primitive == Primitive::kInput) return;
     if (primitive == Primitive::kResult) {
@@ -296,8 +303,7 @@ class Planner {
 
   bool Join(Value v, const std::vector<BaseRead>& reads, int id) {
     Group& group = groups_[id];
-    if (group.kind == GroupKind::kReference ||
-        group.kind == GroupKind::kStructured) {
+    if (!HasCode(group.kind) || group.kind == GroupKind::kStructured) {
       return RefuseAll(id, v, reads,
                        absl::StrCat("a ", GroupKindName(group.kind),
                                     " kernel stands alone"));
@@ -532,8 +538,7 @@ class Planner {
   // Of groups that were never tried together.
   static std::string WhyApart(const Group& from, const Group& to) {
     for (const Group* group : {&from, &to}) {
-      if (group->kind == GroupKind::kReference ||
-          group->kind == GroupKind::kStructured) {
+      if (!HasCode(group->kind) || group->kind == GroupKind::kStructured) {
         return absl::StrCat("a ", GroupKindName(group->kind),
                             " kernel stands alone");
       }
@@ -573,25 +578,9 @@ class Planner {
 
 }  // namespace
 
-absl::string_view GroupKindName(GroupKind kind) {
-  switch (kind) {
-    case GroupKind::kPointwise:
-      return "pointwise";
-    case GroupKind::kReduction:
-      return "reduction";
-    case GroupKind::kContraction:
-      return "contraction";
-    case GroupKind::kStructured:
-      return "structured";
-    case GroupKind::kReference:
-      return "reference";
-  }
-  return "";
-}
-
 absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
                                       const FusionOptions& options) {
-  absl::StatusOr<FusionPlan> plan = Planner(graph).Plan();
+  absl::StatusOr<FusionPlan> plan = Planner(graph).Plan(options.host_kernels);
   if (!plan.ok() || !options.totals_with_rows) return plan;
   return FuseTotals(graph, *std::move(plan));
 }

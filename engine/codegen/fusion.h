@@ -6,7 +6,8 @@
 // results to scalars; a contraction with the pointwise nodes behind it.
 // Movement (broadcasting, transposes, slices, ...) is no work of its own: it is
 // an index map in whatever group reads it. What has no vector code is a group
-// of its own, run by its reference kernel.
+// of its own, run by its reference kernel; so is the call of an op that the
+// host computes.
 //
 //   FusionPlan plan = PlanFusion(graph);
 //   for (const FusionGroup& group : plan.groups) {
@@ -27,6 +28,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
+#include "engine/ir/host_kernel.h"
 
 namespace cleave {
 
@@ -36,8 +38,14 @@ enum class GroupKind : uint8_t {
   kContraction,  // dot_general, conv
   kStructured,   // scans, scatter, windows_add: one node
   kReference,    // no vector code: the reference kernel of one node
+  kHost,         // the call of one op that the host computes
 };
 absl::string_view GroupKindName(GroupKind kind);
+
+// Whether a group of that kind becomes machine code.
+inline bool HasCode(GroupKind kind) {
+  return kind != GroupKind::kReference && kind != GroupKind::kHost;
+}
 
 struct FusionGroup {
   GroupKind kind = GroupKind::kPointwise;
@@ -69,10 +77,13 @@ struct FusionOptions {
   // Whether what reduces values of rows shares their kernel, which then stores
   // the rows for itself. Not for devices: they have no arrays without elements.
   bool totals_with_rows = true;
+  // What computes the composite nodes; null: there are none.
+  const HostKernels* host_kernels = nullptr;
 };
 
 // Plans every node that the outputs need. InvalidArgument for a composite node
-// (expand first). O(nodes * groups) at worst, O(nodes) as graphs are.
+// without a host kernel (expand first). O(nodes * groups) at worst, O(nodes) as
+// graphs are.
 absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
                                       const FusionOptions& options = {});
 

@@ -99,6 +99,24 @@ class PlanPrinter {
 
 }  // namespace
 
+absl::string_view GroupKindName(GroupKind kind) {
+  switch (kind) {
+    case GroupKind::kPointwise:
+      return "pointwise";
+    case GroupKind::kReduction:
+      return "reduction";
+    case GroupKind::kContraction:
+      return "contraction";
+    case GroupKind::kStructured:
+      return "structured";
+    case GroupKind::kReference:
+      return "reference";
+    case GroupKind::kHost:
+      return "host";
+  }
+  return "";
+}
+
 std::string PrintFusionPlan(const Graph& graph, const FusionPlan& plan) {
   return PlanPrinter(graph, plan).Print();
 }

@@ -215,12 +215,11 @@ void Lowering::ScheduleWhole(Stage& stage) {
   stage.func.compute_root();
   if (stage.reduced.size() != 1 || options_.plain) return;
   const Var block("block");
-  Stage* last = nullptr;
-  for (Stage& other : stages_) {
-    if (&other == &stage) break;
-    if (other.blocked) last = &other;
-  }
-  if (last == nullptr || last->lanes != 1) return;
+  // The last halving stands before its total. What other reductions have made
+  // before an argmax or a product, which have no blocks, is not theirs.
+  if (&stage == stages_.data()) return;
+  Stage* const last = &stage - 1;
+  if (!last->blocked || last->lanes != 1) return;
   last->func.compute_root();
   last->func.parallel(block);
   const Var lane("lane");

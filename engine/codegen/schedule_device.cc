@@ -131,12 +131,10 @@ void Lowering::ScheduleDeviceWhole(Stage& stage) {
   for (int i = 0; i < stage.func.num_update_definitions(); ++i) {
     stage.func.update(i).gpu_single_thread();
   }
-  Stage* last = nullptr;
-  for (Stage& other : stages_) {
-    if (&other == &stage) break;
-    if (other.blocked) last = &other;
-  }
-  if (stage.reduced.size() != 1 || last == nullptr || last->lanes != 1) return;
+  // As in ScheduleWhole: the last halving stands before its total.
+  if (stage.reduced.size() != 1 || &stage == stages_.data()) return;
+  Stage* const last = &stage - 1;
+  if (!last->blocked || last->lanes != 1) return;
   const Var block("block"), lane("lane");
   last->func.compute_root().bound(lane, 0, 1).gpu_blocks(block);
   for (Stage* at = last; at-- != stages_.data();) {

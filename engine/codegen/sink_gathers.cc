@@ -81,8 +81,8 @@ class Sinker {
   }
 
   bool IsSinkable(Value v) const {
-    return ClassOf(PrimitiveOf(v)) == PrimitiveClass::kPointwise &&
-           CanLower(graph_, v).ok();
+    return CanLower(graph_, v).ok() &&
+           ClassOf(PrimitiveOf(v)) == PrimitiveClass::kPointwise;
   }
 
   // What v is a transpose of; `axes` change with it.
@@ -211,11 +211,6 @@ class Sinker {
 
 }  // namespace
 
-Graph SinkGathers(const Graph& graph) {
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    if (!IsPrimitive(graph.node(Value{id}).op)) return graph;
-  }
-  return Sinker(graph).Sink();
-}
+Graph SinkGathers(const Graph& graph) { return Sinker(graph).Sink(); }
 
 }  // namespace cleave

@@ -66,7 +66,6 @@ Value SumOfProducts(const Graph& graph, Value v,
 Graph SumsOfProducts(const Graph& graph) {
   bool any = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    if (!IsPrimitive(graph.node(Value{id}).op)) return graph;
     any |= IsSumOfProducts(graph, Value{id});
   }
   if (!any) return graph;

@@ -12,14 +12,17 @@ AtomicScope::AtomicScope() {
   ++session_->atomic_depth;
 }
 
-AtomicScope::~AtomicScope() { End().IgnoreError(); }
+AtomicScope::~AtomicScope() { End(/*tell=*/false).IgnoreError(); }
 
-absl::Status AtomicScope::End() {
+absl::Status AtomicScope::End() { return End(/*tell=*/true); }
+
+absl::Status AtomicScope::End(bool tell) {
   if (session_ == nullptr) return absl::OkStatus();
   const std::shared_ptr<Session::Impl> session = std::move(session_);
   session_ = nullptr;
   --session->atomic_depth;
-  return session->accumulates() ? absl::OkStatus() : session->RunCurrent();
+  if (session->accumulates()) return absl::OkStatus();
+  return tell ? session->RunAndTell() : session->RunCurrent();
 }
 
 }  // namespace cleave::functional

@@ -29,20 +29,24 @@
 
 namespace cleave::functional {
 
-// Scopes of one thread end in reverse order, and within the session scope that
-// they began in.
+// Scopes nest; ops accumulate until the last of a session's scopes has ended.
 class AtomicScope {
  public:
   AtomicScope();
   AtomicScope(const AtomicScope&) = delete;
   AtomicScope& operator=(const AtomicScope&) = delete;
-  // End(), whose status the tensors carry.
+  // As End(), but for what it tells: the tensors carry the status of the run,
+  // and a refused in-place operator is told by Session::Run().
   ~AtomicScope();
 
-  // Ends the scope: if it is the outermost one, runs what has accumulated.
+  // Ends the scope: if it is the outermost one, runs what has accumulated. The
+  // first mistake of that run, or else of an in-place operator, which wrote
+  // nothing.
   absl::Status End();
 
  private:
+  absl::Status End(bool tell);
+
   std::shared_ptr<Session::Impl> session_;  // null where there is no effect
 };
 

@@ -150,7 +150,8 @@ TEST_F(AtomicTest, AnErrorIsThatOfTheScopeAndOfItsTensors) {
   z = x + 1;
   EXPECT_THAT(scope.End(), StatusIs(absl::StatusCode::kOutOfRange));
   EXPECT_THAT(y.status(), StatusIs(absl::StatusCode::kOutOfRange));
-  EXPECT_THAT(z.status(), StatusIs(absl::StatusCode::kOutOfRange));
+  // It does not depend on what failed.
+  ExpectValue(z, Floats({3}, {2, 3, 4}));
   EXPECT_TRUE(x.valid());
 }
 

@@ -4,10 +4,18 @@
 #include <cstdint>
 #include <memory>
 
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "absl/types/optional.h"
+#include "engine/eager/call_key.h"
 #include "engine/eager/dim_scope.h"
+#include "engine/eager/session_impl.h"
 #include "engine/eager/storage.h"
 #include "engine/eager/tensor_access.h"
+#include "engine/eager/trace_scope.h"
+#include "engine/elaborate/error_payload.h"
 #include "engine/lang/ast.h"
 #include "engine/rules/rule_set.h"
 #include "ops/status_macros.h"
@@ -288,6 +296,51 @@ absl::StatusOr<std::vector<std::optional<Tensor>>> CallIn(
   return results;
 }
 
+// The operands' types, as `f32[4, 5] by f32[6, 7]`; numbers as they are.
+std::string OperandTypes(const std::vector<CallArgument>& arguments) {
+  std::vector<std::string> types;
+  for (const CallArgument& argument : arguments) {
+    ForEachTensor(argument, [&](const Tensor& x) {
+      types.push_back(x.valid() ? x.type().ToString() : x.ToString());
+    });
+  }
+  return absl::StrJoin(types, types.size() == 2 ? " by " : ", ");
+}
+
+// A mistake of this call with its place; that of an argument as it is.
+absl::Status InCall(const absl::Status& status, absl::string_view op,
+                    const std::vector<CallArgument>& arguments,
+                    const Recorder& recorder, int64_t number) {
+  bool earlier = false;
+  for (const CallArgument& argument : arguments) {
+    ForEachTensor(argument,
+                  [&](const Tensor& x) { earlier |= !x.status().ok(); });
+  }
+  if (earlier) return status;
+  std::string place(op);
+  if (recorder.is_trace()) {
+    absl::StrAppend(&place, ", call ", number, " of the trace");
+  }
+  const std::string types = OperandTypes(arguments);
+  if (!types.empty()) absl::StrAppend(&place, ": ", types);
+  absl::string_view message = status.message();
+  absl::ConsumePrefix(&message, absl::StrCat("`", op, "`: "));
+  std::string text = absl::StrCat(place, ": ", message);
+  const absl::optional<absl::Cord> where =
+      status.GetPayload(kErrorPlacePayload);
+  const size_t kind = message.find(": ");
+  if (where.has_value() && kind != absl::string_view::npos) {
+    text =
+        absl::StrCat(place, ": ", message.substr(kind + 2), " (",
+                     message.substr(0, kind), ", ", std::string(*where), ")");
+  }
+  absl::Status placed(status.code(), text);
+  status.ForEachPayload([&](absl::string_view name, const absl::Cord& payload) {
+    placed.SetPayload(name, payload);
+  });
+  return placed;
+}
+
 }  // namespace
 
 Storage::Storage() : id(next_storage++) {}
@@ -300,7 +353,7 @@ absl::Status TensorAccess::Settle(const Recorder& recorder, Tensor* result) {
   if (known || recorder.is_trace()) return absl::OkStatus();
   const std::shared_ptr<Storage> storage = result->storage_;
   if (storage->recorder != nullptr) {
-    CLEAVE_RETURN_IF_ERROR(storage->recorder->Realize());
+    CLEAVE_RETURN_IF_ERROR(Settle(*storage));
   }
   CLEAVE_RETURN_IF_ERROR(storage->status);
   *result = Make(storage);
@@ -333,12 +386,32 @@ absl::StatusOr<Value> TensorAccess::Read(Recorder& recorder, const Tensor& x) {
 absl::StatusOr<std::vector<std::optional<Tensor>>> Call(
     absl::string_view op, const std::vector<CallArgument>& arguments,
     const Attributes& attributes) {
+  // In eager code, a call like one before it needs no graph.
+  thread_local std::string key;
+  CallStorages storages;
+  std::shared_ptr<Session::Impl> session;
+  if (!InTrace()) session = SessionAccess::Current();
+  if (session != nullptr && !session->accumulates() &&
+      MakeCallKey(op, arguments, attributes, &key, &storages)) {
+    if (auto results = session->RunKnown(key, storages)) {
+      return *std::move(results);
+    }
+  } else {
+    session = nullptr;
+  }
   CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<Recorder> recorder,
                           CurrentRecorder());
+  const int64_t number = recorder->CountCall();
   absl::StatusOr<std::vector<std::optional<Tensor>>> results =
       CallIn(*recorder, op, arguments, attributes);
-  if (!results.ok()) recorder->Mistake(results.status());
-  return results;
+  if (results.ok()) {
+    if (session != nullptr) session->Remember(key, storages, *results);
+    return results;
+  }
+  const absl::Status mistake =
+      InCall(results.status(), op, arguments, *recorder, number);
+  recorder->Mistake(mistake);
+  return mistake;
 }
 
 Tensor CallOne(absl::string_view op, const std::vector<CallArgument>& arguments,

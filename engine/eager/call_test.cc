@@ -82,6 +82,32 @@ TEST_F(CallTest, MistakesAreThoseOfArgumentsAndDeclarations) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
+TEST_F(CallTest, MistakesSayWhereTheyWereMade) {
+  const Tensor a = Zeros(DType::kF32, {4, 5});
+  const Tensor b = Zeros(DType::kF32, {6, 7});
+  const absl::Status eager = CallOne("matmul", {a, b}).status();
+  const std::string message(eager.message());
+  EXPECT_THAT(message, HasSubstr("matmul: f32[4, 5] by f32[6, 7]: the "
+                                 "contracted extents differ (shape, "));
+  EXPECT_THAT(message, HasSubstr("linear_algebra.rules:53)"));
+  EXPECT_EQ(eager.GetPayload("cleave.error_clause"), absl::Cord("shape"));
+  EXPECT_TRUE(eager.GetPayload("cleave.error_place").has_value());
+  // Of primitives, too.
+  EXPECT_THAT(std::string(CallOne("dot_general", {a, b}).status().message()),
+              HasSubstr("dot_general: f32[4, 5] by f32[6, 7]: "));
+  TraceScope trace(SharedRules());
+  const Tensor x = trace.Input("x", {DType::kF32, {4, 5}});
+  Tensor y = x;
+  for (int i = 0; i < 36; ++i) y = CallOne("sin", {y});
+  const Tensor wrong = CallOne("matmul", {y, b});
+  EXPECT_THAT(std::string(wrong.status().message()),
+              HasSubstr("matmul, call 37 of the trace: f32[4, 5] by f32[6, 7]: "
+                        "the contracted extents differ (shape, "));
+  // What comes of it is the same mistake, and the trace has it.
+  EXPECT_EQ(CallOne("exp", {wrong}).status(), wrong.status());
+  EXPECT_EQ(trace.status(), wrong.status());
+}
+
 TEST_F(CallTest, UnderATraceACompositeStaysACall) {
   TraceScope trace(SharedRules());
   const Tensor x = trace.Input("x", {DType::kF32, {Dim::Variable("n"), 4}});

@@ -1,5 +1,6 @@
 #include "engine/eager/dim_scope.h"
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <set>
@@ -11,14 +12,11 @@
 #include "engine/eager/tensor.h"
 #include "engine/eager/trace_scope.h"
 #include "engine/ir/bind.h"
-#include "ops/check.h"
 #include "ops/checked_dim.h"
 #include "ops/status_macros.h"
 
 namespace cleave::functional {
 namespace {
-
-thread_local DimScope* innermost = nullptr;
 
 const char* OpText(CompareOp op) {
   switch (op) {
@@ -46,19 +44,32 @@ std::string WithValue(const Dim& dim, const Dim& value) {
 
 }  // namespace
 
-DimScope::DimScope() : outer_(innermost) { innermost = this; }
+struct DimScope::State {
+  std::map<std::string, Dim> values;
+  std::atomic<bool> ended = false;
+};
 
-DimScope::~DimScope() {
-  CLEAVE_CHECK(innermost == this) << "dim scopes must end in reverse order";
-  innermost = outer_;
+std::vector<std::shared_ptr<DimScope::State>>& DimScope::Scopes() {
+  thread_local std::vector<std::shared_ptr<State>> scopes;
+  while (!scopes.empty() && scopes.back()->ended) scopes.pop_back();
+  return scopes;
 }
 
+DimScope::DimScope() : state_(std::make_shared<State>()) {
+  Scopes().push_back(state_);
+}
+
+DimScope::~DimScope() { state_->ended = true; }
+
 absl::Status DimScope::Set(absl::string_view variable, const Dim& value) {
+  CLEAVE_RETURN_IF_ERROR(Dim::Variable(variable).status());
+  CLEAVE_RETURN_IF_ERROR(value.status());
   if (Compare(value, CompareOp::kGe, 0) == Truth::kFalse) {
     return absl::InvalidArgumentError(absl::StrCat(
         variable, " is ", value.ToString(), ", but must be at least 0"));
   }
-  const auto [at, is_new] = values_.emplace(std::string(variable), value);
+  const auto [at, is_new] =
+      state_->values.emplace(std::string(variable), value);
   if (is_new || at->second == value) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat(variable, " is ", value.ToString(), ", but was ",
@@ -123,7 +134,7 @@ absl::Status DimScope::BindEquations(std::vector<DimMatch> equations) {
   std::map<std::string, Dim> values = BoundDims();
   CLEAVE_RETURN_IF_ERROR(MatchDims(std::move(equations), &values));
   for (const auto& [name, value] : BoundDims()) values.erase(name);
-  values_.insert(values.begin(), values.end());
+  state_->values.insert(values.begin(), values.end());
   return absl::OkStatus();
 }
 
@@ -134,6 +145,7 @@ absl::Status MatchDims(std::vector<DimMatch> equations,
   std::vector<DimEquation> numbers;
   std::vector<DimMatch> symbolic;
   for (DimMatch& equation : equations) {
+    CLEAVE_RETURN_IF_ERROR(CheckDims({equation.declared, equation.actual}));
     const std::set<std::string> names = equation.declared.Variables();
     if (!equation.actual.IsConstant() && names.size() == 1 &&
         equation.declared == Dim::Variable(*names.begin())) {
@@ -200,22 +212,26 @@ absl::Status DimScope::Require(const Dim& a, CompareOp op, const Dim& b) const {
 
 std::map<std::string, Dim> BoundDims() {
   std::map<std::string, Dim> bound;
-  for (const DimScope* scope = innermost; scope != nullptr;
-       scope = scope->outer_) {
-    bound.insert(scope->values_.begin(), scope->values_.end());
+  const auto& scopes = DimScope::Scopes();
+  for (auto scope = scopes.rbegin(); scope != scopes.rend(); ++scope) {
+    if ((*scope)->ended) continue;
+    bound.insert((*scope)->values.begin(), (*scope)->values.end());
   }
   return bound;
 }
 
 absl::StatusOr<Dim> ResolveDim(const Dim& dim) {
   if (dim.IsConstant()) return dim;
+  if (!dim.valid()) return dim.status();
+  const auto& scopes = DimScope::Scopes();
   std::map<std::string, Dim> values;
   for (const std::string& name : dim.Variables()) {
     bool found = false;
-    for (const DimScope* scope = innermost; scope != nullptr && !found;
-         scope = scope->outer_) {
-      const auto at = scope->values_.find(name);
-      found = at != scope->values_.end();
+    for (auto scope = scopes.rbegin(); scope != scopes.rend() && !found;
+         ++scope) {
+      if ((*scope)->ended) continue;
+      const auto at = (*scope)->values.find(name);
+      found = at != (*scope)->values.end();
       if (found) values.emplace(name, at->second);
     }
     if (found || InTrace()) continue;

@@ -17,6 +17,7 @@
 #define CLEAVE_ENGINE_EAGER_DIM_SCOPE_H_
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,9 +33,9 @@ namespace cleave::functional {
 class Tensor;
 struct DimMatch;
 
-// A scope of this thread, from its construction to its destruction; scopes nest
-// and are destroyed in reverse order (CHECK). Names that are not bound here are
-// looked up in the scope around it.
+// A scope of this thread, from its construction to its destruction, in whatever
+// order scopes end. Names that are not bound here are looked up in the scope
+// around it.
 class DimScope {
  public:
   DimScope();
@@ -55,7 +56,8 @@ class DimScope {
   // The same for a shape.
   absl::Status BindShape(const Shape& shape, const Shape& declared,
                          absl::string_view what);
-  // Binds one variable.
+  // Binds one variable. InvalidArgument for a name that no variable has, and
+  // for a value that is negative, invalid, or another one than before.
   absl::Status Set(absl::string_view variable, const Dim& value);
 
   // `a op b` must hold at what is bound. FailedPrecondition with both
@@ -65,11 +67,13 @@ class DimScope {
  private:
   friend absl::StatusOr<Dim> ResolveDim(const Dim& dim);
   friend std::map<std::string, Dim> BoundDims();
+  struct State;
 
   absl::Status BindEquations(std::vector<DimMatch> equations);
+  // Those of this thread, the innermost last, which has not ended.
+  static std::vector<std::shared_ptr<State>>& Scopes();
 
-  DimScope* const outer_;
-  std::map<std::string, Dim> values_;
+  const std::shared_ptr<State> state_;
 };
 
 // All variables that are bound on this thread, the innermost first.

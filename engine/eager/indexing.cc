@@ -219,6 +219,15 @@ absl::StatusOr<Plan> MakePlan(const View& view,
   return plan;
 }
 
+// A node as one of that shape. Shapes come from views, which may be of any
+// size.
+absl::StatusOr<Value> Broadcast(GraphBuilder& builder, Value node,
+                                const Shape& shape) {
+  CLEAVE_ASSIGN_OR_RETURN(const View view,
+                          View(builder.type(node)).BroadcastTo(shape));
+  return ReadView(builder, node, view);
+}
+
 // The tensors of a plan as the operand of a gather: i64[I.., k], elements from
 // the end counted from the front.
 absl::StatusOr<Value> IndexOperand(Recorder& recorder, const Plan& plan,
@@ -235,12 +244,16 @@ absl::StatusOr<Value> IndexOperand(Recorder& recorder, const Plan& plan,
     const Dim& n = plan.view.type().shape[at.axis];
     CLEAVE_ASSIGN_OR_RETURN(
         Value extent, builder.Add(Primitive::kExtent, {{"value", n}}, {}));
-    extent = builder.BroadcastTo(extent, type.shape);
-    const Value is_negative =
-        builder.Apply(Primitive::kLt, {node, builder.Constant(Exact(0), type)});
-    node = builder.Apply(
-        Primitive::kSelect,
-        {is_negative, builder.Apply(Primitive::kAdd, {node, extent}), node});
+    CLEAVE_ASSIGN_OR_RETURN(extent, Broadcast(builder, extent, type.shape));
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Value zero,
+        Broadcast(builder, builder.Constant(Exact(0), type.dtype), type.shape));
+    CLEAVE_ASSIGN_OR_RETURN(const Value is_negative,
+                            builder.Add(Primitive::kLt, {}, {node, zero}));
+    CLEAVE_ASSIGN_OR_RETURN(const Value from_front,
+                            builder.Add(Primitive::kAdd, {}, {node, extent}));
+    CLEAVE_ASSIGN_OR_RETURN(node, builder.Add(Primitive::kSelect, {},
+                                              {is_negative, from_front, node}));
     nodes.push_back(node);
     shapes.push_back(type.shape);
   }
@@ -248,10 +261,10 @@ absl::StatusOr<Value> IndexOperand(Recorder& recorder, const Plan& plan,
   Shape column = *index_shape;
   column.push_back(1);
   for (Value& node : nodes) {
-    CLEAVE_ASSIGN_OR_RETURN(const View view,
-                            View(builder.type(node)).BroadcastTo(*index_shape));
-    CLEAVE_ASSIGN_OR_RETURN(node, ReadView(builder, node, view));
-    node = builder.Reshape(node, column);
+    CLEAVE_ASSIGN_OR_RETURN(node, Broadcast(builder, node, *index_shape));
+    CLEAVE_ASSIGN_OR_RETURN(
+        node, builder.Add(Primitive::kReshape,
+                          {{"shape", StaticValue::Dims(column)}}, {node}));
   }
   return builder.Add(Primitive::kConcatenate,
                      {{"axis", static_cast<int64_t>(index_shape->size())}},

@@ -21,6 +21,9 @@ absl::StatusOr<TracedValue> TracedNumber(const Tensor& x) {
 absl::StatusOr<std::vector<Tensor>> CallTracedIn(
     Recorder& recorder, const TracedFunction& fn,
     const std::vector<Tensor>& arguments) {
+  if (fn == nullptr) {
+    return absl::InvalidArgumentError("there is no function to lift");
+  }
   std::vector<TensorType> types;
   std::vector<Tensor> inputs;
   std::vector<std::optional<TracedValue>> numbers;

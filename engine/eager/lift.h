@@ -86,6 +86,11 @@ class Lifted {
  private:
   template <typename... Arguments>
   auto OnTensors(const Arguments&... arguments) const {
+    static_assert(
+        std::is_invocable_v<const Fn&, const TracedArgument<Arguments>&...>,
+        "a lifted function takes a TracedValue for each tensor or number that "
+        "it is called with, and a std::vector<TracedValue> for each vector of "
+        "tensors; a call operator is `const`");
     using Result = std::decay_t<
         std::invoke_result_t<const Fn&, const TracedArgument<Arguments>&...>>;
     constexpr bool kOne = std::is_same_v<Result, TracedValue>;

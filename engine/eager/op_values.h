@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "engine/eager/call.h"
 #include "engine/eager/tensor.h"
@@ -30,7 +31,7 @@ class Number {
       : value_(From(number)) {}
   Number(Exact number) : value_(std::move(number)) {}  // NOLINT
   Number(Dim size) : value_(std::move(size)) {}        // NOLINT
-  // CHECKs that it is a decimal number.
+  // A text that is no decimal number makes a Number that every op refuses.
   explicit Number(const char* decimal);
 
   const StaticValue& value() const { return value_; }
@@ -41,6 +42,12 @@ class Number {
     if constexpr (std::is_floating_point_v<T>) {
       return Exact::FromDouble(static_cast<double>(number));
     } else {
+      if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(int64_t)) {
+        if (number > static_cast<T>(INT64_MAX)) {
+          return Dim::Invalid(absl::OutOfRangeError(
+              "an integer attribute is at most 2^63 - 1"));
+        }
+      }
       return static_cast<int64_t>(number);
     }
   }
@@ -84,7 +91,8 @@ std::vector<std::optional<Tensor>> CallAll(
 Tensor Always(std::optional<Tensor> result);
 
 // The other way, for the table of all ops: arguments and attributes as the
-// parameters of a function. CHECKs that they are of its kinds.
+// parameters of a function. CHECKs that attributes are of its kinds; an
+// argument that is not makes a tensor that is a mistake.
 class Taker {
  public:
   Taker(const std::vector<CallArgument>& arguments,

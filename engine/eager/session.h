@@ -7,13 +7,17 @@
 //
 // An op is expanded by the rules and compiled, with the views that it reads and
 // writes, once for each op, attributes and types; the kernel is found again by
-// the structure of the graph. Kernels for other extents share their code
+// the structure of the graph, or without one by what the call says, where its
+// tensors are no views. Kernels for other extents share their code
 // (CompileOptions::generalize_extents).
 //
 // Where ops accumulate (atomic.h, or kLazy), the graph runs when a value is
 // asked for, or an op's result has a size that depends on values; all tensors
-// that are alive by then, and all writes, get their values in that run. If it
-// fails, each of them carries its status.
+// that are alive by then, and all writes, get their values in that run. If an
+// op fails in it, what does not depend on that op gets its value as if the op
+// had not been there: the graph runs again in parts, which costs that much. New
+// tensors that depend on it carry the status; a storage that was written has
+// the last value that does not, which may be the one from before the graph.
 //
 // A session and its tensors belong to one thread: rule sets are not
 // thread-safe.
@@ -26,6 +30,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "engine/ir/host_kernel.h"
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_cache.h"
@@ -44,6 +49,9 @@ struct SessionOptions {
   // Graphs whose kernels are kept, the most recently used.
   int64_t max_graphs = 4096;
   EagerMode mode = EagerMode::kImmediate;
+  // Ops that the host computes by functions of its own, on this session's
+  // thread.
+  HostKernels host_kernels;
 };
 
 struct SessionStatistics {
@@ -53,7 +61,8 @@ struct SessionStatistics {
   int64_t cache_hits = 0;             // known by structure
   int64_t kernels_run = 0;            // compiled kernels
   int64_t reference_kernels_run = 0;  // slow ones; last_report() says why
-  int64_t fused_ops = 0;              // primitives in all of them
+  int64_t host_kernels_run = 0;
+  int64_t fused_ops = 0;  // primitives in all of them
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
   // Runs that something within an AtomicScope asked for before its end.
@@ -69,7 +78,8 @@ class Session {
                    SessionOptions options = {});
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
-  // Tensors that wait for a run carry FailedPrecondition from here on.
+  // Tensors that wait for a run are FailedPrecondition from here on, as are ops
+  // within its scopes.
   ~Session();
 
   const std::shared_ptr<const RuleSet>& rules() const;
@@ -77,12 +87,14 @@ class Session {
   EagerMode eager_mode() const;
   // To kImmediate: runs what has accumulated, unless an AtomicScope is open.
   absl::Status SetEagerMode(EagerMode mode);
-  // Runs what has accumulated.
+  // Runs what has accumulated. The first mistake of that run, or else of an
+  // in-place operator (`w += x`) since the last Run, which wrote nothing.
   absl::Status Run();
 
   const SessionStatistics& statistics() const;
   void ResetStatistics();
-  // Of the last graph that ran.
+  // Of the last graph that ran; until the next one runs. The times are those of
+  // the first run, where a call ran as it had before.
   const RunReport& last_report() const;
   // Graphs whose kernels are kept.
   int64_t cached_graphs() const;
@@ -94,8 +106,9 @@ class Session {
   std::shared_ptr<Impl> impl_;
 };
 
-// Makes the session this thread's, for its lifetime. Scopes nest, and end in
-// reverse order (CHECK). The session outlives it.
+// Makes the session this thread's, for its lifetime. Scopes nest: the innermost
+// that has not ended counts, in whatever order and on whatever thread they end.
+// Where the session has ended before its scope, ops are FailedPrecondition.
 class SessionScope {
  public:
   explicit SessionScope(Session& session);
@@ -103,12 +116,13 @@ class SessionScope {
   SessionScope& operator=(const SessionScope&) = delete;
   ~SessionScope();
 
+  struct Entry;
+
  private:
-  Session* const session_;
-  Session* const outer_;
+  const std::shared_ptr<Entry> entry_;
 };
 
-// This thread's session; null if there is none.
+// This thread's session; null if there is none, or if it has ended.
 Session* CurrentSession();
 // Sets the mode of this thread's session; FailedPrecondition if there is none.
 absl::Status SetEagerMode(EagerMode mode);

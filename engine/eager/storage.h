@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -35,12 +36,37 @@ struct Storage {
   std::optional<cleave::Tensor> value;
   std::shared_ptr<Recorder> recorder;
   Value node;
+  // What the storage was before the writes that wait in an eager graph, for
+  // that graph may fail. Null where there are none.
+  struct Undo {
+    std::optional<cleave::Tensor> value;  // before the graph
+    std::vector<Value> nodes;             // of the graph; the last one last
+  };
+  std::unique_ptr<Undo> undo;
 
   void SetValue(cleave::Tensor tensor) {
     type = tensor.type();
     value = std::move(tensor);
     recorder = nullptr;
     node = Value();
+    undo = nullptr;
+  }
+  // Keeps what a write is about to replace. `where` records the write.
+  void Remember(const Recorder* where) {
+    if (undo == nullptr) undo = std::make_unique<Undo>();
+    if (value.has_value()) {
+      undo->value = value;
+    } else if (recorder.get() == where) {
+      undo->nodes.push_back(node);
+    }
+  }
+  // The value before the graph that failed; `why` where there is none.
+  void Restore(const absl::Status& why) {
+    if (undo != nullptr && undo->value.has_value()) {
+      SetValue(*std::move(undo->value));
+    } else {
+      Fail(why);
+    }
   }
   void SetNode(std::shared_ptr<Recorder> where, Value at, TensorType of) {
     type = std::move(of);
@@ -52,6 +78,7 @@ struct Storage {
     value.reset();
     recorder = nullptr;
     node = Value();
+    undo = nullptr;
     status = std::move(why);
   }
 };
@@ -64,6 +91,9 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   GraphBuilder& builder() { return builder_; }
   // Null in a trace of primitives alone.
   const RuleSet* rules() const { return rules_.get(); }
+  const std::shared_ptr<const RuleSet>& shared_rules() const { return rules_; }
+  // Counts the calls of ops: the number of this one, from 1.
+  int64_t CountCall() { return ++calls_; }
 
   virtual bool is_trace() const = 0;
   // Whether ops wait here, rather than run one by one.
@@ -83,6 +113,8 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   virtual absl::Status Realize() = 0;
   // The first mistake is the recorder's to report, too.
   virtual void Mistake(const absl::Status& status) = 0;
+  // An in-place operator, which returns no status, has written nothing.
+  virtual void Refused(const absl::Status& status) = 0;
 
  protected:
   Recorder(std::shared_ptr<Context> context,
@@ -91,6 +123,7 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
 
  private:
   const std::shared_ptr<const RuleSet> rules_;
+  int64_t calls_ = 0;
 
  protected:
   GraphBuilder builder_;

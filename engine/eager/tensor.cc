@@ -8,7 +8,6 @@
 #include "engine/eager/dim_scope.h"
 #include "engine/eager/storage.h"
 #include "engine/eager/tensor_access.h"
-#include "ops/check.h"
 #include "ops/checked_dim.h"
 #include "ops/infer_type.h"
 #include "ops/reference.h"
@@ -55,18 +54,30 @@ absl::StatusOr<Shape> WithInferredExtent(const TensorType& type, Shape shape) {
 Tensor::Tensor()
     : status_(absl::InvalidArgumentError("a tensor that nothing was given")) {}
 
-Tensor::Tensor(cleave::Tensor value) : storage_(std::make_shared<Storage>()) {
+Tensor::Tensor(cleave::Tensor value) {
+  if (!value.valid()) {
+    status_ = value.status();
+    return;
+  }
+  storage_ = std::make_shared<Storage>();
   storage_->SetValue(std::move(value));
   view_ = View(storage_->type);
 }
 
 Tensor::Tensor(Exact number) : number_(std::move(number)) {}
-Tensor::Tensor(Dim number) : number_(std::move(number)) {}
+Tensor::Tensor(Dim number) {
+  if (number.valid()) {
+    number_ = std::move(number);
+  } else {
+    status_ = number.status();
+  }
+}
 
 Tensor Tensor::Invalid(absl::Status status) {
-  CLEAVE_CHECK(!status.ok()) << "a mistake without a status";
   Tensor x;
-  x.status_ = std::move(status);
+  x.status_ = status.ok()
+                  ? absl::InvalidArgumentError("a mistake is made of OK")
+                  : std::move(status);
   return x;
 }
 
@@ -75,13 +86,21 @@ const absl::Status& Tensor::status() const {
 }
 
 const TensorType& Tensor::type() const {
-  CLEAVE_CHECK(valid()) << "the type of what is no tensor";
-  return view_.type();
+  static const auto* const none = new TensorType();
+  return valid() ? view_.type() : *none;
 }
 
 Dim Tensor::extent(int axis) const {
+  if (!status().ok()) return Dim::Invalid(status());
+  if (!valid()) {
+    return Dim::Invalid(
+        absl::InvalidArgumentError("a number has no axes and no extents"));
+  }
   const int r = rank();
-  CLEAVE_CHECK(axis >= -r && axis < r) << "axis " << axis << " of " << r;
+  if (axis < -r || axis >= r) {
+    return Dim::Invalid(absl::OutOfRangeError(
+        absl::StrCat("there is no axis ", axis, " of ", type().ToString())));
+  }
   return shape()[axis < 0 ? axis + r : axis];
 }
 
@@ -100,7 +119,10 @@ bool Tensor::IsPending() const {
 }
 
 Tensor Tensor::Base() const {
-  CLEAVE_CHECK(valid()) << "the storage of what is no tensor";
+  if (!status().ok()) return *this;
+  if (!valid()) {
+    return Invalid(absl::InvalidArgumentError("a number has no storage"));
+  }
   return TensorAccess::Make(storage_);
 }
 
@@ -112,6 +134,7 @@ Tensor Tensor::WithView(View view) const {
   }
   Tensor x = *this;
   x.view_ = std::move(view);
+  x.write_status_ = absl::OkStatus();
   return x;
 }
 
@@ -203,16 +226,11 @@ absl::Status Tensor::Write(
       CLEAVE_ASSIGN_OR_RETURN(
           base, WriteView(recorder->builder(), old, view_, value));
     }
-    const std::optional<cleave::Tensor> old_value = storage_->value;
+    if (!recorder->is_trace()) storage_->Remember(recorder.get());
     ++storage_->version;
     storage_->SetNode(recorder, base, recorder->builder().type(base));
     recorder->Written(storage_);
-    const absl::Status done = recorder->Done();
-    if (!done.ok() && old_value.has_value()) {
-      storage_->status = absl::OkStatus();
-      storage_->SetValue(*old_value);
-    }
-    return done;
+    return recorder->Done();
   }();
   if (!written.ok()) recorder->Mistake(written);
   return written;
@@ -259,13 +277,11 @@ Tensor& Tensor::Update(absl::string_view op, const Tensor& value) {
                                 ReadAs(recorder, value, type));
         return recorder.builder().Add(*FindPrimitive(op), {}, {old, other});
       });
+  write_status_ = status;
   if (status.ok()) return *this;
-  // What belongs to others stays as it is: only this handle is lost.
   const absl::StatusOr<std::shared_ptr<Recorder>> recorder = CurrentRecorder();
-  if (recorder.ok() && (*recorder)->CheckWrite(*storage_).ok()) {
-    storage_->Fail(status);
-  }
-  return *this = Invalid(status);
+  if (recorder.ok()) (*recorder)->Refused(status);
+  return *this;
 }
 
 Tensor& Tensor::operator+=(const Tensor& value) { return Update("add", value); }
@@ -303,8 +319,7 @@ absl::StatusOr<cleave::Tensor> Tensor::Concrete() const {
         "a number has no dtype: make it a tensor with Full");
   }
   if (storage_->recorder != nullptr) {
-    CLEAVE_RETURN_IF_ERROR(storage_->recorder->Realize());
-    CLEAVE_RETURN_IF_ERROR(storage_->status);
+    CLEAVE_RETURN_IF_ERROR(TensorAccess::Settle(*storage_));
   }
   return CopyView(*storage_->value, view_);
 }
@@ -409,8 +424,9 @@ Tensor Create(const Make& make, const Fill& fill) {
     return value.ok() ? Tensor(*std::move(value))
                       : Tensor::Invalid(value.status());
   }
-  absl::StatusOr<Value> node = trace->CheckOpen();
-  if (trace->CheckOpen().ok()) node = make(*trace);
+  const absl::Status open = trace->CheckOpen();
+  absl::StatusOr<Value> node =
+      open.ok() ? make(*trace) : absl::StatusOr<Value>(open);
   if (node.ok()) return TensorAccess::Make(*trace, *node);
   trace->Mistake(node.status());
   return Tensor::Invalid(node.status());
@@ -444,6 +460,15 @@ Tensor Full(DType dtype, const Shape& shape, const Tensor& number) {
         return ReadView(recorder.builder(), scalar, view);
       },
       [&]() { return TensorAccess::Filled(dtype, shape, number); });
+}
+
+absl::Status TensorAccess::Settle(Storage& storage) {
+  // Of a graph that fails, some storages may have their values all the same.
+  const absl::Status realized = storage.recorder->Realize();
+  CLEAVE_RETURN_IF_ERROR(storage.status);
+  if (storage.value.has_value()) return absl::OkStatus();
+  CLEAVE_RETURN_IF_ERROR(realized);
+  return absl::InternalError("a graph ran and left a tensor without a value");
 }
 
 absl::StatusOr<Exact> TensorAccess::NumberOf(const Tensor& x) {

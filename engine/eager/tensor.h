@@ -19,8 +19,21 @@
 // does a Dim, which is a number known from the shapes.
 //
 // A mistake makes a tensor that is not valid and carries the status, as is what
-// is computed of it; nothing crashes. An in-place operator that fails, having
-// no status to return, makes the storage itself invalid.
+// is computed of it; nothing crashes. Its type() is f32[], its extents are
+// invalid Dims with the same status, so that the first mistake is the one that
+// is told in the end:
+//
+//   Tensor z = Matmul(x, y);                 // of shapes that do not fit
+//   z.Reshape({z.extent(0) * z.extent(1)});  // says why, of the Matmul
+//
+// A write that is refused changes nothing: the storage, its views and their
+// values stay as they were. Assign returns the status. An in-place operator has
+// none to return; write_status() of the handle has it, and the first one of a
+// session is what Session::Run() or the end of an AtomicScope returns, the
+// first one of a trace its status.
+//
+//   w += wrong;                              // w is what it was
+//   w.write_status();                        // cannot assign f64[2] to f32[2]
 //
 // Not thread-safe: a storage is used on one thread at a time.
 
@@ -74,12 +87,13 @@ class Tensor {
   const absl::Status& status() const;
   bool is_number() const { return number_.has_value(); }
 
-  // Of a valid tensor (CHECK).
+  // f32[] of what is no valid tensor.
   const TensorType& type() const;
   DType dtype() const { return type().dtype; }
   const Shape& shape() const { return type().shape; }
   int rank() const { return type().rank(); }
-  // An axis may be negative: counted from the last. CHECKs its range.
+  // An axis may be negative: counted from the last. An invalid Dim for one that
+  // is not there (OutOfRange), and of what is no valid tensor (its status).
   Dim extent(int axis) const;
 
   // Views: tensors of the same storage. Axes may be negative.
@@ -111,6 +125,9 @@ class Tensor {
   Tensor& operator-=(const Tensor& value);
   Tensor& operator*=(const Tensor& value);
   Tensor& operator/=(const Tensor& value);
+  // Of the last in-place operator on this handle. Where it is not OK, nothing
+  // was written.
+  const absl::Status& write_status() const { return write_status_; }
 
   // A new storage with this value.
   Tensor Clone() const;
@@ -137,7 +154,7 @@ class Tensor {
   const void* storage_id() const { return storage_.get(); }
   // How often the storage was written.
   uint64_t version() const;
-  // All of the storage, of a valid tensor.
+  // All of the storage. Not valid where this is not.
   Tensor Base() const;
   bool IsTraced() const;
   // Whether the value waits for a run.
@@ -190,6 +207,7 @@ class Tensor {
   View view_;
   std::optional<Number> number_;
   absl::Status status_;
+  absl::Status write_status_;
 };
 
 // One index of x[{..}], as in NumPy:
@@ -216,8 +234,8 @@ class Index {
   using Kind = std::variant<Dim, Slice, Ellipsis, NewAxis, Tensor>;
 
   template <typename T, typename = std::enable_if_t<std::is_integral_v<T>>>
-  Index(T at) : kind_(Dim(static_cast<int64_t>(at))) {}  // NOLINT
-  Index(Dim at) : kind_(std::move(at)) {}                // NOLINT
+  Index(T at) : kind_(ToDim(at)) {}        // NOLINT
+  Index(Dim at) : kind_(std::move(at)) {}  // NOLINT
   Index(std::optional<Dim> start, std::optional<Dim> stop, int64_t step = 1)
       : kind_(Slice{std::move(start), std::move(stop), step}) {}
   Index(Slice slice) : kind_(std::move(slice)) {}     // NOLINT
@@ -228,6 +246,17 @@ class Index {
   const Kind& kind() const { return kind_; }
 
  private:
+  template <typename T>
+  static Dim ToDim(T at) {
+    // A u64 may be beyond i64: -1 would be the last element.
+    if constexpr (std::is_unsigned_v<T> && sizeof(T) == sizeof(int64_t)) {
+      if (at > static_cast<T>(INT64_MAX)) {
+        return Dim::Invalid(absl::OutOfRangeError("an index beyond 64 bits"));
+      }
+    }
+    return Dim(static_cast<int64_t>(at));
+  }
+
   Kind kind_;
 };
 

@@ -27,6 +27,16 @@ struct TensorAccess {
     x.storage_ = std::move(storage);
     return x;
   }
+  // A new storage with that value, and all of it as a view.
+  static Tensor MakeOf(cleave::Tensor value, const View& whole) {
+    Tensor x;
+    x.status_ = absl::OkStatus();
+    x.storage_ = std::make_shared<Storage>();
+    x.storage_->type = whole.type();
+    x.storage_->value = std::move(value);
+    x.view_ = whole;
+    return x;
+  }
   // A new storage whose value is a node.
   static Tensor Make(Recorder& recorder, Value node) {
     auto storage = std::make_shared<Storage>();
@@ -44,6 +54,10 @@ struct TensorAccess {
   // In eager code, runs what a new result waits for if its size depends on
   // values: nothing can be typed on a size that is not known.
   static absl::Status Settle(const Recorder& recorder, Tensor* result);
+
+  // Runs what the storage, which has a recorder, waits for. OK where it has a
+  // value then.
+  static absl::Status Settle(Storage& storage);
 
   // A concrete tensor of a number. As Full.
   static absl::StatusOr<cleave::Tensor> Filled(DType dtype, const Shape& shape,

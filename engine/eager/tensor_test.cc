@@ -124,15 +124,6 @@ TEST_F(TensorTest, MistakesPassThroughWhatIsComputed) {
               StatusIs(absl::StatusCode::kNotFound));
 }
 
-TEST_F(TensorTest, AnInPlaceOperatorThatFailsMakesTheStorageInvalid) {
-  Tensor x = Floats({3}, {1, 2, 3});
-  const Tensor same = x;
-  x[{{0, 2}}] += Floats({3}, {1, 2, 3});
-  EXPECT_FALSE(same.valid());
-  EXPECT_THAT(same.Concrete(), StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_FALSE((same + 1).valid());
-}
-
 TEST_F(TensorTest, ItemsAndText) {
   const Tensor x = Floats({2}, {0.5, 2});
   EXPECT_THAT(x[{1}].Item(), IsOkAndHolds(2));

@@ -1,5 +1,6 @@
 #include "engine/eager/trace_scope.h"
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -8,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "engine/eager/storage.h"
 #include "engine/eager/tensor_access.h"
-#include "ops/check.h"
 #include "ops/status_macros.h"
 
 namespace cleave::functional {
@@ -66,6 +66,7 @@ class TraceState : public Recorder {
   void Mistake(const absl::Status& status) override {
     if (status_.ok()) status_ = status;
   }
+  void Refused(const absl::Status& status) override { Mistake(status); }
 
   static absl::Status Ended() {
     return absl::FailedPreconditionError(
@@ -88,11 +89,29 @@ class TraceState : public Recorder {
   const std::shared_ptr<TraceState>& outer() const { return outer_; }
   bool open() const { return open_; }
   void Close() { open_ = false; }
+  // Whether the scope is gone.
+  bool ended() const { return ended_.load(std::memory_order_acquire); }
+  void End() {
+    Close();
+    ended_.store(true, std::memory_order_release);
+  }
+  bool Has(Value node) const {
+    return node.id < builder_.graph().size() &&
+           builder_.graph().types(node).size() == 1;
+  }
   absl::StatusOr<Graph> Finish(std::vector<NamedValue> outputs) {
     if (!open_) return Ended();
     open_ = false;
     CLEAVE_RETURN_IF_ERROR(status_);
-    return std::move(builder_).Build(std::move(outputs));
+    for (const NamedValue& output : outputs) {
+      if (Has(output.value)) continue;
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the output ", output.name, " is no tensor of the trace"));
+    }
+    const std::shared_ptr<Context> context = builder_.context();
+    Graph graph = std::move(builder_).Build(std::move(outputs));
+    builder_ = GraphBuilder(context);
+    return graph;
   }
 
  private:
@@ -109,6 +128,7 @@ class TraceState : public Recorder {
 
   const std::shared_ptr<TraceState> outer_;
   bool open_ = true;
+  std::atomic<bool> ended_ = false;
   absl::Status status_;
   std::vector<TraceScope::Captured> captured_;
   absl::flat_hash_set<std::string> names_;  // of inputs
@@ -118,37 +138,60 @@ class TraceState : public Recorder {
 
 namespace {
 
-thread_local std::shared_ptr<TraceState> innermost;
+// The innermost trace whose scope is not gone; null if there is none.
+std::shared_ptr<TraceState>& Innermost() {
+  thread_local std::shared_ptr<TraceState> innermost;
+  while (innermost != nullptr && innermost->ended()) {
+    innermost = std::shared_ptr<TraceState>(innermost->outer());
+  }
+  return innermost;
+}
 
 }  // namespace
 
-std::shared_ptr<Recorder> CurrentTrace() { return innermost; }
+std::shared_ptr<Recorder> CurrentTrace() { return Innermost(); }
 
-bool InTrace() { return innermost != nullptr; }
+bool InTrace() { return Innermost() != nullptr; }
 
 TraceScope::TraceScope(std::shared_ptr<const RuleSet> rules) {
-  std::shared_ptr<Context> context = rules->context();
-  state_ = std::make_shared<TraceState>(std::move(context), std::move(rules),
-                                        innermost);
-  innermost = state_;
+  std::shared_ptr<Context> context =
+      rules == nullptr ? nullptr : rules->context();
+  Begin(std::move(context), std::move(rules));
 }
 
-TraceScope::TraceScope(std::shared_ptr<Context> context)
-    : state_(std::make_shared<TraceState>(std::move(context), nullptr,
-                                          innermost)) {
+TraceScope::TraceScope(std::shared_ptr<Context> context) {
+  Begin(std::move(context), nullptr);
+}
+
+void TraceScope::Begin(std::shared_ptr<Context> context,
+                       std::shared_ptr<const RuleSet> rules) {
+  absl::Status status;
+  if (context == nullptr) {
+    status = absl::InvalidArgumentError("a trace was given no rules");
+    context = std::make_shared<Context>();
+  }
+  std::shared_ptr<TraceState>& innermost = Innermost();
+  state_ = std::make_shared<TraceState>(std::move(context), std::move(rules),
+                                        innermost);
+  if (!status.ok()) state_->Mistake(status);
   innermost = state_;
 }
 
 TraceScope::~TraceScope() {
-  CLEAVE_CHECK(innermost == state_) << "traces must end in reverse order";
-  state_->Close();
-  innermost = state_->outer();
+  state_->End();
+  Innermost();  // forgets it
 }
 
 GraphBuilder& TraceScope::builder() { return state_->builder(); }
 
 Tensor TraceScope::Input(absl::string_view name, const TensorType& type) {
   absl::Status status = state_->CheckOpen();
+  if (status.ok()) status = CheckDims(type.shape);
+  for (const Dim& extent : type.shape) {
+    if (!status.ok() || extent.Value().value_or(0) >= 0) continue;
+    status = absl::InvalidArgumentError(absl::StrCat(
+        "the input ", name, " has a negative extent: ", type.ToString()));
+  }
   if (status.ok() && !state_->TakeName(name)) {
     status = absl::InvalidArgumentError(
         absl::StrCat("two inputs of a trace are named ", name));
@@ -159,7 +202,14 @@ Tensor TraceScope::Input(absl::string_view name, const TensorType& type) {
 }
 
 Tensor TraceScope::Wrap(Value node) {
-  return TensorAccess::Make(*state_, node);
+  absl::Status status = state_->CheckOpen();
+  if (status.ok() && !state_->Has(node)) {
+    status =
+        absl::InvalidArgumentError("a node that is no tensor of the trace");
+  }
+  if (status.ok()) return TensorAccess::Make(*state_, node);
+  state_->Mistake(status);
+  return Tensor::Invalid(status);
 }
 
 absl::StatusOr<Value> TraceScope::Read(const Tensor& tensor) {

@@ -37,22 +37,27 @@ class TraceState;
 
 class TraceScope {
  public:
-  // Ops are those of `rules`.
+  // Ops are those of `rules`. A trace without rules or a context has a mistake
+  // from the start.
   explicit TraceScope(std::shared_ptr<const RuleSet> rules);
   // Primitives only.
   explicit TraceScope(std::shared_ptr<Context> context);
   TraceScope(const TraceScope&) = delete;
   TraceScope& operator=(const TraceScope&) = delete;
-  // Ends the trace. Scopes of one thread end in reverse order (CHECK).
+  // Ends the trace. The innermost one that has not ended records, in whatever
+  // order scopes end.
   ~TraceScope();
 
+  // Of the trace; after Finish, one that nobody reads.
   GraphBuilder& builder();
 
   // A tensor with a storage of its own, whose value is a new input. A name that
-  // another input has is a mistake (InvalidArgument). What is captured is named
+  // another input has is a mistake (InvalidArgument), as are extents that are
+  // negative or invalid. What is captured is named
   // `captured` and a number.
   Tensor Input(absl::string_view name, const TensorType& type);
-  // A tensor with a storage of its own, whose value is `node` of builder().
+  // A tensor with a storage of its own, whose value is `node` of builder(); a
+  // mistake for one of another builder.
   Tensor Wrap(Value node);
 
   // The node with the tensor's present value, through its view. Captures what
@@ -77,11 +82,15 @@ class TraceScope {
   // did not look at is found here.
   const absl::Status& status() const;
 
-  // The graph, with all inputs. status(), if it is not OK. Ends the recording:
+  // The graph, with all inputs. status(), if it is not OK; InvalidArgument for
+  // outputs that are no nodes of builder(). Ends the recording:
   // what comes is an error, until the scope is gone.
   absl::StatusOr<Graph> Finish(std::vector<NamedValue> outputs) &&;
 
  private:
+  void Begin(std::shared_ptr<Context> context,
+             std::shared_ptr<const RuleSet> rules);
+
   std::shared_ptr<TraceState> state_;
 };
 

@@ -13,7 +13,8 @@
 //   std::vector<Tensor> leaves = Flatten(*y);  // in order
 //
 // A tree is a leaf, a tuple, a list, or a map from names, whose keys are
-// sorted. A struct is a map from its members' names in the order in which they
+// sorted. A std::array is a list, a std::optional a tuple of one or none. A
+// struct is a map from its members' names in the order in which they
 // are listed. Two trees have one structure if they differ in their leaves
 // alone: a tuple is no list, lists of two lengths differ, and so do keys.
 
@@ -154,7 +155,8 @@ absl::StatusOr<T> FromTree(const Tree& tree) {
   static_assert(true, "so that a semicolon follows")
 
 // Calls a C++ function with trees: one argument takes the tree itself, several
-// take the children of a tuple. The function may return absl::StatusOr.
+// take the children of a tuple. The function may return absl::StatusOr. The
+// types of its parameters must be known: those of a lambda are not `auto`.
 template <typename Fn>
 TreeFunction ToTreeFunction(Fn fn);
 

@@ -5,6 +5,7 @@
 
 // IWYU pragma: private, include "engine/eager/tree.h"
 
+#include <array>
 #include <map>
 #include <optional>
 #include <string>
@@ -123,6 +124,21 @@ struct CallTraits<R (C::*)(A...)> : CallTraits<R (*)(A...)> {};
 template <typename C, typename R, typename... A>
 struct CallTraits<R (C::*)(A...) const> : CallTraits<R (*)(A...)> {};
 
+template <typename R, typename... A>
+struct CallTraits<R (*)(A...) noexcept> : CallTraits<R (*)(A...)> {};
+template <typename C, typename R, typename... A>
+struct CallTraits<R (C::*)(A...) noexcept> : CallTraits<R (*)(A...)> {};
+template <typename C, typename R, typename... A>
+struct CallTraits<R (C::*)(A...) const noexcept> : CallTraits<R (*)(A...)> {};
+
+// Whether the parameters of a callable are known: a function, or an object with
+// one call operator that is no template.
+template <typename Fn, typename = void>
+struct HasKnownParameters : std::is_function<std::remove_pointer_t<Fn>> {};
+template <typename Fn>
+struct HasKnownParameters<Fn, std::void_t<decltype(&Fn::operator())>>
+    : std::true_type {};
+
 template <typename T>
 struct IsStatusOr : std::false_type {};
 template <typename T>
@@ -239,6 +255,45 @@ struct TreeTraits<std::pair<A, B>> {
   }
 };
 
+template <typename T, size_t n>
+struct TreeTraits<std::array<T, n>> {
+  static Tree To(const std::array<T, n>& values) {
+    std::vector<Tree> children;
+    for (const T& value : values) children.push_back(ToTree(value));
+    return Tree::List(std::move(children));
+  }
+  static absl::StatusOr<std::array<T, n>> From(const Tree& tree) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const std::vector<Tree> children,
+        internal_tree::ChildrenOf(tree, TreeKind::kList, "an array", n));
+    std::array<T, n> values;
+    for (size_t i = 0; i < n; ++i) {
+      CLEAVE_ASSIGN_OR_RETURN(values[i], FromTree<T>(children[i]));
+    }
+    return values;
+  }
+};
+
+template <typename T>
+struct TreeTraits<std::optional<T>> {
+  static Tree To(const std::optional<T>& value) {
+    return Tree::Tuple(value.has_value() ? std::vector<Tree>{ToTree(*value)}
+                                         : std::vector<Tree>{});
+  }
+  static absl::StatusOr<std::optional<T>> From(const Tree& tree) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const std::vector<Tree> children,
+        internal_tree::ChildrenOf(tree, TreeKind::kTuple, "an optional value",
+                                  std::nullopt));
+    if (children.empty()) return std::optional<T>();
+    CLEAVE_RETURN_IF_ERROR(internal_tree::ChildrenOf(tree, TreeKind::kTuple,
+                                                     "an optional value", 1)
+                               .status());
+    CLEAVE_ASSIGN_OR_RETURN(T value, FromTree<T>(children[0]));
+    return std::optional<T>(std::move(value));
+  }
+};
+
 // Structs that CLEAVE_TREE lists.
 template <typename T>
 struct TreeTraits<T, std::enable_if_t<internal_tree::IsListed<T>::value>> {
@@ -252,19 +307,27 @@ struct TreeTraits<T, std::enable_if_t<internal_tree::IsListed<T>::value>> {
 
 template <typename Fn>
 TreeFunction ToTreeFunction(Fn fn) {
-  using Traits = internal_tree::CallTraits<Fn>;
-  using Arguments = typename Traits::Arguments;
-  return [fn = std::move(fn)](const Tree& tree) -> absl::StatusOr<Tree> {
-    Arguments arguments;
-    if constexpr (std::tuple_size_v<Arguments> == 1) {
-      CLEAVE_ASSIGN_OR_RETURN(
-          std::get<0>(arguments),
-          (FromTree<std::tuple_element_t<0, Arguments>>(tree)));
-    } else {
-      CLEAVE_ASSIGN_OR_RETURN(arguments, FromTree<Arguments>(tree));
-    }
-    return internal_tree::ResultToTree(std::apply(fn, std::move(arguments)));
-  };
+  constexpr bool kKnown = internal_tree::HasKnownParameters<Fn>::value;
+  static_assert(kKnown,
+                "the parameters of the function are not known: write the type "
+                "of each parameter of a lambda, as in [](const Tensor& x, "
+                "const Layer& layer) {..}, where `auto` stands");
+  if constexpr (kKnown) {
+    using Arguments = typename internal_tree::CallTraits<Fn>::Arguments;
+    return [fn = std::move(fn)](const Tree& tree) -> absl::StatusOr<Tree> {
+      Arguments arguments;
+      if constexpr (std::tuple_size_v<Arguments> == 1) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            std::get<0>(arguments),
+            (FromTree<std::tuple_element_t<0, Arguments>>(tree)));
+      } else {
+        CLEAVE_ASSIGN_OR_RETURN(arguments, FromTree<Arguments>(tree));
+      }
+      return internal_tree::ResultToTree(std::apply(fn, std::move(arguments)));
+    };
+  } else {
+    return nullptr;
+  }
 }
 
 }  // namespace cleave::functional

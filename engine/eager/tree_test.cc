@@ -1,6 +1,8 @@
 #include "engine/eager/tree.h"
 
+#include <array>
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
@@ -116,6 +118,45 @@ TEST(Tree, WrongStructuresAreMistakes) {
   EXPECT_THAT(FromTree<std::vector<Tensor>>(leaf),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
+
+TEST(Tree, ArraysAreListsAndOptionalValuesTuplesOfOneOrNone) {
+  const std::array<Tensor, 2> two = {Number(1), Number(2)};
+  EXPECT_EQ(ToTree(two).shape().ToString(), "[*, *]");
+  ASSERT_OK_AND_ASSIGN(const auto same,
+                       (FromTree<std::array<Tensor, 2>>(ToTree(two))));
+  EXPECT_EQ(Read(same[1]), 2);
+  EXPECT_THAT((FromTree<std::array<Tensor, 3>>(ToTree(two))),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("[*, *] is not an array of 3")));
+  EXPECT_TRUE((FromTree<std::array<Tensor, 0>>(Tree::List({}))).ok());
+
+  const std::optional<Tensor> none, one = Number(1);
+  EXPECT_EQ(ToTree(none).shape().ToString(), "()");
+  EXPECT_EQ(ToTree(one).shape().ToString(), "(*,)");
+  ASSERT_OK_AND_ASSIGN(const auto absent,
+                       FromTree<std::optional<Tensor>>(ToTree(none)));
+  EXPECT_FALSE(absent.has_value());
+  ASSERT_OK_AND_ASSIGN(const auto present,
+                       FromTree<std::optional<Tensor>>(ToTree(one)));
+  EXPECT_EQ(Read(*present), 1);
+  EXPECT_FALSE(FromTree<std::optional<Tensor>>(
+                   Tree::Tuple({Tree(Number(1)), Tree(Number(2))}))
+                   .ok());
+  EXPECT_FALSE(FromTree<std::optional<Tensor>>(Tree(Number(1))).ok());
+
+  const TreeFunction bias_or_x =
+      ToTreeFunction([](const std::optional<Tensor>& bias,
+                        const Tensor& x) noexcept { return bias.value_or(x); });
+  ASSERT_OK_AND_ASSIGN(const Tensor x,
+                       CallTree<Tensor>(bias_or_x, none, Number(3)));
+  EXPECT_EQ(Read(x), 3);
+}
+
+// A lambda with `auto` for a parameter is told so when it is compiled.
+static_assert(internal_tree::HasKnownParameters<Tensor (*)(Tensor)>::value);
+inline constexpr auto kGeneric = [](const auto& x) { return x; };
+static_assert(!internal_tree::HasKnownParameters<
+              std::decay_t<decltype(kGeneric)>>::value);
 
 TEST(Tree, FunctionsOfCppTypesBecomeFunctionsOfTrees) {
   const TreeFunction swap = ToTreeFunction(

@@ -110,8 +110,14 @@ bool IsViewStep(Primitive primitive) {
 
 }  // namespace
 
+const std::shared_ptr<const View::Rep>& View::Whole() {
+  static const auto* const whole =
+      new std::shared_ptr<const Rep>(std::make_shared<const Rep>());
+  return *whole;
+}
+
 bool View::writable() const {
-  return std::none_of(steps_.begin(), steps_.end(), [](const ViewStep& step) {
+  return std::none_of(steps().begin(), steps().end(), [](const ViewStep& step) {
     return step.primitive == Primitive::kBroadcastInDim;
   });
 }
@@ -126,22 +132,23 @@ absl::StatusOr<View> View::Then(Primitive primitive,
   CLEAVE_ASSIGN_OR_RETURN(const InferredType inferred,
                           InferType(primitive, attributes, {from}));
   const TensorType& to = inferred.results[0];
-  View result = *this;
   std::optional<Attributes> simple =
       Simplified(primitive, std::move(attributes), from, to);
-  if (!simple.has_value()) return result;
-  if (!steps_.empty() && steps_.back().primitive == primitive) {
-    std::optional<Attributes> joined = Joined(steps_.back(), *simple);
+  if (!simple.has_value()) return *this;
+  if (!steps().empty() && steps().back().primitive == primitive) {
+    std::optional<Attributes> joined = Joined(steps().back(), *simple);
     if (joined.has_value()) {
-      View shorter = *this;
-      shorter.steps_.pop_back();
+      Rep shorter = *rep_;
+      shorter.steps.pop_back();
       // An empty slice may begin beyond what a join of the two may name.
-      absl::StatusOr<View> whole = shorter.Then(primitive, *std::move(joined));
+      absl::StatusOr<View> whole =
+          View(std::move(shorter)).Then(primitive, *std::move(joined));
       if (whole.ok() && whole->type() == to) return whole;
     }
   }
-  result.steps_.push_back({primitive, *std::move(simple), to});
-  return result;
+  Rep result = *rep_;
+  result.steps.push_back({primitive, *std::move(simple), to});
+  return View(std::move(result));
 }
 
 absl::StatusOr<View> View::Slice(const std::vector<Dim>& start,
@@ -186,8 +193,8 @@ absl::StatusOr<View> View::BroadcastInDim(const Shape& shape,
 }
 
 std::string View::ToString() const {
-  std::string text = absl::StrCat("base ", base_.ToString());
-  for (const ViewStep& step : steps_) {
+  std::string text = absl::StrCat("base ", base().ToString());
+  for (const ViewStep& step : steps()) {
     absl::StrAppend(&text, ": ", PrimitiveName(step.primitive), "(",
                     step.attributes.ToString(), ") -> ",
                     step.result.ToString());
@@ -407,10 +414,24 @@ absl::StatusOr<Tensor> Gather(const Tensor& base, const Layout& layout) {
   return result;
 }
 
+// Whether the tensor has that type; without making its own, as each call of a
+// compiled function asks this of each input.
+bool IsOf(const Tensor& base, const TensorType& type) {
+  return base.dtype() == type.dtype &&
+         base.shape().size() == type.shape.size() &&
+         std::equal(base.shape().begin(), base.shape().end(),
+                    type.shape.begin(), [](int64_t extent, const Dim& dim) {
+                      return dim.Value() == extent;
+                    });
+}
+
 }  // namespace
 
 absl::StatusOr<Tensor> CopyView(const Tensor& base, const View& view) {
-  CLEAVE_RETURN_IF_ERROR(CheckType("the base", base.type(), view.base()));
+  if (!IsOf(base, view.base())) {
+    return CheckType("the base", base.type(), view.base());
+  }
+  if (view.IsIdentity()) return base;
   Tensor current = base;
   Layout layout = DenseLayout(base.shape());
   bool dense = true;  // `layout` is that of `current`
@@ -429,7 +450,6 @@ absl::StatusOr<Tensor> CopyView(const Tensor& base, const View& view) {
     layout = DenseLayout(shape);
     dense = true;
   }
-  if (view.IsIdentity()) return base;
   return Gather(current, layout);
 }
 

@@ -26,6 +26,7 @@
 #define CLEAVE_ENGINE_EAGER_VIEW_H_
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -54,17 +55,23 @@ struct ViewStep {
 
 class View {
  public:
-  View() = default;
+  // The whole of an f32[].
+  View() : rep_(Whole()) {}
   // The whole of a base of that type.
-  explicit View(TensorType base) : base_(std::move(base)) {}
+  explicit View(TensorType base)
+      : rep_(std::make_shared<const Rep>(Rep{std::move(base), {}})) {}
 
-  const TensorType& base() const { return base_; }
+  // A view that was moved from stays what it was.
+  View(const View&) = default;
+  View& operator=(const View&) = default;
+
+  const TensorType& base() const { return rep_->base; }
   // Of what is read and written through this view.
   const TensorType& type() const {
-    return steps_.empty() ? base_ : steps_.back().result;
+    return rep_->steps.empty() ? rep_->base : rep_->steps.back().result;
   }
-  const std::vector<ViewStep>& steps() const { return steps_; }
-  bool IsIdentity() const { return steps_.empty(); }
+  const std::vector<ViewStep>& steps() const { return rep_->steps; }
+  bool IsIdentity() const { return rep_->steps.empty(); }
   // Whether no step is a broadcast.
   bool writable() const;
 
@@ -92,13 +99,21 @@ class View {
   std::string ToString() const;
   // Equal chains: the same elements. Unequal ones may be the same, too.
   friend bool operator==(const View& a, const View& b) {
-    return a.base_ == b.base_ && a.steps_ == b.steps_;
+    return a.rep_ == b.rep_ ||
+           (a.rep_->base == b.rep_->base && a.rep_->steps == b.rep_->steps);
   }
   friend bool operator!=(const View& a, const View& b) { return !(a == b); }
 
  private:
-  TensorType base_;
-  std::vector<ViewStep> steps_;
+  // Copies share it: tensors are copied often, and views never change.
+  struct Rep {
+    TensorType base;
+    std::vector<ViewStep> steps;
+  };
+  explicit View(Rep rep) : rep_(std::make_shared<const Rep>(std::move(rep))) {}
+  static const std::shared_ptr<const Rep>& Whole();
+
+  std::shared_ptr<const Rep> rep_;  // never null
 };
 
 // What `view` shows of `base`, a node of the view's base type (InvalidArgument

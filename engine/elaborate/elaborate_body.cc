@@ -18,18 +18,24 @@ using Kind = RuleValue::Kind;
 
 }  // namespace
 
+absl::Status Elaborator::EvalLets(const Body& body, Scope& scope) {
+  for (const Statement& statement : body.statements) {
+    if (statement.kind != StatementKind::kLet) continue;
+    const Equation& equation = statement.equation;
+    CLEAVE_ASSIGN_OR_RETURN(RuleValue value,
+                            EvalEquation(equation, scope, nullptr));
+    scope.Set(equation.name, std::move(value));
+  }
+  return absl::OkStatus();
+}
+
 Elaborator::Result Elaborator::EvalBody(
     const Body& body, Scope& scope,
     const std::vector<DeclaredResult>& declared) {
+  CLEAVE_RETURN_IF_ERROR(EvalLets(body, scope));
   for (const Statement& statement : body.statements) {
-    const Equation& equation = statement.equation;
-    if (statement.kind == StatementKind::kLet) {
-      CLEAVE_ASSIGN_OR_RETURN(RuleValue value,
-                              EvalEquation(equation, scope, nullptr));
-      scope.Set(equation.name, std::move(value));
-      continue;
-    }
     if (statement.kind != StatementKind::kResult) continue;
+    const Equation& equation = statement.equation;
     if (equation.name.empty() && equation.value->kind == ExprKind::kRecord) {
       return EvalRecord(*equation.value, scope, declared);
     }

@@ -8,6 +8,7 @@
 #include "engine/bind/builtins.h"
 #include "engine/elaborate/elaborator.h"
 #include "engine/ir/call_attributes.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -112,7 +113,10 @@ Elaborator::Result Elaborator::CallDef(const Item& def,
   }
   const Source* saved = std::exchange(source_, &library_.SourceOf(def));
   ++depth_;
-  Result result = EvalBody(*def.body, scope);
+  Result result = [&] {
+    const BudgetFrame frame(def.name);
+    return EvalBody(*def.body, scope);
+  }();
   --depth_;
   source_ = saved;
   return result;

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/elaborate/elaborator.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -45,7 +46,10 @@ absl::Status Elaborator::Fail(DiagnosticKind kind, SourceRange range,
 absl::Status Elaborator::At(const absl::Status& status, SourceRange range,
                             DiagnosticKind kind) {
   if (status.ok() || diagnostic_.has_value()) return status;
-  if (status.code() == absl::StatusCode::kAborted) return status;
+  if (status.code() == absl::StatusCode::kAborted ||
+      absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) {
+    return status;
+  }
   const absl::Status placed = Fail(kind, range, status.message());
   return absl::Status(status.code(), placed.message());
 }
@@ -67,11 +71,24 @@ absl::Status Elaborator::CheckList(size_t size, SourceRange range) {
 }
 
 Elaborator::Result Elaborator::Eval(const Expr& e, Scope& scope) {
-  if (++expressions_ > kMaxExpressions) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("elaborating `", rule_, "` takes more than ",
-                     kMaxExpressions, " expressions"));
+  Result result = Deeper([&]() -> Result {
+    CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kExpressions));
+    return EvalNew(e, scope);
+  });
+  if (absl::IsResourceExhausted(result.status())) {
+    return At(result.status(), e.range, DiagnosticKind::kLimit);
   }
+  if (result.ok() && result->Is(Kind::kTerm) &&
+      result->AsTerm()->height > kMaxElementHeight) {
+    return At(absl::ResourceExhaustedError(absl::StrCat(
+                  "the expression of an element nests more than ",
+                  kMaxElementHeight, " deep; a `let` of an array breaks it")),
+              e.range, DiagnosticKind::kLimit);
+  }
+  return result;
+}
+
+Elaborator::Result Elaborator::EvalNew(const Expr& e, Scope& scope) {
   switch (e.kind) {
     case ExprKind::kNumber: {
       absl::StatusOr<Exact> number = Exact::Parse(e.text);

@@ -23,12 +23,12 @@
 
 namespace cleave {
 
-// Limits that keep a hostile file from hanging or exhausting the engine; beyond
-// them elaboration fails with ResourceExhausted.
-inline constexpr int kMaxInliningDepth = 100;    // defs within defs
-inline constexpr int kMaxListLength = 4096;      // of static lists
-inline constexpr int kMaxExpressions = 2000000;  // evaluated for one body
-inline constexpr int kMaxMultipliedPower = 64;   // x^k as products
+// Limits that keep a hostile file from hanging or exhausting the engine, beside
+// those of the call (ops/budget.h); beyond them elaboration fails.
+inline constexpr int kMaxInliningDepth = 100;   // defs within defs
+inline constexpr int kMaxListLength = 4096;     // of static lists
+inline constexpr int kMaxMultipliedPower = 64;  // x^k as products
+inline constexpr int kMaxElementHeight = 400;   // of one element's expression
 
 // The types of the results of a call whose declaration does not say them (host
 // ops): those of the body.
@@ -59,6 +59,18 @@ class Elaborator {
   };
   Result EvalBody(const Body& body, Scope& scope,
                   const std::vector<DeclaredResult>& declared = {});
+
+  // The lets of a body, into `scope`.
+  absl::Status EvalLets(const Body& body, Scope& scope);
+
+  struct Arguments {
+    std::vector<RuleValue> positional;
+    std::vector<std::pair<std::string, RuleValue>> named;
+    const RuleValue* Find(absl::string_view name) const;
+  };
+  // A call that stays one: its result, or the record of its results.
+  Result CallOp(const Callable& callable, const Arguments& arguments,
+                SourceRange range);
 
   // The truth of a static condition; `why` describes the guard of one that
   // rests on unknown sizes: it is assumed to be as it is for large sizes.
@@ -110,6 +122,7 @@ class Elaborator {
 
  private:
   // elaborate_expr.cc
+  Result EvalNew(const Expr& e, Scope& scope);
   Result EvalName(const Expr& e, Scope& scope);
   Result EvalUnary(const Expr& e, Scope& scope);
   Result EvalBinary(const Expr& e, Scope& scope);
@@ -163,19 +176,12 @@ class Elaborator {
   void Learn(const Expr& e, Scope& scope);
 
   // elaborate_call.cc
-  struct Arguments {
-    std::vector<RuleValue> positional;
-    std::vector<std::pair<std::string, RuleValue>> named;
-    const RuleValue* Find(absl::string_view name) const;
-  };
   Result EvalCall(const Expr& e, Scope& scope, absl::string_view tie);
   absl::StatusOr<Arguments> EvalArguments(
       const std::vector<ExprPtr>& positional,
       const std::vector<NamedExpr>& named, Scope& scope);
   Result CallDef(const Item& def, const Arguments& arguments,
                  SourceRange range);
-  Result CallOp(const Callable& callable, const Arguments& arguments,
-                SourceRange range);
   Result EvalTransformCall(const Expr& e, Scope& scope);
   // `call` is that of f, `results` are its results by name.
   Result EvalVjpCall(
@@ -219,7 +225,6 @@ class Elaborator {
   std::optional<Diagnostic> diagnostic_;
   const Source* diagnostic_source_ = nullptr;
   int depth_ = 0;
-  int64_t expressions_ = 0;
   int dynamic_extents_ = 0;
   std::map<std::string, Dim> dynamic_names_;
 };

@@ -5,6 +5,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/elaborate/elaborator.h"
+#include "engine/elaborate/error_payload.h"
 #include "engine/elaborate/signature_binder.h"
 #include "ops/status_macros.h"
 
@@ -276,12 +277,18 @@ absl::Status SignatureBinder::CheckErrors(bool partial) {
       absl::Status status = absl::InvalidArgumentError(
           absl::StrCat(error.kind, ": ", error.message));
       status.SetPayload(kErrorClausePayload, absl::Cord(error.kind));
+      const Source& source = *callable_.source;
+      status.SetPayload(
+          kErrorPlacePayload,
+          absl::Cord(absl::StrCat(source.name(), ":",
+                                  source.PositionOf(error.range.begin).line)));
       return status;
     }
     const Condition fine = Negate(std::get<Condition>(*truth));
     elaborator_.guards().push_back(
         {fine.lhs, fine.op, fine.rhs,
-         absl::StrCat(error.kind, ": ", error.message)});
+         absl::StrCat("`", callable_.name, "`: ", error.kind, ": ",
+                      error.message)});
   }
   return absl::OkStatus();
 }

@@ -143,6 +143,22 @@ absl::Status UnifyDTypes(const std::vector<TermPtr>& terms) {
 TermPtr TermMaker::Finish(Term term) const {
   term.provenance = provenance_;
   term.order = order_++;
+  // The array that is read, and what a comprehension or a call of arrays
+  // holds, are lowered by themselves.
+  if (term.kind != TermKind::kComprehension && term.kind != TermKind::kCall &&
+      term.kind != TermKind::kResult) {
+    const bool is_read = term.kind == TermKind::kRead;
+    bool is_element = is_read || term.kind == TermKind::kIndex ||
+                      term.kind == TermKind::kReduce ||
+                      term.kind == TermKind::kCallElement;
+    int height = 0;
+    for (size_t i = is_read ? 1 : 0; i < term.children.size(); ++i) {
+      height = std::max(height, term.children[i]->height);
+    }
+    if (term.fill != nullptr) height = std::max(height, term.fill->height);
+    is_element = is_element || height > 0;
+    term.height = is_element ? height + 1 : 0;
+  }
   return std::make_shared<const Term>(std::move(term));
 }
 

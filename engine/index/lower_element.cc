@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/index/element_lowering.h"
 #include "engine/index/term_builder.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -74,7 +75,11 @@ absl::StatusOr<Element> ElementLowering::Lower(const TermPtr& term) {
   const auto it = done_.find(key);
   if (it != done_.end()) return it->second.element;
   const ScopedProvenance scoped(builder_, term->provenance);
-  CLEAVE_ASSIGN_OR_RETURN(Element element, LowerNew(term));
+  CLEAVE_ASSIGN_OR_RETURN(Element element,
+                          Deeper([&]() -> absl::StatusOr<Element> {
+                            CLEAVE_RETURN_IF_ERROR(PollBudget());
+                            return LowerNew(term);
+                          }));
   done_[key] = {term, element};
   return element;
 }

@@ -12,10 +12,24 @@ DTypePtr DTypeVariable::Known(DType dtype) {
   return variable;
 }
 
+DTypeVariable::~DTypeVariable() {
+  while (parent_ != nullptr && parent_.use_count() == 1) {
+    std::shared_ptr<DTypeVariable> next = std::move(parent_->parent_);
+    parent_ = std::move(next);
+  }
+}
+
+// Halves the path, so that long chains are walked once.
 const DTypeVariable* DTypeVariable::Root() const {
-  const DTypeVariable* root = this;
-  while (root->parent_ != nullptr) root = root->parent_.get();
-  return root;
+  const DTypeVariable* v = this;
+  while (v->parent_ != nullptr) {
+    if (v->parent_->parent_ != nullptr) {
+      const std::shared_ptr<DTypeVariable> above = v->parent_->parent_;
+      v->parent_ = above;
+    }
+    v = v->parent_.get();
+  }
+  return v;
 }
 
 bool DTypeVariable::Unify(const DTypePtr& a, const DTypePtr& b) {
@@ -40,6 +54,24 @@ bool DTypeVariable::Same(const DTypePtr& a, const DTypePtr& b) {
 }
 
 std::optional<DType> DTypeVariable::dtype() const { return Root()->dtype_; }
+
+Term::~Term() {
+  std::vector<TermPtr> pending;
+  // What nothing else holds is taken apart here.
+  const auto take = [&pending](Term& term) {
+    for (TermPtr& child : term.children) pending.push_back(std::move(child));
+    term.children.clear();
+    if (term.fill != nullptr) pending.push_back(std::move(term.fill));
+  };
+  take(*this);
+  while (!pending.empty()) {
+    const TermPtr last = std::move(pending.back());
+    pending.pop_back();
+    if (last != nullptr && last.use_count() == 1) {
+      take(const_cast<Term&>(*last));
+    }
+  }
+}
 
 DType ResolvedDType(const Term& term) {
   return term.dtype->dtype().value_or(DType::kI64);

@@ -41,6 +41,9 @@ class DTypeVariable {
   // Nullopt while open.
   std::optional<DType> dtype() const;
 
+  // Not by recursion, as Term.
+  ~DTypeVariable();
+
  private:
   const DTypeVariable* Root() const;
   mutable std::shared_ptr<DTypeVariable> parent_;
@@ -154,6 +157,16 @@ struct Term {
   std::vector<const IndexVariable*> free;
   std::vector<AxisGroup> groups;  // of array terms; empty: not known
   uint32_t order = 0;             // in which terms were made
+  // How deep the expression of an element nests; 0 of arrays.
+  int height = 0;
+
+  Term() = default;
+  Term(const Term&) = default;
+  Term(Term&&) = default;
+  Term& operator=(const Term&) = default;
+  Term& operator=(Term&&) = default;
+  // Not by recursion: a fold makes chains of thousands of terms.
+  ~Term();
 };
 
 // The DType of a term whose body is complete.

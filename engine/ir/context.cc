@@ -10,11 +10,12 @@ namespace {
 
 // The id of `value`, which is appended to `values` where it is new.
 template <typename T>
-uint32_t InternIn(const T& value, std::deque<T>* values,
+uint32_t InternIn(const T& value, std::mutex& mutex, StableVector<T>* values,
                   absl::flat_hash_map<T, uint32_t>* ids) {
-  auto [it, inserted] =
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto [it, inserted] =
       ids->try_emplace(value, static_cast<uint32_t>(values->size()));
-  if (inserted) values->push_back(value);
+  if (inserted) values->Append(value);
   return it->second;
 }
 
@@ -26,7 +27,7 @@ Context::Context() {
 }
 
 TypeId Context::Intern(const std::vector<TensorType>& types) {
-  return InternIn(types, &types_, &type_ids_);
+  return InternIn(types, mutex_, &types_, &type_ids_);
 }
 
 TypeId Context::Intern(const TensorType& type) {
@@ -34,22 +35,23 @@ TypeId Context::Intern(const TensorType& type) {
 }
 
 AttributesId Context::Intern(const Attributes& attributes) {
-  return InternIn(attributes, &attributes_, &attribute_ids_);
+  return InternIn(attributes, mutex_, &attributes_, &attribute_ids_);
 }
 
 ProvenanceId Context::Intern(const Provenance& provenance) {
-  return InternIn(provenance, &provenances_, &provenance_ids_);
+  return InternIn(provenance, mutex_, &provenances_, &provenance_ids_);
 }
 
 OpId Context::InternOp(absl::string_view name) {
   if (std::optional<Primitive> primitive = FindPrimitive(name)) {
     return ToOpId(*primitive);
   }
+  const std::lock_guard<std::mutex> lock(mutex_);
   auto it = op_ids_.find(name);
   if (it != op_ids_.end()) return it->second;
-  const OpId id = kNumPrimitives + static_cast<OpId>(composites_.size());
-  composites_.emplace_back(name.data(), name.size());
-  op_ids_.emplace(composites_.back(), id);
+  const OpId id = kNumPrimitives + static_cast<OpId>(composites_.Append(
+                                       name.data(), name.size()));
+  op_ids_.emplace(std::string(name), id);
   return id;
 }
 

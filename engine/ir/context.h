@@ -6,20 +6,21 @@
 // regions, which are graphs of the same context: those borrow it, since it
 // would own itself else (see MakeRegion in graph_text.h).
 //
-// Not thread-safe while interning; lookups of existing ids are.
+// Thread-safe. Ids are looked up without a lock; interning takes one.
 
 #ifndef CLEAVE_ENGINE_IR_CONTEXT_H_
 #define CLEAVE_ENGINE_IR_CONTEXT_H_
 
 #include <cstdint>
-#include <deque>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/string_view.h"
+#include "engine/ir/stable_vector.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 #include "ops/tensor_type.h"
@@ -76,13 +77,15 @@ class Context {
   }
 
  private:
-  std::deque<std::vector<TensorType>> types_;
+  // Guards the maps, and appending to the vectors.
+  std::mutex mutex_;
+  StableVector<std::vector<TensorType>> types_;
   absl::flat_hash_map<std::vector<TensorType>, TypeId> type_ids_;
-  std::deque<Attributes> attributes_;
+  StableVector<Attributes> attributes_;
   absl::flat_hash_map<Attributes, AttributesId> attribute_ids_;
-  std::deque<std::string> composites_;
+  StableVector<std::string> composites_;
   absl::flat_hash_map<std::string, OpId> op_ids_;
-  std::deque<Provenance> provenances_;
+  StableVector<Provenance> provenances_;
   absl::flat_hash_map<Provenance, ProvenanceId> provenance_ids_;
 };
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/ir/infer_node.h"
 #include "engine/ir/substitute.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -75,6 +76,11 @@ Value GraphBuilder::Input(absl::string_view name, const TensorType& type) {
 
 Value GraphBuilder::Append(const Node& node, absl::Span<const Value> operands) {
   CLEAVE_CHECK(graph_.nodes_.size() < UINT32_MAX) << "2^32 nodes";
+  // Beyond the limit the budget has ended, which whoever adds them asks.
+  constexpr size_t kEvery = 1024;
+  if (ABSL_PREDICT_FALSE(graph_.nodes_.size() % kEvery == kEvery - 1)) {
+    ChargeBudget(BudgetKind::kNodes, kEvery).IgnoreError();
+  }
   std::vector<Value>& all = graph_.operands_;
   graph_.nodes_.push_back(node);
   graph_.nodes_.back().operands_begin = static_cast<uint32_t>(all.size());
@@ -160,8 +166,11 @@ absl::StatusOr<TypeId> GraphBuilder::Infer(Primitive primitive,
   std::vector<uint32_t>& key = inference_key_;
   key.assign({ToOpId(primitive), attributes});
   for (Value v : operands) {
-    CLEAVE_CHECK(v.id < graph_.nodes_.size())
-        << PrimitiveName(primitive) << ": an operand is not of this builder";
+    if (ABSL_PREDICT_FALSE(v.id >= graph_.nodes_.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("`", PrimitiveName(primitive),
+                       "`: an operand is no node of this builder"));
+    }
     key.push_back(graph_.nodes_[v.id].type);
   }
   auto it = inferred_.find(key);

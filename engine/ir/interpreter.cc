@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter_values.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -123,6 +124,7 @@ class Runner {
       results_[graph_.inputs()[i].value.id].push_back(std::move(inputs[i]));
     }
     for (uint32_t id = 0; id < graph_.size(); ++id) {
+      CLEAVE_RETURN_IF_ERROR(PollBudget());
       CLEAVE_RETURN_IF_ERROR(RunNode(Value{id}));
     }
     std::vector<TensorT> outputs;
@@ -140,6 +142,12 @@ class Runner {
   }
 
  private:
+  // Of a region.
+  absl::StatusOr<std::vector<TensorT>> RunAgain(std::vector<TensorT> inputs,
+                                                const DimValues& dims) {
+    return Deeper([&] { return Run(std::move(inputs), dims); });
+  }
+
   static constexpr uint32_t kNever = UINT32_MAX;
 
   bool HasHostKernel(OpId op) const {
@@ -175,7 +183,7 @@ class Runner {
     for (absl::string_view name : names) {
       const Region& region = graph_.attributes(v).Get(name).AsRegion();
       auto runner = std::make_unique<Runner>(*region.graph, values_);
-      CLEAVE_RETURN_IF_ERROR(runner->Prepare(dims));
+      CLEAVE_RETURN_IF_ERROR(Deeper([&] { return runner->Prepare(dims); }));
       regions_[v.id].runners.push_back(std::move(runner));
     }
     return absl::OkStatus();
@@ -312,7 +320,7 @@ class Runner {
     if (primitive == Primitive::kCond) {
       Runner& region =
           *regions_[v.id].runners[Values::AsBool(operands[0]) ? 0 : 1];
-      return region.Run({operands.begin() + 1, operands.end()}, dims_);
+      return region.RunAgain({operands.begin() + 1, operands.end()}, dims_);
     }
     return values_.Eval(primitive, *attributes, operands);
   }
@@ -338,6 +346,7 @@ class Runner {
       results.push_back(std::move(stack));
     }
     for (int64_t step = 0; step < length; ++step) {
+      CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kLoopSteps));
       const int64_t index = reverse ? length - 1 - step : step;
       std::vector<TensorT> arguments(operands.begin(),
                                      operands.begin() + consts);
@@ -349,7 +358,7 @@ class Runner {
         arguments.push_back(values_.Slice(operands[i], index));
       }
       CLEAVE_ASSIGN_OR_RETURN(std::vector<TensorT> outputs,
-                              body.Run(std::move(arguments), dims_));
+                              body.RunAgain(std::move(arguments), dims_));
       for (size_t i = 0; i < outputs.size(); ++i) {
         if (static_cast<int64_t>(i) < carries) {
           results[i] = std::move(outputs[i]);
@@ -371,8 +380,9 @@ class Runner {
     Runner& body = *regions_[v.id].runners[1];
     std::vector<TensorT> state = operands;  // consts, then carries
     for (int64_t step = 0;; ++step) {
+      CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kLoopSteps));
       CLEAVE_ASSIGN_OR_RETURN(const std::vector<TensorT> goes_on,
-                              condition.Run(state, dims_));
+                              condition.RunAgain(state, dims_));
       if (!Values::AsBool(goes_on[0])) break;
       if (max.has_value() && step >= *max) {
         return absl::OutOfRangeError(
@@ -385,7 +395,7 @@ class Runner {
         arguments.push_back(std::move(state[i]));
       }
       CLEAVE_ASSIGN_OR_RETURN(std::vector<TensorT> next,
-                              body.Run(std::move(arguments), dims_));
+                              body.RunAgain(std::move(arguments), dims_));
       std::move(next.begin(), next.end(), state.begin() + consts);
     }
     state.erase(state.begin(), state.begin() + consts);
@@ -443,6 +453,8 @@ template <typename Values>
 absl::StatusOr<std::vector<typename Values::TensorT>> RunGraph(
     const Graph& graph, absl::Span<const typename Values::TensorT> inputs,
     const Values& values, DimValues dims) {
+  // Each evaluation counts its steps from zero.
+  const BudgetScope scope(CurrentLimits(), BudgetScope::Mode::kRenew);
   CLEAVE_RETURN_IF_ERROR(Bind<Values>(graph, inputs, &dims));
   Runner<Values> runner(graph, values);
   CLEAVE_RETURN_IF_ERROR(runner.Prepare(dims));
@@ -460,6 +472,13 @@ absl::StatusOr<DimValues> BindDims(const Graph& graph,
 
 absl::StatusOr<DimValues> BindTypes(const Graph& graph,
                                     absl::Span<const TensorType> types) {
+  for (const TensorType& type : types) {
+    for (const Dim& extent : type.shape) {
+      if (extent.IsConstant()) continue;
+      return absl::InvalidArgumentError(
+          absl::StrCat("an extent of ", type.ToString(), " is no number"));
+    }
+  }
   DimValues values;
   CLEAVE_RETURN_IF_ERROR(Bind<TypeValues>(graph, types, &values));
   return values;
@@ -468,6 +487,7 @@ absl::StatusOr<DimValues> BindTypes(const Graph& graph,
 absl::StatusOr<std::vector<Tensor>> Interpret(const Graph& graph,
                                               absl::Span<const Tensor> inputs,
                                               const InterpretOptions& options) {
+  for (const Tensor& input : inputs) CLEAVE_RETURN_IF_ERROR(input.status());
   return RunGraph(graph, inputs, ReferenceValues{&options.host_kernels},
                   options.dims);
 }

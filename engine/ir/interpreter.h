@@ -6,9 +6,11 @@
 //
 // A scan runs its body once for each slice, a cond the region that it takes, a
 // while its body as long as its condition holds (OutOfRange where it still
-// does after `max` steps; without `max` it runs until it ends), all with the
-// dimension variables of the graph around them. The size of a
-// nonzero is known when it was evaluated; guards that need it are checked then.
+// does after `max` steps), all with the dimension variables of the graph around
+// them. The size of a nonzero is known when it was evaluated; guards that need
+// it are checked then. Bytes of tensors and steps of loops are limited, and a
+// call can be cancelled (ops/budget.h): ResourceExhausted, Cancelled,
+// DeadlineExceeded.
 
 #ifndef CLEAVE_ENGINE_IR_INTERPRETER_H_
 #define CLEAVE_ENGINE_IR_INTERPRETER_H_
@@ -34,7 +36,8 @@ namespace cleave {
 absl::StatusOr<DimValues> BindDims(const Graph& graph,
                                    absl::Span<const Tensor> inputs);
 
-// The same for the types of tensors: their extents are numbers (CHECK).
+// The same for the types of tensors: InvalidArgument for extents that are no
+// numbers.
 absl::StatusOr<DimValues> BindTypes(const Graph& graph,
                                     absl::Span<const TensorType> types);
 

@@ -1,14 +1,18 @@
 #include "engine/ir/interpreter.h"
 
+#include <atomic>
+#include <chrono>
 #include <cmath>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "absl/strings/substitute.h"
 #include "engine/ir/graph_text.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ops/budget.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {
@@ -252,6 +256,99 @@ TEST(Interpret, RunsALoopAsLongAsItsConditionHolds) {
       StatusIs(absl::StatusCode::kOutOfRange,
                HasSubstr("`while`: the condition still holds after 2 steps, "
                          "its `max`")));
+}
+
+constexpr char kForEver[] = R"(
+graph (%a: i64[]) -> (a: i64[]) {
+  %1: i64[] = while(%a, cond: graph (%a: i64[]) -> (p: bool[]) {
+    %1: bool[] = eq(%a, %a)
+    return p = %1
+  }, body: graph (%a: i64[]) -> (a: i64[]) {
+    return a = %a
+  }, consts: 0)
+  return a = %1
+}
+)";
+
+absl::StatusOr<std::vector<Tensor>> InterpretWithin(
+    const Limits& limits, const Graph& graph,
+    const std::vector<Tensor>& inputs) {
+  const BudgetScope scope(limits);
+  return Interpret(graph, inputs);
+}
+
+absl::Status InterpretRealWithin(const Limits& limits, const Graph& graph,
+                                 const Tensor& input) {
+  constexpr int kBits = 64;
+  const BudgetScope scope(limits);
+  return InterpretReal(graph, {RealTensor::FromTensor(input, kBits)}, kBits)
+      .status();
+}
+
+TEST(Interpret, LimitsTheStepsOfLoops) {
+  const Graph graph = Parsed(kForEver);
+  const Tensor a = Tensor::FromInts(DType::kI64, {}, {1});
+  Limits limits;
+  limits.loop_steps = 1000;
+  const auto limited =
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("more than 1000 steps of loops; Limits::loop_steps "
+                         "(--max-steps) allows more"));
+  EXPECT_THAT(InterpretWithin(limits, graph, {a}), limited);
+  EXPECT_THAT(InterpretRealWithin(limits, graph, a), limited);
+  // Each evaluation counts from zero, also within one scope.
+  const Graph scan = Parsed(absl::Substitute(kScan, "false"));
+  const std::vector<Tensor> inputs = {F32({}, {2}), F32({2}, {1, 10}),
+                                      F32({3, 2}, {1, 2, 3, 4, 5, 6})};
+  limits.loop_steps = 3;
+  const BudgetScope scope(limits);
+  for (int i = 0; i < 3; ++i) EXPECT_TRUE(Interpret(scan, inputs).ok());
+  EXPECT_THAT(Interpret(scan, {F32({}, {2}), F32({2}, {1, 10}),
+                               Tensor(DType::kF32, {4, 2})}),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(Interpret, EndsWhenItIsCancelled) {
+  const Graph graph = Parsed(kForEver);
+  const Tensor a = Tensor::FromInts(DType::kI64, {}, {1});
+  std::atomic<bool> cancelled{false};
+  Limits limits;
+  limits.loop_steps = INT64_MAX;
+  limits.cancelled = &cancelled;
+  std::thread other([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    cancelled = true;
+  });
+  EXPECT_THAT(InterpretWithin(limits, graph, {a}),
+              StatusIs(absl::StatusCode::kCancelled));
+  other.join();
+  EXPECT_THAT(InterpretRealWithin(limits, graph, a),
+              StatusIs(absl::StatusCode::kCancelled));
+}
+
+TEST(Interpret, LimitsTheBytesOfTensors) {
+  const Graph graph = Parsed(R"(
+graph (%x: f32[n, m]) -> (y: f32[n]) {
+  %1: f32[] = constant(value: 1.0, dtype: f32)
+  %2: f32[n] = broadcast_in_dim(%1, shape: [n], axes: [])
+  return y = %2
+}
+)");
+  // An empty array has any extents.
+  const Tensor x(DType::kF32, {4'000'000'000, 0});
+  const auto limited =
+      StatusIs(absl::StatusCode::kResourceExhausted,
+               HasSubstr("Limits::tensor_bytes (--max-memory)"));
+  Limits limits;
+  limits.tensor_bytes = int64_t{4} << 30;
+  EXPECT_THAT(InterpretWithin(limits, graph, {x}), limited);
+  EXPECT_THAT(InterpretRealWithin(limits, graph, x), limited);
+  limits.tensor_bytes = 100'000;
+  EXPECT_TRUE(
+      InterpretWithin(limits, graph, {Tensor(DType::kF32, {1000, 0})}).ok());
+  EXPECT_THAT(
+      InterpretWithin(limits, graph, {Tensor(DType::kF32, {10'000, 0})}),
+      limited);
 }
 
 TEST(Interpret, TakesOneRegion) {

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/host_kernel.h"
+#include "ops/budget.h"
 #include "ops/real.h"
 #include "ops/reference.h"
 #include "ops/status_macros.h"
@@ -107,6 +108,11 @@ struct RealValues {
     RealTensor stack;
     stack.dtype = dtype;
     stack.shape = shape;
+    if (IsFloat(dtype)) {
+      constexpr int64_t kBytes = 64;  // of a number, without its digits
+      CLEAVE_RETURN_IF_ERROR(
+          CheckTensorBytes(CountElements(shape) * (kBytes + bits / 8)));
+    }
     // Checks the extents in either case.
     CLEAVE_ASSIGN_OR_RETURN(Tensor elements,
                             Tensor::Create(DType::kBool, shape));

@@ -12,7 +12,7 @@ namespace cleave {
 Attributes SubstituteDims(const Attributes& attributes,
                           const DimSubstitution& values) {
   absl::StatusOr<Attributes> result = internal_ir::MapDims(
-      attributes, [&](const Dim& dim) { return dim.CheckedSubstitute(values); },
+      attributes, [&](const Dim& dim) { return dim.Substitute(values); },
       [&](const Region& region) {
         return MakeRegion(SubstituteDims(*region.graph, values));
       });

@@ -20,7 +20,7 @@ namespace cleave {
 using DimSubstitution = std::map<std::string, Dim>;
 
 // Each replaces the variables that are named, in types, attributes, guards and
-// regions; others stay. CHECKs that the arithmetic does not overflow.
+// regions; others stay. A Dim is invalid beyond the limits of Dims.
 Attributes SubstituteDims(const Attributes& attributes,
                           const DimSubstitution& values);
 std::vector<TensorType> SubstituteDims(const std::vector<TensorType>& types,

@@ -7,7 +7,6 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "ops/check.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -32,10 +31,14 @@ class Tracer : public std::enable_shared_from_this<Tracer> {
     return x;
   }
 
-  // Remembers the mistake, and gives the value that stands for it.
-  TracedValue Mistake(absl::Status status) {
-    if (status_.ok()) status_ = status;
-    return Invalid(std::move(status));
+  // Remembers the mistake of the last op, and gives the value that stands for
+  // it.
+  TracedValue Mistake(const absl::Status& status) {
+    absl::Status placed(
+        status.code(),
+        absl::StrCat("op ", ops_, " of the trace: ", status.message()));
+    if (status_.ok()) status_ = placed;
+    return Invalid(std::move(placed));
   }
   static TracedValue Invalid(absl::Status status) {
     TracedValue x;
@@ -49,6 +52,7 @@ class Tracer : public std::enable_shared_from_this<Tracer> {
                       TracedValue* result) {
     Tracer* tracer = nullptr;
     absl::Status status;
+    bool meet = false;
     for (const TracedValue& x : operands) {
       if (!x.status_.ok()) {
         if (status.ok()) status = x.status_;
@@ -57,6 +61,7 @@ class Tracer : public std::enable_shared_from_this<Tracer> {
       if (x.tracer_ == nullptr) continue;
       if (tracer != nullptr && tracer != x.tracer_.get() && status.ok()) {
         status = absl::InvalidArgumentError("values of two traces meet");
+        meet = true;
       }
       tracer = x.tracer_.get();
     }
@@ -68,11 +73,17 @@ class Tracer : public std::enable_shared_from_this<Tracer> {
       *result = Invalid(std::move(status));
       return nullptr;
     }
+    ++tracer->ops_;
     if (status.ok() && tracer->finished_) {
       status = absl::FailedPreconditionError("the trace has ended");
+    } else if (!status.ok() && !meet) {
+      // The operand's, whose place it has already.
+      if (tracer->status_.ok()) tracer->status_ = status;
+      *result = Invalid(std::move(status));
+      return nullptr;
     }
     if (!status.ok()) {
-      *result = tracer->Mistake(std::move(status));
+      *result = tracer->Mistake(status);
       return nullptr;
     }
     return tracer;
@@ -102,6 +113,7 @@ class Tracer : public std::enable_shared_from_this<Tracer> {
   GraphBuilder builder_;
   absl::Status status_;
   bool finished_ = false;
+  int64_t ops_ = 0;  // recorded so far
 };
 
 TracedValue::TracedValue()
@@ -109,12 +121,16 @@ TracedValue::TracedValue()
 
 TracedValue::TracedValue(Exact number) : number_(std::move(number)) {}
 
-const TensorType& TracedValue::type() const { return builder().type(value_); }
+const TensorType& TracedValue::type() const {
+  static const auto* const none = new TensorType();
+  return valid() && !tracer_->finished() ? tracer_->builder().type(value_)
+                                         : *none;
+}
 
 GraphBuilder& TracedValue::builder() const {
-  CLEAVE_CHECK(valid() && !tracer_->finished())
-      << "the builder of a value that is not valid";
-  return tracer_->builder();
+  if (valid() && !tracer_->finished()) return tracer_->builder();
+  thread_local GraphBuilder scrap(std::make_shared<Context>());
+  return scrap;
 }
 
 namespace {
@@ -509,8 +525,10 @@ TracedValue Wrap(const TracedValue& like, Value node) {
   TracedValue result;
   Tracer* tracer = Tracer::Find({like}, &result);
   if (tracer == nullptr) return result;
-  CLEAVE_CHECK(node.id < tracer->builder().graph().size())
-      << "a node of another builder";
+  if (node.id >= tracer->builder().graph().size()) {
+    return tracer->Mistake(absl::InvalidArgumentError(
+        "a node that is no node of the trace's builder"));
+  }
   return tracer->Wrap(node);
 }
 
@@ -570,6 +588,14 @@ absl::StatusOr<Graph> TraceFunction(std::shared_ptr<Context> context,
                                     const TraceNames& names) {
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> input_names,
                           NamesFor("x", types.size(), names.inputs));
+  if (context == nullptr || function == nullptr) {
+    return absl::InvalidArgumentError(context == nullptr
+                                          ? "a trace needs a context"
+                                          : "there is no function to trace");
+  }
+  for (const TensorType& type : types) {
+    CLEAVE_RETURN_IF_ERROR(CheckDims(type.shape));
+  }
   auto tracer = std::make_shared<trace::Tracer>(std::move(context));
   std::vector<TracedValue> inputs;
   for (size_t i = 0; i < types.size(); ++i) {

@@ -177,6 +177,14 @@ TEST(Trace, ReportsTheFirstMistake) {
   EXPECT_THAT(ErrorOf([](TracedValue x) { return trace::ReduceSum(x, {2}); },
                       {F32({2})}),
               StatusIs(invalid, HasSubstr("axis 2")));
+  // It says which op it was.
+  EXPECT_THAT(ErrorOf(
+                  [](TracedValue x) {
+                    const TracedValue y = trace::Exp(trace::Sin(x));
+                    return trace::Cos(trace::ReduceSum(y, {2}));
+                  },
+                  {F32({2})}),
+              StatusIs(invalid, HasSubstr("op 3 of the trace: ")));
   EXPECT_THAT(ErrorOf([](TracedValue x) { return trace::BroadcastTo(x, {}); },
                       {F32({2})}),
               StatusIs(invalid));

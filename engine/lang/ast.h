@@ -91,7 +91,8 @@ enum class StatementKind : uint8_t { kLet, kResult, kJvp, kVmap, kVjp };
 
 // One line of a body. kLet: `let equation`. kResult: the last one: an
 // expression (equation.name empty), `y[i] = e`, or a record expression.
-// Overrides: `jvp x = e`; `vmap (x, w@_) = e`; `vjp (dy) = (x = e, ..)`.
+// Overrides: `jvp x = e` and `jvp x (t) = e`; `vmap (x, w@_) = e`;
+// `vjp (dy) = (x = e, ..)`.
 struct Statement {
   StatementKind kind = StatementKind::kResult;
   std::vector<std::string> comments;
@@ -99,8 +100,10 @@ struct Statement {
   struct OverrideInput {
     std::string name;
     bool unbatched = false;
+    SourceRange range;
   };
-  std::vector<OverrideInput> inputs;  // kVmap and kVjp
+  // Of kVmap and kVjp; of kJvp the tangent, where the line names it.
+  std::vector<OverrideInput> inputs;
   SourceRange range;
 };
 
@@ -212,6 +215,7 @@ enum class ItemKind : uint8_t {
   kRewrite,
   kExample,
   kFn,
+  kOverride,
 };
 
 // One item; the fields that its kind has.
@@ -236,7 +240,9 @@ struct Item {
   std::vector<Law> laws;  // or laws
   std::vector<SpecialClause> specials;
   std::vector<AccuracyClause> accuracies;
-  BodyPtr body;              // overrides are its last statements
+  // Overrides are its last statements. That of an op without a decomposition
+  // has no result, or is null; that of an `override` has what it replaces.
+  BodyPtr body;
   ExprPtr left;              // rewrite: pattern; example: the call
   ExprPtr right;             // rewrite; example: the value
   bool real = false;         // rewrite: over the reals only
@@ -245,9 +251,9 @@ struct Item {
   SourceRange range;
 };
 
-// Whether the item's body has a statement of this kind: an override, say. An
-// item that is not there, or has no body, has none.
-bool Declares(const Item* item, StatementKind kind);
+// Whether the body has a statement of this kind: an override, say. One that is
+// null has none.
+bool Declares(const BodyPtr& body, StatementKind kind);
 
 // A file: items with the comments and blank lines between them, in order.
 struct RuleFile {

@@ -81,7 +81,7 @@ inline constexpr ItemKindName kItemKinds[] = {
     {ItemKind::kAten, "aten"},       {ItemKind::kOnnx, "onnx"},
     {ItemKind::kJvp, "jvp"},         {ItemKind::kNumeric, "numeric"},
     {ItemKind::kRewrite, "rewrite"}, {ItemKind::kExample, "example"},
-    {ItemKind::kFn, "fn"},
+    {ItemKind::kFn, "fn"},           {ItemKind::kOverride, "override"},
 };
 
 // The names of the structs in the schema.
@@ -411,6 +411,17 @@ void Describe(V& v, Statement& statement) {
     v.Value("value", statement.equation.value);
     return;
   }
+  if (statement.kind == StatementKind::kJvp) {
+    std::string tangent =
+        statement.inputs.empty() ? "" : statement.inputs[0].name;
+    v.OptionalText("tangent", tangent, TextKind::kName);
+    const SourceRange range =
+        statement.inputs.empty() ? SourceRange() : statement.inputs[0].range;
+    statement.inputs.clear();
+    if (!tangent.empty()) {
+      statement.inputs.push_back({std::move(tangent), false, range});
+    }
+  }
   Describe(v, statement.equation);
 }
 
@@ -480,7 +491,11 @@ void Describe(V& v, Item& item) {
       v.OptionalList("attributes", item.attributes);
       v.List("results", item.results, 1);
       DescribeClauses(v, item);
-      v.Statements("body", item.body);
+      if (item.kind == ItemKind::kOp) {
+        v.OptionalStatements("body", item.body);
+      } else {
+        v.Statements("body", item.body);
+      }
       break;
     case ItemKind::kAten:
       DescribeAten(v, item);
@@ -497,6 +512,10 @@ void Describe(V& v, Item& item) {
       v.Text("name", item.name, TextKind::kName);
       v.List("inputs", item.inputs, 0);
       v.Value("within", item.within);
+      v.Statements("body", item.body);
+      break;
+    case ItemKind::kOverride:
+      v.Text("name", item.name, TextKind::kName);
       v.Statements("body", item.body);
       break;
     case ItemKind::kDef:

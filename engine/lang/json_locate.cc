@@ -81,7 +81,6 @@ class Locator {
   static SourceRange RangeOf(const T& value) {
     return value.range;
   }
-  static SourceRange RangeOf(const Statement::OverrideInput&) { return {}; }
   static SourceRange RangeOf(const LetClause& clause) {
     if (clause.lets.empty()) return {};
     return {clause.lets.front().range.begin, clause.lets.back().range.end};

@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "engine/lang/json_internal.h"
+#include "ops/budget.h"
+#include "ops/check.h"
 
 namespace cleave {
 namespace {
@@ -59,13 +61,7 @@ std::string EntryAt(const RuleFile& file, uint32_t offset) {
   return "/entries";
 }
 
-}  // namespace
-
-std::string RulesToJson(const RuleFile& file) {
-  return Dump(internal::JsonOf(file));
-}
-
-ParseResult ParseJsonRules(const Source& source) {
+ParseResult ParseJson(const Source& source) {
   ParseResult result;
   const std::string& text = source.text();
   if (text.size() > kMaxSourceBytes) {
@@ -112,6 +108,27 @@ ParseResult ParseJsonRules(const Source& source) {
     return result;
   }
   return read;
+}
+
+}  // namespace
+
+std::string RulesToJson(const RuleFile& file) {
+  std::string json;
+  CLEAVE_CHECK_OK(OnAmpleStack([&] { json = Dump(internal::JsonOf(file)); }));
+  return json;
+}
+
+ParseResult ParseJsonRules(const Source& source) {
+  ParseResult result;
+  const absl::Status status = OnAmpleStack([&] { result = ParseJson(source); });
+  if (!status.ok()) {
+    result.diagnostics.push_back({DiagnosticKind::kLimit,
+                                  std::string(status.message()),
+                                  {0, 0},
+                                  "",
+                                  ""});
+  }
+  return result;
 }
 
 }  // namespace cleave

@@ -1,5 +1,6 @@
 // Bodies: statements, equations, overrides.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -123,9 +124,14 @@ BodyPtr Parser::ParseBlock(bool overrides) {
   return std::make_shared<const Body>(std::move(body));
 }
 
-// Lets, one result, overrides.
+// Lets, one result, overrides; where there are overrides, the result may be
+// absent.
 void Parser::CheckOrder(const Body& body, bool overrides) {
+  const bool has_result = std::any_of(
+      body.statements.begin(), body.statements.end(),
+      [](const Statement& s) { return s.kind == StatementKind::kResult; });
   int results = 0;
+  int replaced = 0;
   for (const Statement& statement : body.statements) {
     switch (statement.kind) {
       case StatementKind::kLet:
@@ -133,6 +139,9 @@ void Parser::CheckOrder(const Body& body, bool overrides) {
           Report(DiagnosticKind::kPlacement, "a `let` after the result",
                  statement.range,
                  "the result is the last statement, before overrides");
+        } else if (replaced > 0 && !has_result) {
+          Report(DiagnosticKind::kPlacement, "a `let` after an override",
+                 statement.range, "overrides are the last statements");
         }
         break;
       case StatementKind::kResult:
@@ -148,17 +157,25 @@ void Parser::CheckOrder(const Body& body, bool overrides) {
         if (!overrides) {
           Report(DiagnosticKind::kPlacement,
                  "an override stands in the body of an op", statement.range);
-        } else if (results == 0) {
+        } else if (results == 0 && has_result) {
           Report(DiagnosticKind::kPlacement, "an override before the result",
                  statement.range, "overrides are the last statements");
         }
+        ++replaced;
         break;
     }
   }
-  if (results == 0) {
+  if (results == 0 && replaced == 0) {
     Report(DiagnosticKind::kSyntax, "the body has no result", body.range,
            "the result is an expression, `y[i] = e` or a record");
   }
+}
+
+// `jvp x (t) =`. Without the sign it is the expression `jvp f(x)(t)`.
+bool Parser::AtNamedTangent() const {
+  if (!At("jvp") || !AtName(1) || !At("(", 2)) return false;
+  const int close = Raw(2).match;
+  return close >= 0 && At("=", close + 1 - at_);
 }
 
 Statement Parser::ParseStatement() {
@@ -171,6 +188,20 @@ Statement Parser::ParseStatement() {
     Next();
     statement.kind = StatementKind::kJvp;
     statement.equation = ParseEquation(/*may_be_expression=*/false);
+  } else if (AtNamedTangent()) {
+    Next();
+    const uint32_t equation_begin = Begin();
+    statement.kind = StatementKind::kJvp;
+    statement.equation.name = ExpectName("the name of an input");
+    Expect("(", "before the tangent's name");
+    const uint32_t tangent_begin = Begin();
+    std::string tangent = ExpectName("the name of the tangent");
+    statement.inputs.push_back(
+        {std::move(tangent), false, RangeFrom(tangent_begin)});
+    Expect(")", "after the tangent's name");
+    Expect("=", "after the tangent");
+    statement.equation.value = ParseExpr();
+    statement.equation.range = RangeFrom(equation_begin);
   } else if ((At("vmap") || At("vjp")) && At("(", 1)) {
     const bool vmap = At("vmap");
     Next();
@@ -195,11 +226,13 @@ std::vector<Statement::OverrideInput> Parser::ParseOverrideInputs(
   Expect("(", "before the override's inputs");
   while (!panic_ && !At(")")) {
     Statement::OverrideInput input;
+    const uint32_t begin = Begin();
     input.name = ExpectName("the name of an input");
     if (unbatched && Take("@")) {
       Expect("_", "after `@`: `@_` is an input without a batch axis");
       input.unbatched = true;
     }
+    input.range = RangeFrom(begin);
     inputs.push_back(std::move(input));
     if (!Take(",")) break;
   }

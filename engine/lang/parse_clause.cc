@@ -88,15 +88,15 @@ void Parser::ParseClausesAndBody(Item* item) {
   }
   // The rest of a clause that could not be read is no body.
   const Token& token = Raw();
-  if (token.kind == TokenKind::kSymbol && token.text == "{" &&
-      token.first_on_line) {
-    if (token.column != 0) {
+  if (token.kind == TokenKind::kSymbol && token.text == "{") {
+    if (token.first_on_line && token.column != 0) {
       Report(DiagnosticKind::kLayout,
              "the brace of an item's body stands in column 0", token.range);
     }
     const Extent saved = EnterExtent();
     const int close = token.match;
-    item->body = ParseBlock(/*overrides=*/item->kind == ItemKind::kOp);
+    item->body = ParseBlock(/*overrides=*/item->kind == ItemKind::kOp ||
+                            item->kind == ItemKind::kOverride);
     LeaveExtent(saved);
     if (close >= 0 && tokens_[close].first_on_line &&
         tokens_[close].column != 0) {
@@ -121,6 +121,8 @@ void Parser::ParseClausesAndBody(Item* item) {
                                           : "`=` or `{` and the body");
     return;
   }
+  // What a host computes.
+  if (item->kind == ItemKind::kOp) return;
   Report(DiagnosticKind::kSyntax,
          absl::StrCat("`", item->name, "` has no body"),
          tokens_[std::max(0, at_ - 1)].range,

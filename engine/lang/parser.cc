@@ -6,6 +6,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/lang/parser_internal.h"
+#include "ops/budget.h"
 
 namespace cleave {
 namespace internal {
@@ -17,7 +18,7 @@ constexpr size_t kMaxDiagnostics = 100;
 const std::vector<std::string>& ItemKeywords() {
   static const auto* keywords = new std::vector<std::string>{
       "op",      "def",     "aten",    "onnx", "jvp",
-      "numeric", "rewrite", "example", "fn"};
+      "numeric", "rewrite", "example", "fn",   "override"};
   return *keywords;
 }
 
@@ -291,15 +292,11 @@ void Parser::ParseItem(Item* item) {
     Report(DiagnosticKind::kLayout, "an item starts in column 0", token.range);
   }
   static const auto* kinds = new absl::flat_hash_map<std::string, ItemKind>{
-      {"op", ItemKind::kOp},
-      {"def", ItemKind::kDef},
-      {"aten", ItemKind::kAten},
-      {"onnx", ItemKind::kOnnx},
-      {"jvp", ItemKind::kJvp},
-      {"numeric", ItemKind::kNumeric},
-      {"rewrite", ItemKind::kRewrite},
-      {"example", ItemKind::kExample},
-      {"fn", ItemKind::kFn}};
+      {"op", ItemKind::kOp},           {"def", ItemKind::kDef},
+      {"aten", ItemKind::kAten},       {"onnx", ItemKind::kOnnx},
+      {"jvp", ItemKind::kJvp},         {"numeric", ItemKind::kNumeric},
+      {"rewrite", ItemKind::kRewrite}, {"example", ItemKind::kExample},
+      {"fn", ItemKind::kFn},           {"override", ItemKind::kOverride}};
   const auto kind = kinds->find(std::string(token.text.substr(0, 40)));
   if (token.kind != TokenKind::kName || kind == kinds->end()) {
     std::string help;
@@ -326,6 +323,14 @@ void Parser::ParseItem(Item* item) {
     case ItemKind::kJvp:
       item->name = ExpectName("a name");
       item->parameters = ParseParameters();
+      ParseClausesAndBody(item);
+      break;
+    case ItemKind::kOverride:
+      item->name = ExpectName("the name of an op");
+      if (At(".")) {
+        Fail("an op of a host is not overridden",
+             "override the op that its declaration calls");
+      }
       ParseClausesAndBody(item);
       break;
     case ItemKind::kAten:
@@ -366,8 +371,18 @@ ParseResult ParseRules(const Source& source) {
   }
   std::vector<Diagnostic> diagnostics;
   std::vector<Token> tokens = Lex(source, &diagnostics);
-  return internal::Parser(source, std::move(tokens), std::move(diagnostics))
-      .Run();
+  const absl::Status status = OnAmpleStack([&] {
+    result = internal::Parser(source, std::move(tokens), std::move(diagnostics))
+                 .Run();
+  });
+  if (!status.ok()) {
+    result.diagnostics.push_back({DiagnosticKind::kLimit,
+                                  std::string(status.message()),
+                                  {0, 0},
+                                  "",
+                                  ""});
+  }
+  return result;
 }
 
 }  // namespace cleave

@@ -104,6 +104,7 @@ class Parser {
   Equation ParseEquation(bool may_be_expression);
   BodyPtr ParseBlock(bool overrides);
   BodyPtr ParseBodyAfterEquals();
+  bool AtNamedTangent() const;
   Statement ParseStatement();
   std::vector<Statement::OverrideInput> ParseOverrideInputs(bool unbatched);
   void CheckOrder(const Body& body, bool overrides);

@@ -7,6 +7,8 @@
 #include "engine/lang/lexer.h"
 #include "engine/lang/precedence.h"
 #include "engine/lang/print_internal.h"
+#include "ops/budget.h"
+#include "ops/check.h"
 
 namespace cleave::internal {
 namespace {
@@ -292,6 +294,11 @@ DocPtr StatementToDoc(const Statement& statement) {
     case StatementKind::kLet:
       return ConcatDoc({TextDoc("let "), EquationOrExprDoc(equation)});
     case StatementKind::kJvp:
+      if (!statement.inputs.empty()) {
+        return EquationDoc(TextDoc(absl::StrCat("jvp ", equation.name, " (",
+                                                statement.inputs[0].name, ")")),
+                           ExprDoc(*equation.value, kPrecedenceIf));
+      }
       return ConcatDoc({TextDoc("jvp "), EquationOrExprDoc(equation)});
     case StatementKind::kResult:
       return EquationOrExprDoc(equation);
@@ -332,14 +339,17 @@ namespace cleave {
 
 std::string PrintExpr(const Expr& expr) {
   std::string out;
-  internal::LayoutWriter writer(&out);
-  const internal::DocPtr doc = internal::ExprDoc(expr, internal::kPrecedenceIf);
-  if (doc->width < internal::kNoWidth) {
-    writer.Flat(*doc);
-  } else {
-    writer.SetBudget(*doc);
-    writer.Lay(*doc, 2);
-  }
+  CLEAVE_CHECK_OK(OnAmpleStack([&] {
+    internal::LayoutWriter writer(&out);
+    const internal::DocPtr doc =
+        internal::ExprDoc(expr, internal::kPrecedenceIf);
+    if (doc->width < internal::kNoWidth) {
+      writer.Flat(*doc);
+    } else {
+      writer.SetBudget(*doc);
+      writer.Lay(*doc, 2);
+    }
+  }));
   return out;
 }
 

@@ -10,6 +10,8 @@
 #include "engine/lang/lexer.h"
 #include "engine/lang/precedence.h"
 #include "engine/lang/print_internal.h"
+#include "ops/budget.h"
+#include "ops/check.h"
 
 namespace cleave {
 namespace internal {
@@ -315,9 +317,9 @@ void ItemPrinter::BodyOf(const Item& item, int signature_width) {
                          : ExprDoc(value, kPrecedenceIf);
   const bool helper =
       item.kind == ItemKind::kDef || item.kind == ItemKind::kJvp;
-  const bool may_follow = helper || item.kind == ItemKind::kFn ||
-                          item.kind == ItemKind::kOnnx ||
-                          item.kind == ItemKind::kNumeric;
+  const bool may_follow =
+      helper || item.kind == ItemKind::kFn || item.kind == ItemKind::kOnnx ||
+      item.kind == ItemKind::kNumeric || item.kind == ItemKind::kOverride;
   writer_.SetBudget(*doc);
   if (may_follow && signature_width + 3 + doc->width <= kOneLineItemWidth) {
     writer_.Put(" = ");
@@ -377,6 +379,9 @@ void ItemPrinter::Print(const Item& item) {
     case ItemKind::kFn:
       keyword = "fn";
       break;
+    case ItemKind::kOverride:
+      keyword = "override";
+      break;
     case ItemKind::kRewrite: {
       DocPtr right = ExprDoc(*item.right, kPrecedenceIf);
       std::string behind = item.real ? " real" : "";
@@ -397,7 +402,11 @@ void ItemPrinter::Print(const Item& item) {
       return;
   }
   const size_t start = out_->size();
-  Signature(item, keyword);
+  if (item.kind == ItemKind::kOverride) {
+    writer_.Put(absl::StrCat(keyword, " ", item.name));
+  } else {
+    Signature(item, keyword);
+  }
   const absl::string_view signature = absl::string_view(*out_).substr(start);
   // A signature of several lines has no body on its last.
   int width =
@@ -416,7 +425,8 @@ std::string PrintRuleFile(const RuleFile& file) {
   for (const RuleFile::Entry& entry : file.entries) {
     if (entry.blank_before) out += "\n";
     if (entry.item.has_value()) {
-      internal::ItemPrinter(&out).Print(*entry.item);
+      CLEAVE_CHECK_OK(OnAmpleStack(
+          [&] { internal::ItemPrinter(&out).Print(*entry.item); }));
       out += "\n";
     } else {
       for (const std::string& comment : entry.comments) {
@@ -427,10 +437,9 @@ std::string PrintRuleFile(const RuleFile& file) {
   return out;
 }
 
-bool Declares(const Item* item, StatementKind kind) {
-  return item != nullptr && item->body != nullptr &&
-         std::any_of(item->body->statements.begin(),
-                     item->body->statements.end(),
+bool Declares(const BodyPtr& body, StatementKind kind) {
+  return body != nullptr &&
+         std::any_of(body->statements.begin(), body->statements.end(),
                      [&](const Statement& s) { return s.kind == kind; });
 }
 

@@ -111,6 +111,7 @@ class Constructs {
       if (statement.equation.indexed) words.insert("equation");
       for (const Statement::OverrideInput& input : statement.inputs) {
         if (input.unbatched) words.insert("@_");
+        if (statement.kind == StatementKind::kJvp) words.insert("tangent");
       }
       Add(statement.equation.value);
     }
@@ -169,6 +170,9 @@ class Constructs {
     if (item.real) words.insert("real rewrite");
     if (item.approximate) words.insert("~");
     for (const NamedExpr& let : item.lets) Add(let.value);
+    if (item.kind == ItemKind::kOp && item.body == nullptr) {
+      words.insert("op without a body");
+    }
     Add(item.spec);
     Add(item.body);
     Add(item.left);
@@ -192,7 +196,7 @@ TEST(Readme, ExamplesUseEveryConstruct) {
     EXPECT_EQ(used.statements.count(static_cast<StatementKind>(kind)), 1u)
         << kind;
   }
-  for (int kind = 0; kind <= static_cast<int>(ItemKind::kFn); ++kind) {
+  for (int kind = 0; kind <= static_cast<int>(ItemKind::kOverride); ++kind) {
     EXPECT_EQ(used.items.count(static_cast<ItemKind>(kind)), 1u) << kind;
   }
   for (const char* word : {"-",
@@ -228,6 +232,8 @@ TEST(Readme, ExamplesUseEveryConstruct) {
                            "first",
                            "second",
                            "named tangent",
+                           "tangent",
+                           "op without a body",
                            "comment",
                            "free comment",
                            "doc",

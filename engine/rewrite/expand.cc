@@ -1,6 +1,7 @@
 #include "engine/rewrite/expand.h"
 
 #include <algorithm>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rules/call_of.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -24,6 +26,11 @@ class Expander {
       : rules_(rules), options_(options) {}
 
   absl::StatusOr<Graph> Run(const Graph& graph) {
+    return Deeper([&] { return Expanded(graph); });
+  }
+
+ private:
+  absl::StatusOr<Graph> Expanded(const Graph& graph) {
     GraphBuilder builder(graph.context());
     std::vector<Value> inputs;
     for (const NamedValue& input : graph.inputs()) {
@@ -38,6 +45,7 @@ class Expander {
     absl::InlinedVector<Value, 8> operands;
     for (uint32_t id = 0; id < graph.size(); ++id) {
       const Value v{id};
+      CLEAVE_RETURN_IF_ERROR(PollBudget());
       const Node& node = graph.node(v);
       if (node.op == ToOpId(Primitive::kInput)) continue;
       operands.clear();
@@ -77,6 +85,7 @@ class Expander {
       copies[id] = results[0];
       if (results.size() > 1) tuples.emplace(id, std::move(results));
     }
+    CLEAVE_RETURN_IF_ERROR(PollBudget());
     for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
     std::vector<NamedValue> outputs;
     for (const NamedValue& output : graph.outputs()) {
@@ -85,7 +94,6 @@ class Expander {
     return std::move(builder).Build(std::move(outputs));
   }
 
- private:
   // (op, attributes, operand types...)
   using Key = absl::InlinedVector<uint32_t, 8>;
 
@@ -103,12 +111,13 @@ class Expander {
     const Key key = key_;
     const std::string name(graph.context()->op_name(node.op));
     std::unique_ptr<const Graph> expanded;
-    if (Decomposes(name)) {
+    if (Decomposes(name, node.op)) {
       CLEAVE_ASSIGN_OR_RETURN(const Graph* body, BodyFor(graph, v, name));
       if (!open_.insert(name).second && !options_.replace.empty()) {
         return absl::InvalidArgumentError(absl::StrCat(
             "what takes the place of `", name, "` calls `", name, "`"));
       }
+      const BudgetFrame frame(name);
       CLEAVE_ASSIGN_OR_RETURN(Graph inner, Run(*body));
       open_.erase(name);
       expanded = std::make_unique<const Graph>(std::move(inner));
@@ -116,8 +125,9 @@ class Expander {
     return bodies_.emplace(key, std::move(expanded)).first->second.get();
   }
 
-  bool Decomposes(const std::string& name) const {
+  bool Decomposes(const std::string& name, OpId op) const {
     if (options_.preserve.count(name) > 0) return false;
+    if (rules_.NeedsHost(op) && options_.replace.count(name) == 0) return false;
     return !options_.only || options_.only->count(name) > 0 ||
            options_.replace.count(name) > 0;
   }
@@ -128,12 +138,16 @@ class Expander {
     Signature signature = RuleSet::SignatureOf(graph, v);
     const auto it = options_.replace.find(name);
     if (it == options_.replace.end()) return rules_.Body(signature);
+    if (const auto* function = std::get_if<BodyFunction>(&it->second)) {
+      return BodyBy(*function, graph, v, name);
+    }
+    const std::string& other = std::get<std::string>(it->second);
     const auto mistake = [&](absl::string_view why) {
       return absl::InvalidArgumentError(absl::StrCat(
-          "`", it->second, "` cannot take the place of `", name, "`: ", why));
+          "`", other, "` cannot take the place of `", name, "`: ", why));
     };
     for (const auto& [key, value] : graph.attributes(v).values()) {
-      if (key == kLayout || TakesAttribute(it->second, key)) continue;
+      if (key == kLayout || TakesAttribute(other, key)) continue;
       CLEAVE_ASSIGN_OR_RETURN(const bool is_default,
                               DropDefault(signature, key));
       if (!is_default) {
@@ -141,7 +155,7 @@ class Expander {
                                     "`, which is ", value.ToString()));
       }
     }
-    signature.op = graph.context()->InternOp(it->second);
+    signature.op = graph.context()->InternOp(other);
     const absl::StatusOr<Graph> call = CallOf(rules_, signature);
     if (!call.ok()) return mistake(call.status().message());
     const Value node = CallNode(*call);
@@ -149,6 +163,50 @@ class Expander {
       return mistake("the types of its results are others");
     }
     return rules_.Body(RuleSet::SignatureOf(*call, node));
+  }
+
+  // What a function makes of the call.
+  absl::StatusOr<const Graph*> BodyBy(const BodyFunction& function,
+                                      const Graph& graph, Value v,
+                                      const std::string& name) {
+    const auto mistake = [&](const auto&... why) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the function that decomposes `", name, "` ", why...));
+    };
+    if (function == nullptr) return mistake("is none");
+    GraphBuilder builder(graph.context());
+    std::vector<Value> operands;
+    for (const Value operand : graph.operands(v)) {
+      operands.push_back(builder.Input(absl::StrCat("x", operands.size()),
+                                       graph.type(operand)));
+    }
+    const absl::StatusOr<std::vector<Value>> results =
+        function(builder, operands, graph.attributes(v));
+    if (!results.ok()) {
+      return absl::Status(
+          results.status().code(),
+          mistake("failed: ", results.status().message()).message());
+    }
+    const std::vector<TensorType>& types = graph.types(v);
+    if (results->size() != types.size()) {
+      return mistake("gave ", results->size(), " results, not ", types.size());
+    }
+    std::vector<NamedValue> outputs;
+    for (size_t i = 0; i < types.size(); ++i) {
+      const Value result = (*results)[i];
+      if (result.id >= builder.graph().size() ||
+          builder.graph().types(result).size() != 1) {
+        return mistake("gave no value of its builder for result ", i);
+      }
+      if (builder.type(result) != types[i]) {
+        return mistake("gave ", builder.type(result).ToString(), " for result ",
+                       i, ", which is ", types[i].ToString());
+      }
+      outputs.push_back({absl::StrCat("y", i), result});
+    }
+    made_.push_back(std::make_unique<const Graph>(
+        std::move(builder).Build(std::move(outputs))));
+    return made_.back().get();
   }
 
   // The composite node of a graph that CallOf makes.
@@ -206,12 +264,14 @@ class Expander {
   // replacements may close one.
   std::set<std::string> open_;
   absl::flat_hash_map<Key, std::unique_ptr<const Graph>> bodies_;
+  std::vector<std::unique_ptr<const Graph>> made_;  // by functions
 };
 
 }  // namespace
 
 absl::StatusOr<Graph> Expand(const Graph& graph, const RuleSet& rules,
                              const ExpandOptions& options) {
+  const BudgetScope scope;
   return Expander(rules, options).Run(graph);
 }
 

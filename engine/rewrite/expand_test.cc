@@ -127,5 +127,77 @@ TEST(ExpandTest, AttributesThatItDoesNotDeclareHaveTheirDefaults) {
               HasSubstr("it has no attribute `by`, which is 3.0"));
 }
 
+// x - x in the place of `twice`.
+absl::StatusOr<std::vector<Value>> Nothing(GraphBuilder& b,
+                                           absl::Span<const Value> x,
+                                           const Attributes&) {
+  return std::vector<Value>{b.Apply(Primitive::kSub, {x[0], x[0]})};
+}
+
+TEST(ExpandTest, AFunctionTakesItsPlace) {
+  const std::string text =
+      ExpandedText({{}, {}, {{"twice", BodyFunction(Nothing)}}});
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("add(")));
+  EXPECT_THAT(text, HasSubstr("%1: f32[3] = sub(%x, %x)"));
+  // Its attributes are the call's, and what it calls is decomposed, too.
+  const auto rules = Rules();
+  ExpandOptions options;
+  options.replace["doubled"] = BodyFunction(
+      [&](GraphBuilder& b, absl::Span<const Value> x,
+          const Attributes& attributes) -> absl::StatusOr<std::vector<Value>> {
+        EXPECT_EQ(attributes.Get("by").ToString(), "3.0");
+        const auto y = rules->Call(b, "four_times", {{"x", x[0]}}, {});
+        if (!y.ok()) return y.status();
+        return std::vector<Value>{*(*y)[0]};
+      });
+  const absl::StatusOr<Graph> graph = rules->Function("by_three");
+  ASSERT_OK(graph);
+  const absl::StatusOr<Graph> expanded = Expand(*graph, *rules, options);
+  ASSERT_OK(expanded);
+  EXPECT_EQ(PrintGraph(*expanded),
+            "graph (%x: f32[3]) -> (y: f32[3]) {\n"
+            "  %1: f32[3] = add(%x, %x)\n"
+            "  %2: f32[3] = add(%1, %1)\n"
+            "  return y = %2\n"
+            "}\n");
+}
+
+TEST(ExpandTest, WhatAFunctionMayNotGiveIsRefused) {
+  const auto refused = [](BodyFunction function) {
+    return ExpandedText({{}, {}, {{"twice", std::move(function)}}});
+  };
+  using Values = absl::StatusOr<std::vector<Value>>;
+  EXPECT_THAT(refused([](GraphBuilder& b, absl::Span<const Value> x,
+                         const Attributes&) -> Values {
+                return std::vector<Value>{b.Reshape(x[0], {Dim(3), Dim(1)})};
+              }),
+              HasSubstr("the function that decomposes `twice` gave f32[3, 1] "
+                        "for result 0, which is f32[3]"));
+  EXPECT_THAT(
+      refused([](GraphBuilder&, absl::Span<const Value>,
+                 const Attributes&) -> Values { return std::vector<Value>{}; }),
+      HasSubstr("`twice` gave 0 results, not 1"));
+  EXPECT_THAT(refused([](GraphBuilder&, absl::Span<const Value>,
+                         const Attributes&) -> Values {
+                return std::vector<Value>{Value{99}};
+              }),
+              HasSubstr("`twice` gave no value of its builder for result 0"));
+  EXPECT_THAT(refused([](GraphBuilder&, absl::Span<const Value>,
+                         const Attributes&) -> Values {
+                return absl::UnimplementedError("not on Sundays");
+              }),
+              HasSubstr("`twice` failed: not on Sundays"));
+  EXPECT_THAT(refused(nullptr), HasSubstr("`twice` is none"));
+  const auto rules = Rules();
+  EXPECT_THAT(
+      refused([&](GraphBuilder& b, absl::Span<const Value> x,
+                  const Attributes&) -> Values {
+        const TypeId type = b.graph().node(x[0]).type;
+        return std::vector<Value>{b.AddTyped(b.context()->InternOp("twice"),
+                                             kNoAttributes, type, {x[0]}, 0)};
+      }),
+      HasSubstr("what takes the place of `twice` calls `twice`"));
+}
+
 }  // namespace
 }  // namespace cleave

@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
@@ -134,12 +135,19 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
   std::string errors;
   for (const ShapeGuard& guard : graph.guards()) {
     if (is_def) break;  // its caller's
-    // A guard of an op's declared error begins with the kind of that.
+    // A guard of an op's declared error names the op and the kind of that:
+    // "`softplus`: value: beta must not be 0".
     absl::string_view why = guard.why;
     absl::string_view kind = "shape";
+    const size_t quote = why.find("`: ");
+    absl::string_view declared_why =
+        absl::StartsWith(why, "`") && quote != why.npos ? why.substr(quote + 3)
+                                                        : why;
     for (absl::string_view declared : {"shape", "type", "value"}) {
-      if (absl::ConsumePrefix(&why, absl::StrCat(declared, ": "))) {
+      if (absl::ConsumePrefix(&declared_why, absl::StrCat(declared, ": "))) {
         kind = declared;
+        why = declared_why;
+        break;
       }
     }
     absl::StrAppend(&errors, "  error ", kind, " ", Quote(why), " if ",

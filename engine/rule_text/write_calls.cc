@@ -12,6 +12,7 @@
 #include "engine/ir/call_attributes.h"
 #include "engine/lang/lexer.h"
 #include "engine/rule_text/graph_writer.h"
+#include "engine/rules/call_of.h"
 #include "engine/rules/rule_set_impl.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -60,9 +61,9 @@ absl::StatusOr<RuleText> GraphWriter::Call(Value v) {
   if (callable->results.size() == 1) {
     return RuleText{text, true, true, graph_.type(v).shape};
   }
-  CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules_.Body(signature));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph call, CallOf(rules_, signature));
   std::vector<std::string> fields;
-  for (const NamedValue& output : body->outputs()) {
+  for (const NamedValue& output : call.outputs()) {
     fields.push_back(output.name);
   }
   if (fields.size() == 1) {

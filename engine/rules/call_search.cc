@@ -90,6 +90,7 @@ CallSearch::CallSearch(const RuleSet& rules, const Callable& callable)
   given_strings_ = std::move(anywhere.given);
   Strings own;
   own.Collect(*callable.item);
+  for (const BodyPart& part : callable.overrides) own.Collect(*part.item);
   own_strings_ = std::move(own.all);
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/bind/op_lines.h"
 #include "engine/rules/name_checker.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
@@ -28,6 +29,8 @@ void NameChecker::Run() {
       return CheckNumeric();
     case ItemKind::kRewrite:
       return CheckRewrite();
+    case ItemKind::kOverride:
+      return CheckOverrideItem();
     case ItemKind::kExample:
       Enter();
       Walk(*item_.left);
@@ -37,22 +40,19 @@ void NameChecker::Run() {
   }
 }
 
-void NameChecker::CheckOp() {
-  std::vector<Diagnostic> ignored;
-  const Callable callable = MakeCallable(item_, Source("", ""), &ignored);
+void NameChecker::DefineSignature(const Item& item, const Callable& callable,
+                                  bool must_use) {
   const bool is_host =
-      item_.kind == ItemKind::kAten || item_.kind == ItemKind::kOnnx;
-  Enter();
-  for (const WhereClause& where : item_.where) {
+      item.kind == ItemKind::kAten || item.kind == ItemKind::kOnnx;
+  for (const WhereClause& where : item.where) {
     bool is_attribute = false;
     for (const AttributeDecl& attribute : callable.attributes) {
       is_attribute = is_attribute || attribute.name == where.variable;
     }
-    if (!is_attribute) Define(where.variable, where.range, "dtype", true);
+    if (!is_attribute)
+      Define(where.variable, where.range, "dtype", must_use || is_host);
     CheckDTypeClass(where);
   }
-  // A fn may leave inputs unused, and so may a host's op.
-  const bool must_use = item_.kind == ItemKind::kOp;
   for (const AttributeDecl& attribute : callable.attributes) {
     // An attribute of type dim is a size of its name.
     Define(attribute.name, attribute.range, "attribute",
@@ -103,9 +103,9 @@ void NameChecker::CheckOp() {
       Leave();
     }
   }
-  for (const NamedExpr& let : item_.lets) {
+  for (const NamedExpr& let : item.lets) {
     Walk(*let.value);
-    Define(let.name, let.range, "`let`", true);
+    Define(let.name, let.range, "`let`", must_use || is_host);
   }
   for (const ResultDecl& result : callable.results) {
     for (const AxisExpr& axis : result.type.axes) {
@@ -117,6 +117,18 @@ void NameChecker::CheckOp() {
     WalkType(result.type);
     if (result.condition != nullptr) Walk(*result.condition);
   }
+}
+
+void NameChecker::CheckOp() {
+  std::vector<Diagnostic> ignored;
+  const Source nowhere("", "");
+  const Callable callable = MakeCallable(item_, nowhere, &ignored);
+  Enter();
+  // A fn may leave inputs unused, and so may a host's op, or what a host
+  // computes.
+  DefineSignature(item_, callable,
+                  item_.kind == ItemKind::kOp &&
+                      Declares(item_.body, StatementKind::kResult));
   for (const ErrorClause& error : item_.errors) Walk(*error.condition);
   if (item_.spec != nullptr) {
     Enter();
@@ -134,6 +146,35 @@ void NameChecker::CheckOp() {
     Leave();
   }
   CheckAccuracies();
+  CheckBody(callable);
+  Leave();
+}
+
+void NameChecker::CheckOverrideItem() {
+  const Callable* callable = library_.FindCallable(item_.name);
+  if (callable == nullptr || callable->item->kind != ItemKind::kOp) return;
+  Enter();
+  // What is wrong with the signature is reported where it stands.
+  std::vector<Diagnostic> ignored;
+  std::vector<Diagnostic>* const saved = std::exchange(diagnostics_, &ignored);
+  DefineSignature(*callable->item, *callable, false);
+  diagnostics_ = saved;
+  CheckBody(*callable);
+  Leave();
+}
+
+void NameChecker::CheckBody(const Callable& callable) {
+  if (item_.body == nullptr) return;
+  std::set<std::string> lines;
+  for (const Statement& statement : item_.body->statements) {
+    if (statement.kind == StatementKind::kLet ||
+        statement.kind == StatementKind::kResult ||
+        lines.insert(LineName(statement)).second) {
+      continue;
+    }
+    Report(DiagnosticKind::kDuplicate, statement.range,
+           absl::StrCat(LineName(statement), " is given twice"));
+  }
   Enter();
   WalkStatements(*item_.body);
   Enter();
@@ -148,15 +189,26 @@ void NameChecker::CheckOp() {
     Walk(*mutates.value);
   }
   Leave();
-  CheckOverrides(callable, is_host);
+  for (const Statement& statement : item_.body->statements) {
+    if (statement.kind == StatementKind::kJvp) {
+      CheckJvpLine(callable, statement);
+    } else if (statement.kind == StatementKind::kVjp) {
+      CheckVjpLine(callable, statement);
+    }
+  }
   Leave();
-  Leave();
+  // A batch of the op sees the signature alone.
+  for (const Statement& statement : item_.body->statements) {
+    if (statement.kind == StatementKind::kVmap) {
+      CheckVmapLine(callable, statement);
+    }
+  }
 }
 
 void NameChecker::CheckLaws(const Callable& callable) {
   for (const Law& law : item_.laws) {
     Enter();
-    DefineResults(callable);
+    DefineResultsOrClash(callable);
     std::set<std::string> bound;
     const std::function<void(const Expr&)> define_free = [&](const Expr& e) {
       if (e.kind == ExprKind::kIndex) {
@@ -216,84 +268,100 @@ void NameChecker::CheckAccuracies() {
   }
 }
 
-void NameChecker::CheckOverrides(const Callable& callable, bool is_host) {
-  std::set<std::string> lines;
-  std::set<std::string> patterns;
-  const auto input_of = [&](const std::string& name) -> const InputDecl* {
-    for (const InputDecl& input : callable.inputs) {
-      if (input.name == name) return &input;
-    }
-    return nullptr;
-  };
-  std::vector<std::string> names;
-  for (const InputDecl& input : callable.inputs) names.push_back(input.name);
-  for (const Statement& statement : item_.body->statements) {
-    if (statement.kind == StatementKind::kJvp) {
-      const std::string& name = statement.equation.name;
-      const InputDecl* input = input_of(name);
-      if (input == nullptr) {
-        Report(
-            DiagnosticKind::kDeadOverride, statement.range,
-            absl::StrCat("there is no input `", name, "` for this derivative"),
-            DidYouMean(name, names));
-        continue;
-      }
-      if (IsDiscrete(*input)) {
-        Report(
-            DiagnosticKind::kDeadOverride, statement.range,
-            absl::StrCat("`", name, "` is discrete: no derivative is taken"));
-      }
-      if (!lines.insert(name).second) {
-        Report(DiagnosticKind::kDuplicate, statement.range,
-               absl::StrCat("a second derivative by `", name, "`"));
-      }
-      Enter();
-      DefineResults(callable);
-      for (const InputDecl& other : callable.inputs) {
-        const std::string tangent = absl::StrCat("d", other.name);
-        if (Lookup(tangent) == nullptr) {
-          Define(tangent, statement.range, "tangent", false);
-        }
-      }
-      in_derivative_ = true;
-      Walk(*statement.equation.value);
-      in_derivative_ = false;
-      Leave();
-    } else if (statement.kind == StatementKind::kVmap ||
-               statement.kind == StatementKind::kVjp) {
-      bool any_batched = statement.kind == StatementKind::kVjp;
-      std::string pattern;
-      Enter();
-      if (statement.kind == StatementKind::kVjp) DefineResults(callable);
-      for (const Statement::OverrideInput& input : statement.inputs) {
-        any_batched = any_batched || !input.unbatched;
-        absl::StrAppend(&pattern, input.name, input.unbatched ? "@_," : ",");
-        if (statement.kind == StatementKind::kVjp) {
-          if (Lookup(input.name) == nullptr) {
-            Define(input.name, statement.range, "cotangent", false);
-          }
-        } else if (input_of(input.name) == nullptr) {
-          Report(DiagnosticKind::kUnknownName, statement.range,
-                 absl::StrCat("there is no input `", input.name, "`"),
-                 DidYouMean(input.name, names));
-        }
-      }
-      if (!any_batched) {
-        Report(DiagnosticKind::kDeadOverride, statement.range,
-               "no input has a batch: the override is never used");
-      }
-      if (statement.kind == StatementKind::kVmap &&
-          !patterns.insert(pattern).second) {
-        Report(DiagnosticKind::kDeadOverride, statement.range,
-               "another override stands for the same inputs before this");
-      }
-      Walk(*statement.equation.value);
-      Leave();
-    }
+namespace {
+
+const InputDecl* FindInput(const Callable& callable, const std::string& name) {
+  for (const InputDecl& input : callable.inputs) {
+    if (input.name == name) return &input;
   }
+  return nullptr;
 }
 
-bool NameChecker::IsDiscrete(const InputDecl& input) const {
+std::vector<std::string> InputNames(const Callable& callable) {
+  std::vector<std::string> names;
+  for (const InputDecl& input : callable.inputs) names.push_back(input.name);
+  return names;
+}
+
+}  // namespace
+
+void NameChecker::CheckJvpLine(const Callable& callable,
+                               const Statement& statement) {
+  const std::string& name = statement.equation.name;
+  const InputDecl* input = FindInput(callable, name);
+  if (input == nullptr) {
+    Report(DiagnosticKind::kDeadOverride, statement.range,
+           absl::StrCat("there is no input `", name, "` for this derivative"),
+           DidYouMean(name, InputNames(callable)));
+    return;
+  }
+  if (IsDiscrete(*callable.item, *input)) {
+    Report(DiagnosticKind::kDeadOverride, statement.range,
+           absl::StrCat("`", name, "` is discrete: no derivative is taken"));
+  }
+  Enter();
+  DefineResultsOrClash(callable);
+  if (!statement.inputs.empty()) {
+    const Statement::OverrideInput& tangent = statement.inputs[0];
+    if (Lookup(tangent.name) != nullptr) {
+      Report(DiagnosticKind::kDuplicate, tangent.range,
+             absl::StrCat("the tangent has a name of its own: `", tangent.name,
+                          "` has a meaning here"));
+    } else {
+      Define(tangent.name, tangent.range, "tangent", false);
+    }
+  } else {
+    const std::string tangent = absl::StrCat("d", name);
+    if (const Name* other = Lookup(tangent)) {
+      DefineClash(tangent, statement.range,
+                  absl::StrCat("the tangent of `", name, "`"), *other,
+                  absl::StrCat("name the tangent otherwise: `jvp ", name,
+                               " (t) = ..`"));
+    } else {
+      Define(tangent, statement.range, "tangent", false);
+    }
+  }
+  in_derivative_ = true;
+  Walk(*statement.equation.value);
+  in_derivative_ = false;
+  Leave();
+}
+
+void NameChecker::CheckVjpLine(const Callable& callable,
+                               const Statement& statement) {
+  Enter();
+  DefineResultsOrClash(callable);
+  for (const Statement::OverrideInput& cotangent : statement.inputs) {
+    if (Lookup(cotangent.name) != nullptr) {
+      Report(DiagnosticKind::kDuplicate, cotangent.range,
+             absl::StrCat("the cotangent has a name of its own: `",
+                          cotangent.name, "` has a meaning here"));
+    } else {
+      Define(cotangent.name, cotangent.range, "cotangent", false);
+    }
+  }
+  Walk(*statement.equation.value);
+  Leave();
+}
+
+void NameChecker::CheckVmapLine(const Callable& callable,
+                                const Statement& statement) {
+  bool any_batched = false;
+  for (const Statement::OverrideInput& input : statement.inputs) {
+    any_batched = any_batched || !input.unbatched;
+    if (FindInput(callable, input.name) != nullptr) continue;
+    Report(DiagnosticKind::kUnknownName, input.range,
+           absl::StrCat("there is no input `", input.name, "`"),
+           DidYouMean(input.name, InputNames(callable)));
+  }
+  if (!any_batched) {
+    Report(DiagnosticKind::kDeadOverride, statement.range,
+           "no input has a batch: the override is never used");
+  }
+  Walk(*statement.equation.value);
+}
+
+bool NameChecker::IsDiscrete(const Item& op, const InputDecl& input) {
   if (input.is_static) return true;
   if (input.type.dtype == nullptr ||
       input.type.dtype->kind != ExprKind::kName) {
@@ -302,7 +370,7 @@ bool NameChecker::IsDiscrete(const InputDecl& input) const {
   const std::string& name = input.type.dtype->text;
   const absl::StatusOr<DType> dtype = ParseDType(name);
   if (dtype.ok()) return !InClass(*dtype, DTypeClass::kInexact);
-  for (const WhereClause& where : item_.where) {
+  for (const WhereClause& where : op.where) {
     if (where.variable == name) {
       return where.dtype_class == "int" || where.dtype_class == "bool";
     }
@@ -345,6 +413,18 @@ void NameChecker::CheckDerivative() {
   }
   Enter();
   for (const std::string& parameter : item_.parameters) {
+    const bool is_tangent =
+        parameter[0] == 'd' &&
+        std::count(item_.parameters.begin(), item_.parameters.end(),
+                   parameter.substr(1)) > 0;
+    if (parameter == "y" || is_tangent) {
+      Report(
+          DiagnosticKind::kDuplicate, item_.range,
+          absl::StrCat("an operand has a name of its own: `", parameter,
+                       "` is ", parameter == "y" ? "the result" : "a tangent"));
+      Leave();
+      return;
+    }
     Define(parameter, item_.range, "operand", false);
   }
   for (const std::string& parameter : item_.parameters) {

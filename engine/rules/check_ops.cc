@@ -11,9 +11,11 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "engine/bind/op_lines.h"
 #include "engine/rules/linearity.h"
 #include "engine/rules/rule_set_impl.h"
 #include "engine/rules/symbolic_call.h"
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -53,21 +55,28 @@ void PlaceByLine(const Source& source, Diagnostic* d) {
 
 class OpChecker {
  public:
-  OpChecker(const RuleSet& rules, const Callable& callable,
+  // Of what `item` says, the op's own declaration or an override of it.
+  OpChecker(const RuleSet& rules, const Callable& callable, const Item& item,
             std::vector<Diagnostic>* diagnostics)
-      : rules_(rules), callable_(callable), diagnostics_(diagnostics) {}
+      : rules_(rules),
+        callable_(callable),
+        item_(item),
+        source_(rules.SourceOf(item)),
+        diagnostics_(diagnostics) {}
 
   void Run() {
     const SymbolicCalls calls(callable_);
     error_held_.resize(callable_.item->errors.size());
     error_open_.resize(callable_.item->errors.size());
     bool complete = calls.exhaustive();
-    for (int i = 0; i < calls.count() && found_ < kMaxDiagnosticsPerOp; ++i) {
+    for (int i = 0;
+         i < calls.count() && found_ < kMaxDiagnosticsPerOp && !BudgetEnded();
+         ++i) {
       complete = CheckCall(calls, i) && complete;
     }
     if (!complete || found_ > 0) return;
     CheckBranches(calls);
-    CheckErrors(calls);
+    if (IsOwn()) CheckErrors(calls);
   }
 
   // False if the combination could not be judged.
@@ -84,7 +93,7 @@ class OpChecker {
       return false;
     }
     context_ = call->description;
-    if (!ObserveErrors(builder, *call)) return false;
+    if (IsOwn() && !ObserveErrors(builder, *call)) return false;
     const auto results =
         rules_.Call(builder, callable_.name, call->arguments, call->attributes);
     if (!results.ok()) return NoteRejection(results.status());
@@ -100,6 +109,8 @@ class OpChecker {
   }
 
  private:
+  bool IsOwn() const { return &item_ == callable_.item; }
+
   // A call that is rejected says what its declaration or types do not allow.
   bool NoteRejection(const absl::Status& status) {
     if (status.GetPayload(kErrorClausePayload).has_value()) return true;
@@ -161,12 +172,13 @@ class OpChecker {
 
   bool CheckSignature(const Signature& signature) {
     const RuleSet::Impl& impl = rules_.impl();
-    if (!Compile(signature, "", [](OpCompiler& compiler) {
+    const bool has_body = !LinesOf(callable_, StatementKind::kResult).empty();
+    if (has_body && !Compile(signature, "", [](OpCompiler& compiler) {
           return compiler.Body().status();
         })) {
       return false;
     }
-    if (callable_.item->spec != nullptr &&
+    if (IsOwn() && callable_.item->spec != nullptr &&
         !Compile(signature, "", [](OpCompiler& compiler) {
           return compiler.Spec().status();
         })) {
@@ -184,10 +196,7 @@ class OpChecker {
         })) {
       return false;
     }
-    if (jvp.has_value() &&
-        !CheckLinear(signature, jvp->graph, StatementKind::kJvp)) {
-      return false;
-    }
+    if (jvp.has_value() && !CheckLinearJvp(signature, jvp->graph)) return false;
     const std::vector<bool> live(callable_.results.size(), true);
     std::optional<RuleSet::VjpOverride> vjp;
     if (!Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
@@ -196,16 +205,22 @@ class OpChecker {
         })) {
       return false;
     }
-    if (vjp.has_value() &&
-        !CheckLinear(signature, vjp->graph, StatementKind::kVjp)) {
-      return false;
+    if (vjp.has_value() && !IsLinear(signature, vjp->graph)) {
+      for (const OpLine& line : LinesOf(callable_, StatementKind::kVjp)) {
+        if (line.part.item != &item_) continue;
+        Add({DiagnosticKind::kNotLinear,
+             "the cotangents are not linear in those of the results",
+             line.statement->range, "", ""});
+        return false;
+      }
     }
     return CheckVmap(signature);
   }
 
   bool CheckVmap(const Signature& signature) {
-    for (const Statement& statement : callable_.item->body->statements) {
-      if (statement.kind != StatementKind::kVmap) continue;
+    for (const OpLine& line : LinesOf(callable_, StatementKind::kVmap)) {
+      if (line.part.item != &item_) continue;
+      const Statement& statement = *line.statement;
       // The inputs of operands, in order: those of the layout.
       std::vector<bool> batched;
       GraphBuilder unused(rules_.context());
@@ -229,25 +244,42 @@ class OpChecker {
 
   // Whether an override is linear in its inputs behind the operands: tangents
   // of jvp, cotangents of vjp.
-  bool CheckLinear(const Signature& signature, const Graph& override,
-                   StatementKind kind) {
+  bool IsLinear(const Signature& signature, const Graph& override) const {
     std::vector<Linearity> inputs(signature.operands.size(),
                                   Linearity::kConstant);
     inputs.resize(override.inputs().size(), Linearity::kLinear);
     const auto linearity = LinearityOf(override, inputs, rules_);
     if (!linearity.ok()) return true;  // a callee's mistake is its own
-    for (const Linearity l : *linearity) {
-      if (l != Linearity::kNonlinear && l != Linearity::kConstant) continue;
-      for (const Statement& statement : callable_.item->body->statements) {
-        if (statement.kind != kind) continue;
-        Add({DiagnosticKind::kNotLinear,
-             kind == StatementKind::kJvp
-                 ? absl::StrCat("the derivative is not linear in `d",
-                                statement.equation.name, "`")
-                 : "the cotangents are not linear in those of the results",
-             statement.range, "", ""});
-        return false;
+    return std::none_of(linearity->begin(), linearity->end(), [](Linearity l) {
+      return l == Linearity::kNonlinear || l == Linearity::kConstant;
+    });
+  }
+
+  // Of all jvp lines at once, then, for the place, of each alone.
+  bool CheckLinearJvp(const Signature& signature, const Graph& jvp) {
+    if (IsLinear(signature, jvp)) return true;
+    for (const OpLine& line : LinesOf(callable_, StatementKind::kJvp)) {
+      if (line.part.item != &item_) continue;
+      const std::string& input = line.statement->equation.name;
+      OpCompiler compiler = rules_.impl().MakeCompiler(callable_);
+      if (!compiler.BindSignature(signature).ok()) return true;
+      std::vector<bool> active;
+      for (const std::string& name : compiler.OperandInputs()) {
+        active.push_back(name == input);
       }
+      const auto alone = compiler.Jvp(active);
+      if (!alone.ok() || !alone->has_value() ||
+          IsLinear(signature, (*alone)->graph)) {
+        continue;
+      }
+      Add({DiagnosticKind::kNotLinear,
+           absl::StrCat("the derivative is not linear in `",
+                        line.statement->inputs.empty()
+                            ? absl::StrCat("d", input)
+                            : line.statement->inputs[0].name,
+                        "`"),
+           line.statement->range, "", ""});
+      return false;
     }
     return true;
   }
@@ -273,12 +305,16 @@ class OpChecker {
   void Report(const absl::Status& status,
               const std::optional<Diagnostic>& diagnostic, const Source* source,
               const std::string& context) {
+    if (absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) return;
     Diagnostic d;
-    if (diagnostic.has_value() && source == callable_.source) {
+    if (diagnostic.has_value() && source == &source_) {
       d = *diagnostic;
+    } else if (!IsOwn() && source == callable_.source) {
+      return;  // it is reported of the op's own
     } else {
       // Found while lowering, or in another file: the line is in the message.
-      d.kind = absl::StrContains(status.message(), "is not defined")
+      d.kind = absl::IsResourceExhausted(status) ? DiagnosticKind::kLimit
+               : absl::StrContains(status.message(), "is not defined")
                    ? DiagnosticKind::kUnknownName
                : absl::StrContains(status.message(), "dtype") ||
                        absl::StrContains(status.message(), "is wanted") ||
@@ -289,8 +325,8 @@ class OpChecker {
                    ? DiagnosticKind::kIndex
                    : DiagnosticKind::kShape;
       d.message = std::string(status.message());
-      d.range = callable_.item->range;
-      PlaceByLine(*callable_.source, &d);
+      d.range = item_.range;
+      PlaceByLine(source_, &d);
     }
     if (!context.empty() && d.help.empty()) {
       d.help = absl::StrCat("found with ", context);
@@ -373,7 +409,8 @@ class OpChecker {
       for (const NamedExpr& named : e.named) walk(*named.value);
       for (const Equation& field : e.fields) walk(*field.value);
     };
-    for (const Statement& statement : callable_.item->body->statements) {
+    if (item_.body == nullptr) return;
+    for (const Statement& statement : item_.body->statements) {
       if (statement.kind == StatementKind::kLet ||
           statement.kind == StatementKind::kResult) {
         walk(*statement.equation.value);
@@ -431,6 +468,8 @@ class OpChecker {
 
   const RuleSet& rules_;
   const Callable& callable_;
+  const Item& item_;
+  const Source& source_;
   std::vector<Diagnostic>* diagnostics_;
   size_t found_ = 0;
   std::string context_;
@@ -443,7 +482,15 @@ class OpChecker {
 
 void CheckOp(const RuleSet& rules, const Callable& callable,
              std::vector<Diagnostic>* diagnostics) {
-  OpChecker(rules, callable, diagnostics).Run();
+  // What is overridden stays right by itself.
+  Callable own = callable;
+  own.overrides.clear();
+  OpChecker(rules, own, *callable.item, diagnostics).Run();
+}
+
+void CheckOverride(const RuleSet& rules, const Callable& callable,
+                   const Item& item, std::vector<Diagnostic>* diagnostics) {
+  OpChecker(rules, callable, item, diagnostics).Run();
 }
 
 void CheckFunction(const RuleSet& rules, const Callable& callable,
@@ -467,10 +514,16 @@ void CheckFunction(const RuleSet& rules, const Callable& callable,
   }
   // The same by way of a call of it, which knows the place.
   const size_t before = diagnostics->size();
-  OpChecker(rules, callable, diagnostics).Run();
+  OpChecker(rules, callable, *callable.item, diagnostics).Run();
   if (diagnostics->size() > before) return;
-  Diagnostic d{DiagnosticKind::kType, std::string(graph.status().message()),
-               callable.item->range, "", ""};
+  if (absl::IsCancelled(graph.status()) ||
+      absl::IsDeadlineExceeded(graph.status())) {
+    return;
+  }
+  Diagnostic d{
+      absl::IsResourceExhausted(graph.status()) ? DiagnosticKind::kLimit
+                                                : DiagnosticKind::kType,
+      std::string(graph.status().message()), callable.item->range, "", ""};
   PlaceByLine(*callable.source, &d);
   diagnostics->push_back(std::move(d));
 }

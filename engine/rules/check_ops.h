@@ -11,10 +11,13 @@
 
 namespace cleave {
 
-// Types and shapes of body, spec and overrides; branches that no combination
-// takes; errors that cannot occur; derivatives that are not linear.
+// Types and shapes of the op's own body, spec and overrides; branches that no
+// combination takes; errors that cannot occur; derivatives that are not linear.
 void CheckOp(const RuleSet& rules, const Callable& callable,
              std::vector<Diagnostic>* diagnostics);
+// The same of what the `override` item `item` gives the op.
+void CheckOverride(const RuleSet& rules, const Callable& callable,
+                   const Item& item, std::vector<Diagnostic>* diagnostics);
 // A fn, at its declared types.
 void CheckFunction(const RuleSet& rules, const Callable& callable,
                    std::vector<Diagnostic>* diagnostics);

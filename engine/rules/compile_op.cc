@@ -376,8 +376,9 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBody() {
         if (declared[d] != fresh || is == fresh) continue;
         const std::set<std::string> variables = is.Variables();
         if (variables.size() != 1 || is != Dim::Variable(*variables.begin())) {
+          elaborator_.EnterSource(*callable_.source);
           return elaborator_.Fail(
-              DiagnosticKind::kShape, callable_.item->body->range,
+              DiagnosticKind::kShape, callable_.results[i].range,
               absl::StrCat("`", name, "` is ", is.ToString(),
                            ", which is no extent of its own"));
         }
@@ -391,16 +392,68 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBody() {
   return ElaborateBodyOnce();
 }
 
-absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBodyOnce() {
+absl::StatusOr<const Scope*> OpCompiler::EnterPart(const BodyPart& part) {
+  elaborator_.EnterSource(*part.source);
+  std::unique_ptr<Scope>& scope = part_scopes_[part.item];
+  if (scope == nullptr) {
+    scope = std::make_unique<Scope>(body_scope_.get());
+    CLEAVE_RETURN_IF_ERROR(elaborator_.EvalLets(*part.item->body, *scope));
+  }
+  return scope.get();
+}
+
+void OpCompiler::SetResults(Scope* scope) const {
+  for (size_t r = 0; r < raw_results_.size(); ++r) {
+    if (raw_results_[r] != nullptr) {
+      scope->Set(callable_.results[r].name, raw_results_[r]);
+    }
+  }
+}
+
+absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateCall() {
   CLEAVE_RETURN_IF_ERROR(EnterBody());
   CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared(true));
-  const cleave::Body& body = *callable_.item->body;
-  CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
-                          elaborator_.EvalBody(body, *body_scope_, declared));
-  SourceRange range = body.range;
-  for (const Statement& statement : body.statements) {
-    if (statement.kind == StatementKind::kResult) range = statement.range;
+  if (!binding_.fresh.empty()) {
+    return absl::UnimplementedError("impossible: ragged");
   }
+  Elaborator::Arguments arguments;
+  for (size_t i = 0; i < callable_.inputs.size(); ++i) {
+    if (callable_.inputs[i].is_static || binding_.inputs[i].Is(Kind::kAbsent)) {
+      continue;  // the static ones are among the attributes
+    }
+    arguments.named.emplace_back(callable_.inputs[i].name, binding_.inputs[i]);
+  }
+  for (const auto& [name, value] : binding_.attributes.values()) {
+    arguments.named.emplace_back(name, FromStatic(value));
+  }
+  const SourceRange range = callable_.item->range;
+  CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
+                          elaborator_.CallOp(callable_, arguments, range));
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<TermPtr> results,
+                          Results(value, declared, range));
+  raw_results_ = results;
+  if (!callable_.item->compute_acc) return results;
+  for (TermPtr& result : raw_results_) {
+    if (result == nullptr) continue;
+    CLEAVE_ASSIGN_OR_RETURN(result, Accumulated(result));
+  }
+  return results;
+}
+
+absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBodyOnce() {
+  part_scopes_.clear();
+  const std::vector<OpLine> lines = LinesOf(callable_, StatementKind::kResult);
+  if (lines.empty()) return ElaborateCall();
+  CLEAVE_RETURN_IF_ERROR(EnterBody());
+  CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared(true));
+  const BodyPart& part = lines[0].part;
+  auto scope = std::make_unique<Scope>(body_scope_.get());
+  elaborator_.EnterSource(*part.source);
+  CLEAVE_ASSIGN_OR_RETURN(
+      const RuleValue value,
+      elaborator_.EvalBody(*part.item->body, *scope, declared));
+  part_scopes_[part.item] = std::move(scope);
+  const SourceRange range = lines[0].statement->range;
   CLEAVE_ASSIGN_OR_RETURN(raw_results_, Results(value, declared, range));
   std::vector<TermPtr> finished;
   for (size_t i = 0; i < raw_results_.size(); ++i) {
@@ -425,8 +478,9 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBodyOnce() {
     finished.push_back(std::move(term));
   }
   for (const Equation& mutates : callable_.item->mutates) {
-    CLEAVE_ASSIGN_OR_RETURN(const RuleValue v,
-                            elaborator_.Eval(*mutates.value, *body_scope_));
+    CLEAVE_ASSIGN_OR_RETURN(
+        const RuleValue v,
+        elaborator_.Eval(*mutates.value, *part_scopes_[part.item]));
     if (v.Is(Kind::kAbsent)) {
       finished.push_back(nullptr);
       continue;
@@ -498,6 +552,9 @@ absl::StatusOr<Graph> OpCompiler::Build(const std::vector<TermPtr>& terms) {
 }
 
 absl::StatusOr<Graph> OpCompiler::Body() {
+  if (LinesOf(callable_, StatementKind::kResult).empty()) {
+    return absl::UnimplementedError("impossible: no decomposition");
+  }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<TermPtr> terms, ElaborateBody());
   return Build(terms);
 }

@@ -4,6 +4,7 @@
 #ifndef CLEAVE_ENGINE_RULES_COMPILE_OP_H_
 #define CLEAVE_ENGINE_RULES_COMPILE_OP_H_
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -12,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/bind/library.h"
+#include "engine/bind/op_lines.h"
 #include "engine/elaborate/elaborator.h"
 #include "engine/elaborate/signature.h"
 #include "engine/ir/graph.h"
@@ -35,7 +37,7 @@ class OpCompiler {
                              const std::vector<bool>& batched = {},
                              const Dim& batch = 0);
 
-  // The results of the body; absent ones are null.
+  // The results of the body; absent ones are null. Unimplemented without one.
   absl::StatusOr<Graph> Body();
   absl::StatusOr<Graph> Spec();
   absl::StatusOr<std::optional<RuleSet::JvpOverride>> Jvp(
@@ -55,7 +57,8 @@ class OpCompiler {
   Elaborator& elaborator() { return elaborator_; }
   const Binding& binding() const { return binding_; }
 
-  // Evaluates everything without lowering: for checks.
+  // Evaluates everything without lowering: for checks. Of an op without a body
+  // the results are those of a call of it.
   absl::StatusOr<std::vector<TermPtr>> ElaborateBody();
   absl::StatusOr<std::vector<TermPtr>> ElaborateSpec();
 
@@ -68,6 +71,17 @@ class OpCompiler {
   };
 
   absl::StatusOr<std::vector<TermPtr>> ElaborateBodyOnce();
+  // The results of an op without a body: those of a call of it.
+  absl::StatusOr<std::vector<TermPtr>> ElaborateCall();
+  // The scope in which the lines of a part stand, that of its lets; the
+  // elaborator reads the part's source from here on.
+  absl::StatusOr<const Scope*> EnterPart(const BodyPart& part);
+  // The tangents of one input's operands: inputs of the graph where they are
+  // covered, else zero.
+  absl::StatusOr<RuleValue> TangentOf(size_t input,
+                                      const std::vector<bool>& covered);
+  // Sets the names of the results, as the body gives them.
+  void SetResults(Scope* scope) const;
   absl::Status EnterReals(Scope* scope);
   absl::StatusOr<TermPtr> Wrap(const TermPtr& x, const DTypePtr& dtype);
   // The scope of the body: floats in their accumulation types.
@@ -95,8 +109,10 @@ class OpCompiler {
   GraphBuilder builder_;
   Binding binding_;
   std::vector<Operand> operands_;
-  std::unique_ptr<Scope> body_scope_;
+  std::unique_ptr<Scope> body_scope_;  // of the inputs, as bodies see them
+  std::map<const Item*, std::unique_ptr<Scope>> part_scopes_;
   std::vector<TermPtr> raw_results_;  // of the body, before Finish
+  std::vector<TermPtr> tangents_;     // by operand; null: not made yet
 };
 
 }  // namespace cleave

@@ -17,15 +17,47 @@ bool IsInexact(const TermPtr& term) {
 
 }  // namespace
 
+absl::StatusOr<RuleValue> OpCompiler::TangentOf(
+    size_t input, const std::vector<bool>& covered) {
+  RuleValue result;
+  RuleList list;
+  bool variadic = false;
+  for (size_t k = 0; k < operands_.size(); ++k) {
+    const Operand& operand = operands_[k];
+    if (operand.input != input) continue;
+    TermPtr& tangent = tangents_[k];
+    const TensorType type = builder_.type(operand.term->value);
+    if (tangent == nullptr && covered[k]) {
+      const Value value =
+          builder_.Input(absl::StrCat(operand.name, ".tangent"), type);
+      tangent = elaborator_.terms().InGraph(value, type);
+      if (callable_.item->compute_acc) {
+        CLEAVE_ASSIGN_OR_RETURN(tangent, Accumulated(tangent));
+      }
+    } else if (tangent == nullptr) {
+      const RuleValue* primal = body_scope_->Find(callable_.inputs[input].name);
+      const DTypePtr dtype = primal->Is(Kind::kTerm) ? primal->AsTerm()->dtype
+                                                     : operand.term->dtype;
+      tangent = elaborator_.terms().Zero(dtype, type.shape);
+    }
+    if (operand.place < 0) {
+      result = tangent;
+      continue;
+    }
+    variadic = true;
+    list.resize(operand.place + 1);
+    list[operand.place] = tangent;
+  }
+  return variadic ? RuleValue(std::move(list)) : result;
+}
+
 absl::StatusOr<std::optional<RuleSet::JvpOverride>> OpCompiler::Jvp(
     const std::vector<bool>& active) {
-  const cleave::Body& body = *callable_.item->body;
+  const std::vector<OpLine> lines = LinesOf(callable_, StatementKind::kJvp);
   const auto has_line = [&](const std::string& input) {
-    return std::any_of(body.statements.begin(), body.statements.end(),
-                       [&](const Statement& s) {
-                         return s.kind == StatementKind::kJvp &&
-                                s.equation.name == input;
-                       });
+    return std::any_of(lines.begin(), lines.end(), [&](const OpLine& line) {
+      return line.statement->equation.name == input;
+    });
   };
   RuleSet::JvpOverride override;
   bool any = false;
@@ -37,71 +69,38 @@ absl::StatusOr<std::optional<RuleSet::JvpOverride>> OpCompiler::Jvp(
   }
   if (!any) return std::optional<RuleSet::JvpOverride>();
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<TermPtr> primal, ElaborateBody());
-  // Tangents: those covered are inputs, others are zero here.
+  // Those covered are inputs of the graph, in the order of the operands.
+  tangents_.assign(operands_.size(), nullptr);
   for (size_t i = 0; i < callable_.inputs.size(); ++i) {
-    const InputDecl& input = callable_.inputs[i];
-    const std::string name = absl::StrCat("d", input.name);
-    for (size_t k = 0; k < operands_.size(); ++k) {
-      const Operand& operand = operands_[k];
-      if (operand.input != i) continue;
-      const TensorType type = builder_.type(operand.term->value);
-      TermPtr tangent;
-      if (override.covered[k]) {
-        const Value value =
-            builder_.Input(absl::StrCat(operand.name, ".tangent"), type);
-        tangent = elaborator_.terms().InGraph(value, type);
-        if (callable_.item->compute_acc) {
-          CLEAVE_ASSIGN_OR_RETURN(tangent, Accumulated(tangent));
-        }
-      } else {
-        const RuleValue* primal_value = body_scope_->Find(input.name);
-        const DTypePtr dtype = primal_value->Is(Kind::kTerm)
-                                   ? primal_value->AsTerm()->dtype
-                                   : operand.term->dtype;
-        tangent = elaborator_.terms().Zero(dtype, type.shape);
-      }
-      if (operand.place < 0) {
-        body_scope_->Set(name, tangent);
-      } else {
-        RuleList list;
-        if (const RuleValue* so_far = body_scope_->Find(name)) {
-          list = so_far->AsList();
-        }
-        list.resize(operand.place + 1);
-        list[operand.place] = tangent;
-        body_scope_->Set(name, std::move(list));
-      }
-    }
+    CLEAVE_RETURN_IF_ERROR(TangentOf(i, override.covered).status());
   }
   const size_t result_count = raw_results_.size();
-  for (size_t r = 0; r < result_count; ++r) {
-    if (raw_results_[r] != nullptr) {
-      body_scope_->Set(callable_.results[r].name, raw_results_[r]);
-    }
-  }
   std::vector<TermPtr> tangents(result_count);
-  std::vector<Elaborator::DeclaredResult> declared;
-  for (size_t r = 0; r < result_count; ++r) {
-    Elaborator::DeclaredResult d;
-    d.name = callable_.results[r].name;
-    d.absent = primal[r] == nullptr;
-    if (primal[r] != nullptr) {
-      d.type = TermType{primal[r]->dtype, primal[r]->shape, {}};
-    }
-    declared.push_back(std::move(d));
-  }
-  for (const Statement& statement : body.statements) {
-    if (statement.kind != StatementKind::kJvp) continue;
+  SourceRange range;  // of the last line
+  for (const OpLine& line : lines) {
+    const Statement& statement = *line.statement;
+    size_t input = 0;
     bool covered = false;
     for (size_t k = 0; k < operands_.size(); ++k) {
-      covered = covered || (override.covered[k] &&
-                            callable_.inputs[operands_[k].input].name ==
-                                statement.equation.name);
+      if (override.covered[k] && callable_.inputs[operands_[k].input].name ==
+                                     statement.equation.name) {
+        input = operands_[k].input;
+        covered = true;
+      }
     }
     if (!covered) continue;
-    CLEAVE_ASSIGN_OR_RETURN(
-        const RuleValue value,
-        elaborator_.Eval(*statement.equation.value, *body_scope_));
+    range = statement.range;
+    CLEAVE_ASSIGN_OR_RETURN(const Scope* part, EnterPart(line.part));
+    Scope scope(part);
+    SetResults(&scope);
+    CLEAVE_ASSIGN_OR_RETURN(RuleValue tangent,
+                            TangentOf(input, override.covered));
+    scope.Set(statement.inputs.empty()
+                  ? absl::StrCat("d", statement.equation.name)
+                  : statement.inputs[0].name,
+              std::move(tangent));
+    CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
+                            elaborator_.Eval(*statement.equation.value, scope));
     if (value.Is(Kind::kImpossible)) {
       return absl::UnimplementedError(
           absl::StrCat("impossible: ", value.AsImpossible().why));
@@ -138,7 +137,7 @@ absl::StatusOr<std::optional<RuleSet::JvpOverride>> OpCompiler::Jvp(
     if (tangent == nullptr) {
       tangent = elaborator_.terms().Zero(type.dtype, type.shape);
     } else {
-      CLEAVE_ASSIGN_OR_RETURN(tangent, Finish(tangent, type, body.range));
+      CLEAVE_ASSIGN_OR_RETURN(tangent, Finish(tangent, type, range));
     }
     outputs.emplace_back(absl::StrCat(callable_.results[r].name, ".tangent"),
                          std::move(tangent));
@@ -149,13 +148,10 @@ absl::StatusOr<std::optional<RuleSet::JvpOverride>> OpCompiler::Jvp(
 
 absl::StatusOr<std::optional<RuleSet::VjpOverride>> OpCompiler::Vjp(
     const std::vector<bool>& live) {
-  const cleave::Body& body = *callable_.item->body;
-  const auto statement = std::find_if(
-      body.statements.begin(), body.statements.end(),
-      [](const Statement& s) { return s.kind == StatementKind::kVjp; });
-  if (statement == body.statements.end()) {
-    return std::optional<RuleSet::VjpOverride>();
-  }
+  const std::vector<OpLine> lines = LinesOf(callable_, StatementKind::kVjp);
+  if (lines.empty()) return std::optional<RuleSet::VjpOverride>();
+  const Statement* statement = lines[0].statement;
+  elaborator_.EnterSource(*lines[0].part.source);
   const auto fail = [&](DiagnosticKind kind, const std::string& message) {
     return elaborator_.At(absl::InvalidArgumentError(message), statement->range,
                           kind);
@@ -167,12 +163,12 @@ absl::StatusOr<std::optional<RuleSet::VjpOverride>> OpCompiler::Vjp(
                              " cotangents for ", result_count, " results"));
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<TermPtr> primal, ElaborateBody());
+  CLEAVE_ASSIGN_OR_RETURN(const Scope* part, EnterPart(lines[0].part));
+  Scope scope(part);
+  SetResults(&scope);
   size_t place = 0;  // among the results that are present
   for (size_t r = 0; r < result_count; ++r) {
     if (primal[r] == nullptr) continue;
-    if (raw_results_[r] != nullptr) {
-      body_scope_->Set(callable_.results[r].name, raw_results_[r]);
-    }
     const std::string& name = statement->inputs[r].name;
     if (IsInexact(primal[r]) && live[place]) {
       const TensorType type{ResolvedDType(*primal[r]), primal[r]->shape};
@@ -183,16 +179,15 @@ absl::StatusOr<std::optional<RuleSet::VjpOverride>> OpCompiler::Vjp(
       if (callable_.item->compute_acc) {
         CLEAVE_ASSIGN_OR_RETURN(cotangent, Accumulated(cotangent));
       }
-      body_scope_->Set(name, std::move(cotangent));
+      scope.Set(name, std::move(cotangent));
     } else {
-      body_scope_->Set(
-          name, elaborator_.terms().Zero(primal[r]->dtype, primal[r]->shape));
+      scope.Set(name,
+                elaborator_.terms().Zero(primal[r]->dtype, primal[r]->shape));
     }
     ++place;
   }
-  CLEAVE_ASSIGN_OR_RETURN(
-      const RuleValue value,
-      elaborator_.Eval(*statement->equation.value, *body_scope_));
+  CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
+                          elaborator_.Eval(*statement->equation.value, scope));
   if (!value.Is(Kind::kRecord)) {
     return fail(DiagnosticKind::kType,
                 "vjp gives a record of cotangents by the inputs' names");
@@ -240,9 +235,8 @@ absl::StatusOr<std::optional<RuleSet::VjpOverride>> OpCompiler::Vjp(
 
 absl::StatusOr<std::optional<Graph>> OpCompiler::Vmap(
     const std::vector<bool>& batched) {
-  const cleave::Body& body = *callable_.item->body;
-  for (const Statement& statement : body.statements) {
-    if (statement.kind != StatementKind::kVmap) continue;
+  for (const OpLine& line : LinesOf(callable_, StatementKind::kVmap)) {
+    const Statement& statement = *line.statement;
     bool applies = true;
     for (size_t k = 0; k < operands_.size(); ++k) {
       const std::string& name = callable_.inputs[operands_[k].input].name;
@@ -253,6 +247,7 @@ absl::StatusOr<std::optional<Graph>> OpCompiler::Vmap(
       applies = applies && batched[k] != unbatched;
     }
     if (!applies) continue;
+    elaborator_.EnterSource(*line.part.source);
     // The signature's names, with the batched operands as inputs.
     Scope scope(&binding_.scope);
     for (const Operand& operand : operands_) {

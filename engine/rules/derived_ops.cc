@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/bind/builtins.h"
+#include "engine/bind/op_lines.h"
 #include "engine/ir/call_attributes.h"
 #include "engine/rules/call_of.h"
 #include "engine/rules/rule_set_impl.h"
@@ -72,7 +73,8 @@ Unbatched WithoutBatch(Context& context, const Signature& signature) {
 bool RuleSet::Declares(OpId op, StatementKind kind) const {
   absl::string_view name = context()->op_name(op);
   if (IsBatchCall(name)) name = *DerivedFrom(name);
-  return cleave::Declares(Find(name), kind);
+  const Callable* callable = impl_->library.FindCallable(name);
+  return callable != nullptr && !LinesOf(*callable, kind).empty();
 }
 
 Signature RuleSet::BatchOf(const Signature& signature,
@@ -105,7 +107,7 @@ Signature RuleSet::BatchOf(const Signature& signature,
 absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
     const Signature& signature) const {
   const absl::string_view name = context->op_name(signature.op);
-  if (options.derived == nullptr) {
+  if (derived == nullptr) {
     return absl::UnimplementedError(
         absl::StrCat("not supported: `", name,
                      "`: the rules were loaded without transforms"));
@@ -116,7 +118,7 @@ absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
                           rules->Vmap(inner.one, inner.batched, inner.batch));
   if (given != nullptr) return *given;
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules->Body(inner.one));
-  return options.derived->Vmap(*rules, *body, inner.batched, inner.batch);
+  return derived->Vmap(*body, inner.batched, inner.batch);
 }
 
 absl::StatusOr<Graph> RuleSet::Impl::CompileDerivative(
@@ -134,9 +136,9 @@ absl::StatusOr<Graph> RuleSet::Impl::CompileDerivative(
                          signature.operands.begin() + active.size());
   CLEAVE_ASSIGN_OR_RETURN(const Graph call, CallOf(*rules, called));
   if (absl::StartsWith(name, kVjpCallPrefix)) {
-    return options.derived->Vjp(*rules, call, active, live);
+    return derived->Vjp(call, active, live);
   }
-  return options.derived->Jvp(*rules, call, active);
+  return derived->Jvp(call, active);
 }
 
 absl::StatusOr<std::unique_ptr<const RuleSet::JvpOverride>>
@@ -150,9 +152,8 @@ RuleSet::Impl::JvpOfBatch(const Signature& signature,
   for (size_t i = 0; i < active.size(); ++i) {
     if (one->covered[i]) batched.push_back(inner.batched[i]);
   }
-  CLEAVE_ASSIGN_OR_RETURN(
-      Graph graph,
-      options.derived->Vmap(*rules, one->graph, batched, inner.batch));
+  CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                          derived->Vmap(one->graph, batched, inner.batch));
   return std::make_unique<const JvpOverride>(
       JvpOverride{std::move(graph), one->covered});
 }
@@ -165,9 +166,8 @@ RuleSet::Impl::VjpOfBatch(const Signature& signature,
   if (one == nullptr) return std::unique_ptr<const VjpOverride>();
   std::vector<bool> batched = inner.batched;
   batched.resize(one->graph.inputs().size(), true);
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Graph all,
-      options.derived->Vmap(*rules, one->graph, batched, inner.batch));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph all,
+                          derived->Vmap(one->graph, batched, inner.batch));
   // An operand that the examples share gets the sum of what each gives it.
   GraphBuilder builder(context);
   std::vector<Value> inputs;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -110,6 +111,7 @@ absl::StatusOr<std::vector<Linearity>> LinearityOf(
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value v{id};
     if (!results[id].empty()) continue;
+    CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kNodes));
     const Node& node = graph.node(v);
     std::vector<L> operands;
     for (const Value operand : graph.operands(v)) {
@@ -132,7 +134,9 @@ absl::StatusOr<std::vector<Linearity>> LinearityOf(
     }
     CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
                             rules.Body(RuleSet::SignatureOf(graph, v)));
-    CLEAVE_ASSIGN_OR_RETURN(results[id], LinearityOf(*body, operands, rules));
+    CLEAVE_ASSIGN_OR_RETURN(results[id], Deeper([&] {
+                              return LinearityOf(*body, operands, rules);
+                            }));
   }
   std::vector<L> outputs;
   for (const NamedValue& output : graph.outputs()) {

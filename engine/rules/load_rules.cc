@@ -1,22 +1,63 @@
 // Loading: parse, check, compile.
 
 #include <algorithm>
+#include <cstring>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "engine/files/build_id.h"
+#include "engine/files/cache_folder.h"
 #include "engine/lang/json_rule.h"
 #include "engine/lang/parser.h"
 #include "engine/rules/check.h"
+#include "engine/rules/checked_rules.h"
 #include "engine/rules/rule_set.h"
 #include "engine/rules/rule_set_impl.h"
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
 namespace {
 
+// All that the checks of the files behind the first `checked` ones depend on:
+// the texts, and the code that checks. Empty where the code cannot be named.
+std::string CheckedKey(const RuleSet::Impl& impl, size_t checked,
+                       const std::set<const LoadedFile*>& generated) {
+  static const auto* const engine =
+      new std::string(BuildIdOf(reinterpret_cast<const void*>(&CheckedKey)));
+  // What derives may be another library's.
+  std::string derived = "none";
+  if (impl.options.derive != nullptr) {
+    derived = BuildIdOf(reinterpret_cast<const void*>(impl.options.derive));
+  }
+  if (engine->empty() || derived.empty()) return "";
+  std::string key;
+  const auto add = [&](absl::string_view part) {
+    absl::StrAppend(&key, part.size(), "\n", part);
+  };
+  add(*engine);
+  add(derived);
+  for (size_t i = 0; i < impl.library.files().size(); ++i) {
+    const LoadedFile& file = *impl.library.files()[i];
+    add(i < checked                   ? "checked"
+        : generated.count(&file) != 0 ? "generated"
+                                      : "new");
+    add(file.source.text());
+  }
+  return key;
+}
+
+std::string FolderOf(const LoadOptions& options) {
+  return options.cache_folder.has_value() ? *options.cache_folder
+                                          : DefaultCacheFolder();
+}
+
 LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
-                const std::vector<NamedSource>& sources) {
+                absl::Span<const NamedSource> sources) {
+  const BudgetScope scope;
   LoadResult result;
   const auto report = [&](std::vector<Diagnostic> diagnostics,
                           const Source& source) {
@@ -28,6 +69,8 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
       result.diagnostics.push_back(Render(d, source));
     }
   };
+  const bool trusted = std::exchange(impl->options.trusted, false);
+  const size_t checked = impl->library.files().size();
   std::vector<std::shared_ptr<const LoadedFile>> files;
   std::set<const LoadedFile*> generated;
   for (const NamedSource& named : sources) {
@@ -53,15 +96,49 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
     impl->library.Add(file, &diagnostics);
     report(std::move(diagnostics), file->source);
   }
+  for (const auto& file : files) {
+    std::vector<Diagnostic> diagnostics;
+    impl->library.AddOverrides(*file, &diagnostics);
+    report(std::move(diagnostics), file->source);
+  }
   auto rules = std::make_shared<const RuleSet>(std::move(impl));
   // Mistakes of syntax hide names: what they would cause is not reported.
-  if (result.diagnostics.empty()) {
+  if (!result.diagnostics.empty()) return result;
+  // What is generated is checked in its names alone, which is as fast as to
+  // look it up.
+  const bool remembers = !trusted && generated.size() < files.size();
+  CheckedRules remembered(remembers ? FolderOf(rules->impl().options) : "");
+  const std::string key =
+      remembers ? CheckedKey(rules->impl(), checked, generated) : "";
+  result.checked_before = trusted || (!key.empty() && remembered.Contain(key));
+  if (!result.checked_before) {
     for (const auto& file : files) {
       report(CheckFile(*rules, *file, generated.count(file.get()) != 0),
              file->source);
     }
+    // Names of extents are numbered from here on, whether it was checked or
+    // not.
+    rules->impl().dynamic_calls = 0;
+    // Where the call was to end, not all was checked.
+    const absl::Status ended = PollBudget();
+    if (!ended.ok() && result.diagnostics.empty()) {
+      result.diagnostics.emplace_back(absl::StrCat(ended.message(), "\n"));
+    }
+    if (result.diagnostics.empty() && !key.empty()) remembered.Add(key);
   }
   if (result.diagnostics.empty()) result.rules = std::move(rules);
+  return result;
+}
+
+// What looks through trees recurs.
+LoadResult LoadOnAmpleStack(std::unique_ptr<RuleSet::Impl> impl,
+                            absl::Span<const NamedSource> sources) {
+  LoadResult result;
+  const absl::Status status =
+      OnAmpleStack([&] { result = Load(std::move(impl), sources); });
+  if (!status.ok()) {
+    result.diagnostics.push_back(absl::StrCat(status.message(), "\n"));
+  }
   return result;
 }
 
@@ -73,16 +150,21 @@ LoadResult LoadRules(const std::vector<NamedSource>& sources,
   auto impl = std::make_unique<RuleSet::Impl>();
   impl->context = std::move(context);
   impl->options = options;
-  return Load(std::move(impl), sources);
+  return LoadOnAmpleStack(std::move(impl), sources);
 }
 
 LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
-                       const NamedSource& source) {
+                       absl::Span<const NamedSource> sources) {
   auto impl = std::make_unique<RuleSet::Impl>();
   impl->context = base->impl().context;
   impl->options = base->impl().options;
   impl->library = base->impl().library;
-  return Load(std::move(impl), {source});
+  return LoadOnAmpleStack(std::move(impl), sources);
+}
+
+LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
+                       const NamedSource& source) {
+  return ExtendRules(std::move(base), absl::MakeConstSpan(&source, 1));
 }
 
 absl::StatusOr<Graph> RuleSet::Function(absl::string_view name) const {
@@ -90,6 +172,7 @@ absl::StatusOr<Graph> RuleSet::Function(absl::string_view name) const {
   if (callable == nullptr || callable->item->kind != ItemKind::kFn) {
     return absl::NotFoundError(absl::StrCat("there is no fn `", name, "`"));
   }
+  const BudgetScope scope_of_call;
   Signature signature;
   signature.op = context()->InternOp(name);
   // Sizes of the declared types are variables of their names.

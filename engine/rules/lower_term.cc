@@ -7,6 +7,7 @@
 #include "engine/bind/builtins.h"
 #include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_text.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -33,7 +34,10 @@ absl::StatusOr<Value> TermLowerer::Lower(const TermPtr& term) {
   if (it != values_.end()) return it->second.second;
   const ProvenanceId saved = builder_.provenance();
   builder_.SetProvenance(term->provenance);
-  absl::StatusOr<Value> value = LowerNew(term);
+  absl::StatusOr<Value> value = Deeper([&]() -> absl::StatusOr<Value> {
+    CLEAVE_RETURN_IF_ERROR(PollBudget());
+    return LowerNew(term);
+  });
   builder_.SetProvenance(saved);
   if (!value.ok()) return AtTerm(builder_, *term, value.status());
   values_.emplace(term.get(), std::make_pair(term, *value));
@@ -299,10 +303,24 @@ absl::StatusOr<Value> TermLowerer::CallElementwise(
   return results[0];
 }
 
-void TermLowerer::CollectCaptures(const TermPtr& term, uint32_t first_order,
+void TermLowerer::CollectCaptures(const TermPtr& root, uint32_t first_order,
                                   absl::flat_hash_map<const Term*, bool>* seen,
                                   std::vector<TermPtr>* captures) const {
-  if (term == nullptr || !seen->emplace(term.get(), true).second) return;
+  // From left to right, without recursion: a fold makes long chains.
+  std::vector<TermPtr> pending = {root};
+  while (!pending.empty()) {
+    const TermPtr term = std::move(pending.back());
+    pending.pop_back();
+    if (term == nullptr || !seen->emplace(term.get(), true).second) continue;
+    const size_t first = pending.size();
+    AppendCaptures(term, first_order, &pending, captures);
+    std::reverse(pending.begin() + first, pending.end());
+  }
+}
+
+void TermLowerer::AppendCaptures(const TermPtr& term, uint32_t first_order,
+                                 std::vector<TermPtr>* inner,
+                                 std::vector<TermPtr>* captures) const {
   // A parameter of this region, or of one inside it.
   if (term->kind == TermKind::kParameter && term->order >= first_order) return;
   const bool is_leaf = term->kind == TermKind::kNumber ||
@@ -319,15 +337,11 @@ void TermLowerer::CollectCaptures(const TermPtr& term, uint32_t first_order,
       return;
     }
   }
-  for (const TermPtr& child : term->children) {
-    CollectCaptures(child, first_order, seen, captures);
-  }
-  CollectCaptures(term->fill, first_order, seen, captures);
+  inner->insert(inner->end(), term->children.begin(), term->children.end());
+  inner->push_back(term->fill);
   if (term->call != nullptr) {
     for (const RegionTerm& region : term->call->regions) {
-      for (const TermPtr& result : region.results) {
-        CollectCaptures(result, first_order, seen, captures);
-      }
+      inner->insert(inner->end(), region.results.begin(), region.results.end());
     }
   }
 }

@@ -56,9 +56,13 @@ class TermLowerer : public TermLowering {
   // The region as a graph; `captures`: what its first inputs stand for.
   absl::StatusOr<Graph> LowerRegion(const RegionTerm& region,
                                     const std::vector<TermPtr>& captures);
-  void CollectCaptures(const TermPtr& term, uint32_t first_order,
+  void CollectCaptures(const TermPtr& root, uint32_t first_order,
                        absl::flat_hash_map<const Term*, bool>* seen,
                        std::vector<TermPtr>* captures) const;
+  // Captures `term`, or says what of it is to be looked at.
+  void AppendCaptures(const TermPtr& term, uint32_t first_order,
+                      std::vector<TermPtr>* inner,
+                      std::vector<TermPtr>* captures) const;
 
   GraphBuilder& builder_;
   CallOp call_op_;

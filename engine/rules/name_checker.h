@@ -37,16 +37,27 @@ class NameChecker {
     bool used = false;
     bool must_be_used = false;
     absl::string_view what;
+    // What else the name means here: a mistake where it is used.
+    std::string clash;
+    std::string help;
   };
   using Names = std::map<std::string, Name>;
 
   // --- items (check_names.cc)
   void CheckOp();
+  // An `override` item: in the names of the op's signature.
+  void CheckOverrideItem();
+  // The names of a signature, which `item` declares.
+  void DefineSignature(const Item& item, const Callable& callable,
+                       bool must_use);
+  void CheckBody(const Callable& callable);
   // Indices that are free in a law range over all their values.
   void CheckLaws(const Callable& callable);
   void CheckAccuracies();
-  void CheckOverrides(const Callable& callable, bool is_host);
-  bool IsDiscrete(const InputDecl& input) const;
+  void CheckJvpLine(const Callable& callable, const Statement& statement);
+  void CheckVjpLine(const Callable& callable, const Statement& statement);
+  void CheckVmapLine(const Callable& callable, const Statement& statement);
+  static bool IsDiscrete(const Item& op, const InputDecl& input);
   void CheckDef();
   void CheckDerivative();
   void CheckNumeric();
@@ -67,6 +78,14 @@ class NameChecker {
   // Sizes, packs and dtype variables of a type: the first occurrence defines.
   void DefineTypeNames(const TypeExpr& type, const std::string& variadic);
   void DefineResults(const Callable& callable);
+  // Results that a derivative may name: a name that means something else, too,
+  // is a mistake where it is used.
+  void DefineResultsOrClash(const Callable& callable);
+  // Whether the item's body gives the value called `name` as that result.
+  bool IsResult(const std::string& name) const;
+  // Defines what means something else as well.
+  void DefineClash(const std::string& name, SourceRange range,
+                   absl::string_view what, const Name& other, std::string help);
   void DefineBinders(const std::vector<Binder>& binders);
   bool IsIndex(const std::string& name);
   void WalkType(const TypeExpr& type);

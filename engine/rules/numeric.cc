@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/elaborate/elaborator.h"
 #include "engine/rules/check.h"
+#include "ops/budget.h"
 #include "ops/infer_type.h"
 #include "ops/status_macros.h"
 
@@ -46,6 +47,7 @@ class Flattener {
     for (uint32_t id = 0; id < graph.size(); ++id) {
       const Value v{id};
       if (graph.node(v).op == ToOpId(Primitive::kInput)) continue;
+      CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kNodes));
       std::vector<Value> operands;
       for (const Value operand : graph.operands(v)) {
         operands.push_back(copies[operand.id]);

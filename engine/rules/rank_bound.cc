@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/bind/op_lines.h"
 #include "engine/rules/rule_set_impl.h"
 #include "engine/rules/symbolic_call.h"
 #include "ops/primitive.h"
@@ -32,7 +33,12 @@ class PackUses {
     for (const ErrorClause& error : callable.item->errors) {
       Check(*error.condition);
     }
-    if (callable.item->body != nullptr) CheckBody(*callable.item->body);
+    const std::vector<OpLine> body = LinesOf(callable, StatementKind::kResult);
+    if (body.empty()) {
+      Refuse("it has no decomposition");
+    } else {
+      CheckBody(*body[0].part.item->body);
+    }
     names_ = outer;
   }
 

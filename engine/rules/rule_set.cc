@@ -6,11 +6,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/bind/builtins.h"
+#include "engine/bind/op_lines.h"
 #include "engine/ir/call_attributes.h"
 #include "engine/rules/call_of.h"
 #include "engine/rules/numeric.h"
 #include "engine/rules/primitive_jvp.h"
 #include "engine/rules/rule_set_impl.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -43,6 +45,16 @@ std::optional<StaticValue> LayoutOf(const Callable& callable,
   return StaticValue(std::move(layout));
 }
 
+// Whether a result has an axis that is known at run time only.
+bool HasNewExtents(const Callable& callable) {
+  return std::any_of(callable.results.begin(), callable.results.end(),
+                     [](const ResultDecl& result) {
+                       return std::any_of(
+                           result.type.axes.begin(), result.type.axes.end(),
+                           [](const AxisExpr& axis) { return axis.is_new; });
+                     });
+}
+
 std::vector<TermPtr> OperandTerms(const Binding& binding) {
   std::vector<TermPtr> terms;
   for (const RuleValue& value : binding.inputs) {
@@ -56,19 +68,17 @@ std::vector<TermPtr> OperandTerms(const Binding& binding) {
   return terms;
 }
 
-template <typename T>
-absl::StatusOr<const T*> Pointer(
-    const absl::StatusOr<std::unique_ptr<const T>>& cached) {
-  if (!cached.ok()) return cached.status();
-  return cached->get();
-}
-
 }  // namespace
 
 RuleSet::RuleSet(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
   impl_->rules = this;
+  if (impl_->options.derive != nullptr) {
+    impl_->derived = impl_->options.derive(*this);
+  }
 }
 RuleSet::~RuleSet() = default;
+
+DerivedRules* RuleSet::derived() const { return impl_->derived.get(); }
 
 const std::shared_ptr<Context>& RuleSet::context() const {
   return impl_->context;
@@ -90,10 +100,10 @@ const Item* RuleSet::FindRewrite(absl::string_view name) const {
 }
 
 const RewriteTable& RuleSet::rewrites() const {
-  if (impl_->rewrites == nullptr) {
+  std::call_once(impl_->rewrites_once, [&] {
     impl_->rewrites =
         std::make_unique<const RewriteTable>(impl_->library, *impl_->context);
-  }
+  });
   return *impl_->rewrites;
 }
 
@@ -112,6 +122,31 @@ std::vector<std::string> RuleSet::Names(ItemKind kind) const {
 
 const std::vector<const Item*>& RuleSet::examples() const {
   return impl_->library.examples();
+}
+
+std::vector<RuleSet::Line> RuleSet::Lines(absl::string_view op,
+                                          StatementKind kind) const {
+  std::vector<Line> lines;
+  const Callable* callable = impl_->library.FindCallable(op);
+  if (callable == nullptr) return lines;
+  for (const OpLine& line : LinesOf(*callable, kind)) {
+    lines.push_back({line.statement, line.part.item});
+  }
+  return lines;
+}
+
+std::vector<const Item*> RuleSet::Overrides(absl::string_view op) const {
+  std::vector<const Item*> items;
+  const Callable* callable = impl_->library.FindCallable(op);
+  if (callable == nullptr) return items;
+  for (const BodyPart& part : callable->overrides) items.push_back(part.item);
+  return items;
+}
+
+bool RuleSet::NeedsHost(OpId op) const {
+  const Callable* callable = impl_->CallableOf(op);
+  return callable != nullptr &&
+         LinesOf(*callable, StatementKind::kResult).empty();
 }
 
 const Source& RuleSet::SourceOf(const Item& item) const {
@@ -185,6 +220,7 @@ absl::StatusOr<std::vector<std::optional<Value>>> RuleSet::Call(
     GraphBuilder& builder, absl::string_view op,
     const std::vector<Argument>& arguments,
     const Attributes& attributes) const {
+  const BudgetScope scope;
   return impl_->Call(builder, op, arguments, attributes);
 }
 
@@ -229,11 +265,20 @@ absl::StatusOr<std::vector<std::optional<Value>>> RuleSet::Impl::Call(
     given.named.emplace_back(name, FromStatic(value));
   }
   BindOptions options;
-  options.fresh_prefix = absl::StrCat(op, ".", dynamic_calls);
   options.check_errors = true;
-  CLEAVE_ASSIGN_OR_RETURN(const Binding binding,
-                          Bind(*callable, given, options, elaborator));
-  if (!binding.fresh.empty()) ++dynamic_calls;
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Binding binding, [&]() -> absl::StatusOr<Binding> {
+        std::unique_lock<std::mutex> lock(dynamic_mutex, std::defer_lock);
+        if (HasNewExtents(*callable)) {
+          lock.lock();
+          options.fresh_prefix = absl::StrCat(op, ".", dynamic_calls);
+        }
+        // The number is this call's if it names an extent, else the next one's.
+        CLEAVE_ASSIGN_OR_RETURN(Binding bound,
+                                Bind(*callable, given, options, elaborator));
+        if (!bound.fresh.empty()) ++dynamic_calls;
+        return bound;
+      }());
   TermLowerer lowerer(builder, nullptr, nullptr);
   std::vector<Value> operands;
   Signature signature;
@@ -269,14 +314,15 @@ absl::StatusOr<std::vector<std::optional<Value>>> RuleSet::Impl::Call(
     CLEAVE_ASSIGN_OR_RETURN(std::vector<std::optional<TermType>> of_body,
                             ResultTypesOf(*callable, binding));
     // Extents known at run time only are named by the call.
+    const std::lock_guard<std::mutex> lock(dynamic_mutex);
+    const std::string prefix = absl::StrCat(op, ".", dynamic_calls, ".");
     std::map<std::string, Dim> names;
     for (const std::string& variable : NewVariables(binding, of_body)) {
       const std::string key = absl::StrCat(kNewPrefix, variable);
       if (const StaticValue* given = attributes.Find(key)) {
         names[variable] = given->AsDim();
       } else {
-        names[variable] = Dim::Variable(
-            absl::StrCat(options.fresh_prefix, ".", names.size()));
+        names[variable] = Dim::Variable(absl::StrCat(prefix, names.size()));
         canonical.Set(key, names[variable]);
       }
     }
@@ -326,43 +372,51 @@ Signature RuleSet::SignatureOf(const Graph& graph, Value node) {
 }
 
 absl::StatusOr<const Graph*> RuleSet::Body(const Signature& signature) const {
-  const auto it = impl_->bodies.find(signature);
-  if (it != impl_->bodies.end()) return Pointer(it->second);
-  const absl::string_view name = context()->op_name(signature.op);
-  if (std::find(impl_->compiling.begin(), impl_->compiling.end(), signature) !=
-      impl_->compiling.end()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the body of `", name, "` needs itself"));
+  absl::StatusOr<const Graph*> found;
+  if (impl_->Find(impl_->bodies, signature, &found)) return found;
+  const std::lock_guard<CallMutex> lock(impl_->compiling_mutex);
+  // Another thread may have compiled it meanwhile.
+  if (impl_->Find(impl_->bodies, signature, &found)) return found;
+  // Not kept: these say what the bodies that are being compiled lack.
+  std::vector<Signature>& compiling = impl_->compiling;
+  if (std::find(compiling.begin(), compiling.end(), signature) !=
+      compiling.end()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the body of `", context()->op_name(signature.op), "` needs itself"));
   }
-  if (impl_->compiling.size() > kMaxInliningDepth) {
+  if (compiling.size() > kMaxInliningDepth) {
     return absl::ResourceExhaustedError(
         absl::StrCat("bodies are nested deeper than ", kMaxInliningDepth));
   }
-  impl_->compiling.push_back(signature);
-  absl::StatusOr<Graph> body = [&]() -> absl::StatusOr<Graph> {
-    if (DerivedFrom(name).has_value()) {
-      return impl_->CompileDerived(signature);
-    }
-    const Callable* callable = impl_->CallableOf(signature.op);
-    if (callable == nullptr) {
-      return absl::NotFoundError(absl::StrCat("there is no op `", name, "`"));
-    }
-    OpCompiler compiler = impl_->MakeCompiler(*callable);
-    CLEAVE_RETURN_IF_ERROR(compiler.BindSignature(signature));
-    return compiler.Body();
-  }();
-  impl_->compiling.pop_back();
-  Impl::GraphOr cached =
+  const BudgetScope scope;
+  const BudgetFrame frame(context()->op_name(signature.op));
+  CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kBodies));
+  compiling.push_back(signature);
+  absl::StatusOr<Graph> body =
+      Deeper([&] { return impl_->CompileBody(signature); });
+  compiling.pop_back();
+  if (EndsCall(body.status())) return body.status();
+  return impl_->Add(
+      impl_->bodies, signature,
       body.ok() ? Impl::GraphOr(std::make_unique<const Graph>(*std::move(body)))
-                : Impl::GraphOr(body.status());
-  return Pointer(
-      impl_->bodies.emplace(signature, std::move(cached)).first->second);
+                : Impl::GraphOr(body.status()));
+}
+
+absl::StatusOr<Graph> RuleSet::Impl::CompileBody(
+    const Signature& signature) const {
+  const absl::string_view name = context->op_name(signature.op);
+  if (DerivedFrom(name).has_value()) return CompileDerived(signature);
+  const Callable* callable = CallableOf(signature.op);
+  if (callable == nullptr) {
+    return absl::NotFoundError(absl::StrCat("there is no op `", name, "`"));
+  }
+  OpCompiler compiler = MakeCompiler(*callable);
+  CLEAVE_RETURN_IF_ERROR(compiler.BindSignature(signature));
+  return compiler.Body();
 }
 
 absl::StatusOr<const Graph*> RuleSet::Spec(const Signature& signature) const {
-  const auto it = impl_->specs.find(signature);
-  if (it != impl_->specs.end()) return Pointer(it->second);
-  Impl::GraphOr cached = [&]() -> Impl::GraphOr {
+  return impl_->FindOrMake(impl_->specs, signature, [&]() -> Impl::GraphOr {
     const Callable* callable = impl_->CallableOf(signature.op);
     if (callable == nullptr || callable->item->spec == nullptr ||
         !callable->has_result_types) {
@@ -372,18 +426,14 @@ absl::StatusOr<const Graph*> RuleSet::Spec(const Signature& signature) const {
     CLEAVE_RETURN_IF_ERROR(compiler.BindSignature(signature));
     CLEAVE_ASSIGN_OR_RETURN(Graph graph, compiler.Spec());
     return std::make_unique<const Graph>(std::move(graph));
-  }();
-  return Pointer(
-      impl_->specs.emplace(signature, std::move(cached)).first->second);
+  });
 }
 
 absl::StatusOr<const RuleSet::JvpOverride*> RuleSet::Jvp(
     const Signature& signature, const std::vector<bool>& active) const {
   const Impl::MaskedKey key(signature, active);
-  const auto it = impl_->jvps.find(key);
-  if (it != impl_->jvps.end()) return Pointer(it->second);
   using Cached = absl::StatusOr<std::unique_ptr<const JvpOverride>>;
-  Cached cached = [&]() -> Cached {
+  return impl_->FindOrMake(impl_->jvps, key, [&]() -> Cached {
     if (IsBatchCall(context()->op_name(signature.op))) {
       return impl_->JvpOfBatch(signature, active);
     }
@@ -395,17 +445,14 @@ absl::StatusOr<const RuleSet::JvpOverride*> RuleSet::Jvp(
                             compiler.Jvp(active));
     if (!found.has_value()) return std::unique_ptr<const JvpOverride>();
     return std::make_unique<const JvpOverride>(*std::move(found));
-  }();
-  return Pointer(impl_->jvps.emplace(key, std::move(cached)).first->second);
+  });
 }
 
 absl::StatusOr<const RuleSet::VjpOverride*> RuleSet::Vjp(
     const Signature& signature, const std::vector<bool>& live) const {
   const Impl::MaskedKey key(signature, live);
-  const auto it = impl_->vjps.find(key);
-  if (it != impl_->vjps.end()) return Pointer(it->second);
   using Cached = absl::StatusOr<std::unique_ptr<const VjpOverride>>;
-  Cached cached = [&]() -> Cached {
+  return impl_->FindOrMake(impl_->vjps, key, [&]() -> Cached {
     if (IsBatchCall(context()->op_name(signature.op))) {
       return impl_->VjpOfBatch(signature, live);
     }
@@ -417,8 +464,7 @@ absl::StatusOr<const RuleSet::VjpOverride*> RuleSet::Vjp(
                             compiler.Vjp(live));
     if (!found.has_value()) return std::unique_ptr<const VjpOverride>();
     return std::make_unique<const VjpOverride>(*std::move(found));
-  }();
-  return Pointer(impl_->vjps.emplace(key, std::move(cached)).first->second);
+  });
 }
 
 absl::StatusOr<bool> RuleSet::IsElementwise(const Graph& graph,
@@ -430,12 +476,10 @@ absl::StatusOr<const Graph*> RuleSet::Vmap(const Signature& signature,
                                            const std::vector<bool>& batched,
                                            const Dim& batch) const {
   const Impl::BatchedKey key{{signature, batched}, batch};
-  const auto it = impl_->vmaps.find(key);
-  if (it != impl_->vmaps.end()) return Pointer(it->second);
-  Impl::GraphOr cached = [&]() -> Impl::GraphOr {
+  return impl_->FindOrMake(impl_->vmaps, key, [&]() -> Impl::GraphOr {
     const Callable* callable = impl_->CallableOf(signature.op);
     if (callable == nullptr) return std::unique_ptr<const Graph>();
-    if (!cleave::Declares(callable->item, StatementKind::kVmap)) {
+    if (LinesOf(*callable, StatementKind::kVmap).empty()) {
       return std::unique_ptr<const Graph>();
     }
     OpCompiler compiler = impl_->MakeCompiler(*callable);
@@ -443,16 +487,13 @@ absl::StatusOr<const Graph*> RuleSet::Vmap(const Signature& signature,
     CLEAVE_ASSIGN_OR_RETURN(std::optional<Graph> found, compiler.Vmap(batched));
     if (!found.has_value()) return std::unique_ptr<const Graph>();
     return std::make_unique<const Graph>(*std::move(found));
-  }();
-  return Pointer(impl_->vmaps.emplace(key, std::move(cached)).first->second);
+  });
 }
 
 absl::StatusOr<const Graph*> RuleSet::PrimitiveJvp(
     const Signature& signature, const std::vector<bool>& active) const {
   const Impl::MaskedKey key(signature, active);
-  const auto it = impl_->primitive_jvps.find(key);
-  if (it != impl_->primitive_jvps.end()) return Pointer(it->second);
-  Impl::GraphOr cached = [&]() -> Impl::GraphOr {
+  return impl_->FindOrMake(impl_->primitive_jvps, key, [&]() -> Impl::GraphOr {
     const absl::string_view name = context()->op_name(signature.op);
     const Item* item = impl_->library.FindDerivative(name);
     if (item == nullptr) {
@@ -472,9 +513,7 @@ absl::StatusOr<const Graph*> RuleSet::PrimitiveJvp(
                            return impl_->IsElementwise(graph, node);
                          }));
     return std::make_unique<const Graph>(std::move(graph));
-  }();
-  return Pointer(
-      impl_->primitive_jvps.emplace(key, std::move(cached)).first->second);
+  });
 }
 
 absl::StatusOr<const NumericBody*> RuleSet::Numeric(Primitive primitive,
@@ -482,8 +521,10 @@ absl::StatusOr<const NumericBody*> RuleSet::Numeric(Primitive primitive,
   const Item* item =
       impl_->library.FindNumeric(PrimitiveName(primitive), DTypeName(dtype));
   if (item == nullptr) return nullptr;
-  const auto it = impl_->numerics.find(item);
-  if (it != impl_->numerics.end()) return Pointer(it->second);
+  absl::StatusOr<const NumericBody*> found;
+  if (impl_->Find(impl_->numerics, item, &found)) return found;
+  const std::lock_guard<CallMutex> lock(impl_->compiling_mutex);
+  if (impl_->Find(impl_->numerics, item, &found)) return found;
   std::vector<const Item*>& compiling = impl_->compiling_numerics;
   if (std::find(compiling.begin(), compiling.end(), item) != compiling.end()) {
     return absl::InvalidArgumentError(
@@ -491,7 +532,9 @@ absl::StatusOr<const NumericBody*> RuleSet::Numeric(Primitive primitive,
   }
   compiling.push_back(item);
   using Cached = absl::StatusOr<std::unique_ptr<const NumericBody>>;
-  Cached cached = [&]() -> Cached {
+  const BudgetScope scope;
+  Cached cached = Deeper([&]() -> Cached {
+    CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kBodies));
     CLEAVE_ASSIGN_OR_RETURN(
         NumericBody numeric,
         CompileNumeric(
@@ -507,10 +550,10 @@ absl::StatusOr<const NumericBody*> RuleSet::Numeric(Primitive primitive,
     CLEAVE_ASSIGN_OR_RETURN(numeric.graph,
                             FlattenNumeric(numeric.graph, *this));
     return std::make_unique<const NumericBody>(std::move(numeric));
-  }();
+  });
   compiling.pop_back();
-  return Pointer(
-      impl_->numerics.emplace(item, std::move(cached)).first->second);
+  if (EndsCall(cached.status())) return cached.status();
+  return impl_->Add(impl_->numerics, item, std::move(cached));
 }
 
 // An op acts on each element by itself if, on vectors of unknown length, its
@@ -519,20 +562,26 @@ absl::StatusOr<bool> RuleSet::Impl::IsElementwise(const Graph& graph,
                                                   Value node) const {
   const std::pair<OpId, AttributesId> key(graph.node(node).op,
                                           graph.node(node).attributes);
-  const auto it = elementwise.find(key);
-  if (it != elementwise.end()) return it->second;
+  {
+    const std::shared_lock<std::shared_mutex> lock(tables_mutex);
+    const auto it = elementwise.find(key);
+    if (it != elementwise.end()) return it->second;
+  }
+  if (rules->NeedsHost(key.first)) return false;
   Signature signature{key.first, key.second, {}};
   for (const Value operand : graph.operands(node)) {
     signature.operands.push_back(context->Intern(
         TensorType{graph.type(operand).dtype, {Dim::Variable("n")}}));
   }
+  const BudgetScope scope;
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules->Body(signature));
   bool result = true;
   for (uint32_t id = 0; id < body->size(); ++id) {
     const Node& n = body->node(Value{id});
     if (!IsPrimitive(n.op)) {
-      CLEAVE_ASSIGN_OR_RETURN(const bool inner,
-                              IsElementwise(*body, Value{id}));
+      CLEAVE_ASSIGN_OR_RETURN(const bool inner, Deeper([&] {
+                                return IsElementwise(*body, Value{id});
+                              }));
       result = result && inner;
       continue;
     }
@@ -544,6 +593,7 @@ absl::StatusOr<bool> RuleSet::Impl::IsElementwise(const Graph& graph,
                         ClassOf(primitive) == PrimitiveClass::kLeaf ||
                         is_broadcast_scalar);
   }
+  const std::unique_lock<std::shared_mutex> lock(tables_mutex);
   elementwise.emplace(key, result);
   return result;
 }

@@ -1,7 +1,7 @@
 // RuleSet: all that the loaded rule files declare, checked and compiled. An
 // op's meaning for one signature is a Graph, made once and cached.
 //
-//   LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
+//   LoadResult loaded = LoadRules(sources, context, {MakeDerivedRules});
 //   if (!loaded.diagnostics.empty()) ...
 //   GraphBuilder b(context);
 //   Value x = b.Input("x", type);
@@ -58,7 +58,8 @@ struct Signature {
 struct Coverage {
   enum class Kind { kGiven, kDerived, kImpossible, kNotSupported };
   Kind kind = Kind::kDerived;
-  std::string why;  // of the last two
+  // Of the last two; of kGiven where: "activation.rules:97".
+  std::string why;
 };
 
 // A pointwise primitive as arithmetic on one element: its `numeric` item.
@@ -82,55 +83,84 @@ struct NamedSource {
 class RuleSet;
 class RewriteTable;
 
-// Bodies that are derived from others: `jvp f(..)(..)` in a rule is a call of
-// the op "jvp:f", whose attribute kActive lists, per operand of f, whether its
-// tangent is given behind f's operands; its results are the tangents of f's
-// inexact results. `vjp f(..)(..)` is a call of "vjp:f" for each input that is
-// asked for: kActive marks its operands, whose cotangents are the results;
-// kLive lists, per result of f, whether its cotangent is given behind f's
-// operands. A call of "vmap:f" is a batch of calls of f (RuleSet::BatchOf).
-// transforms/ implements it.
-class DerivedBodies {
+// What transforms derive from a rule set, which owns it: the rules of single
+// nodes (transforms/table/rule_tables.h), and the bodies of three kinds of
+// calls in rules. Thread-safe.
+//
+// `jvp f(..)(..)` is a call of "jvp:f". Its attribute kActive says, per operand
+// of f, whether its tangent is given behind f's operands; its results are the
+// tangents of f's inexact results. `vjp f(..)(..)` is a call of "vjp:f" for
+// each input that is asked for. Its kActive marks the operands of f whose
+// cotangents are the results; its kLive says, per result of f, whether its
+// cotangent is given behind f's operands. A call of "vmap:f" is a batch of
+// calls of f (RuleSet::BatchOf).
+class DerivedRules {
  public:
-  virtual ~DerivedBodies() = default;
+  virtual ~DerivedRules() = default;
   // `call` is the call of f alone: a graph of one composite node whose inputs
   // are its operands and whose outputs are its results.
-  virtual absl::StatusOr<Graph> Jvp(const RuleSet& rules, const Graph& call,
+  virtual absl::StatusOr<Graph> Jvp(const Graph& call,
                                     const std::vector<bool>& active) = 0;
-  virtual absl::StatusOr<Graph> Vjp(const RuleSet& rules, const Graph& call,
+  virtual absl::StatusOr<Graph> Vjp(const Graph& call,
                                     const std::vector<bool>& active,
                                     const std::vector<bool>& live) = 0;
   // `graph` with a batch in front of the inputs in `batched`, one of them at
   // least, and of all outputs.
-  virtual absl::StatusOr<Graph> Vmap(const RuleSet& rules, const Graph& graph,
+  virtual absl::StatusOr<Graph> Vmap(const Graph& graph,
                                      const std::vector<bool>& batched,
                                      const Dim& batch) = 0;
 };
 
+// Called once for a rule set, as it is made.
+using DerivedRulesMaker =
+    std::unique_ptr<DerivedRules> (*)(const RuleSet& rules);
+
 struct LoadOptions {
-  // MakeDerivedBodies() (transforms/derived_bodies.h). Null: calls of derived
-  // ops are Unimplemented.
-  std::shared_ptr<DerivedBodies> derived;
+  // MakeDerivedRules (transforms/derived_rules.h). Null: the rule set has no
+  // transforms, and calls of derived ops are Unimplemented.
+  DerivedRulesMaker derive = nullptr;
+  // Where it is kept that rules were checked without a mistake, so that another
+  // process that loads the same ones only parses them. Empty: nowhere, each
+  // load checks. nullopt: DefaultCacheFolder() (engine/files/cache_folder.h).
+  std::optional<std::string> cache_folder;
+  // The rules are known to have no mistakes, as those are that
+  // LoadShippedRules finds in the program: they are not checked here. A mistake
+  // in them shows where what it is in is used. ExtendRules checks what it adds.
+  bool trusted = false;
 };
 
 struct LoadResult {
   std::shared_ptr<const RuleSet> rules;  // null if there is any diagnostic
   std::vector<std::string> diagnostics;  // rendered
+  // The rules were trusted, or a process checked the same ones before.
+  bool checked_before = false;
 };
 
 // Parses, checks (names, cycles, types and shapes at symbolic signatures,
-// unreachable branches, dead overrides, ...) and compiles. All mistakes of all
-// files are reported.
+// unreachable branches, dead overrides, ...), all of it or, where the same
+// rules were checked before, nothing. All mistakes of all files are reported.
+// Bodies are compiled when they are first used.
+//
+// The shipped rules: a second of checks, once; 20 ms afterwards.
 LoadResult LoadRules(const std::vector<NamedSource>& sources,
                      std::shared_ptr<Context> context,
                      const LoadOptions& options = {});
 
-// A rule set extended by one more text, with the options of the base, which
-// stays as it is.
+// A rule set extended by more texts, with the options of the base, which stays
+// as it is, its ops without the overrides of the texts. What the texts declare
+// is checked; the base was.
 LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
                        const NamedSource& source);
+LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
+                       absl::Span<const NamedSource> sources);
 
-// Not thread-safe: compiled bodies are cached inside.
+// Thread-safe: any number of threads may share one rule set, which a process
+// loads once, and its context. Bodies are compiled when
+// they are first used, one at a time; what one thread compiles others wait for.
+//
+// Compiled bodies are kept as long as the rule set: one per signature, that is
+// per op, attributes and operand types. Programs that call an op at ever new
+// numbers as extents make it grow; sizes that are variables do not.
 class RuleSet {
  public:
   const std::shared_ptr<Context>& context() const;
@@ -140,7 +170,20 @@ class RuleSet {
   const Item* Find(absl::string_view name) const;
   // The `jvp` item of a primitive; null if there is none.
   const Item* FindDerivative(absl::string_view primitive) const;
-  // All names of that kind, sorted.
+  // One statement of an op that is in force, and the item in whose body it
+  // stands: the op's own, or an `override` of it.
+  struct Line {
+    const Statement* statement;
+    const Item* item;
+  };
+  // Of kResult that of the body: none, where a host computes the op; of kJvp,
+  // kVjp and kVmap the overrides. Empty for no op.
+  std::vector<Line> Lines(absl::string_view op, StatementKind kind) const;
+  // The `override` items of an op, in the order of their loading.
+  std::vector<const Item*> Overrides(absl::string_view op) const;
+  // Whether it is an op without a body, which a host computes.
+  bool NeedsHost(OpId op) const;
+  // All names of that kind, sorted; those of `override` items are their ops'.
   std::vector<std::string> Names(ItemKind kind) const;
   const std::vector<const Item*>& examples() const;
   const Source& SourceOf(const Item& item) const;
@@ -167,7 +210,8 @@ class RuleSet {
 
   // The body for a signature, one level deep: inputs are the operands, outputs
   // the present results; calls of other ops stay calls. Cached; pointers live
-  // as long as the rule set.
+  // as long as the rule set. Unimplemented("impossible: no decomposition") for
+  // an op without a body.
   absl::StatusOr<const Graph*> Body(const Signature& signature) const;
   // The spec, nullptr if the op has none (or laws only). Ops called in it stay.
   absl::StatusOr<const Graph*> Spec(const Signature& signature) const;
@@ -203,7 +247,8 @@ class RuleSet {
                                     const std::vector<bool>& batched,
                                     const Dim& batch) const;
 
-  // Whether the op, or what it is a batch of, has overrides of that kind.
+  // Whether the op, or what it is a batch of, has overrides of that kind; of
+  // kResult: a body.
   bool Declares(OpId op, StatementKind kind) const;
   // A batch of calls of `signature` that goes on having the op's jvp and vjp
   // overrides, batched: the signature of a call of "vmap:f", whose operands in
@@ -232,6 +277,9 @@ class RuleSet {
 
   // A declared `fn` as a graph of calls.
   absl::StatusOr<Graph> Function(absl::string_view name) const;
+
+  // What its transforms have derived so far; null where it has none.
+  DerivedRules* derived() const;
 
   struct Impl;
   explicit RuleSet(std::unique_ptr<Impl> impl);

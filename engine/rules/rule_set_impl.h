@@ -3,8 +3,11 @@
 #ifndef CLEAVE_ENGINE_RULES_RULE_SET_IMPL_H_
 #define CLEAVE_ENGINE_RULES_RULE_SET_IMPL_H_
 
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
+#include <shared_mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +18,8 @@
 #include "engine/rules/compile_op.h"
 #include "engine/rules/rewrite_rule.h"
 #include "engine/rules/rule_set.h"
+#include "ops/budget.h"
+#include "ops/status_macros.h"
 
 namespace cleave {
 
@@ -38,6 +43,34 @@ struct RuleSet::Impl {
     }
   };
   using GraphOr = absl::StatusOr<std::unique_ptr<const Graph>>;
+
+  // Two locks, taken in this order. One thread compiles at a time: `compiling`
+  // is held from before a table is found not to have something until it has
+  // it, and taken again where that needs something else. Derived bodies call
+  // back into the rule set from within: what they lock themselves they must
+  // not hold while they wait for it on other threads. `tables` guards the
+  // tables below, for as long as one takes to be searched or added to.
+  mutable CallMutex compiling_mutex;
+  mutable std::shared_mutex tables_mutex;
+
+  // A pointer to what a table has: Table maps keys to unique pointers, or why
+  // there is none.
+  template <typename Table>
+  using PointerOf =
+      absl::StatusOr<typename Table::mapped_type::value_type::pointer>;
+  // False where the table has nothing under `key`.
+  template <typename Table>
+  bool Find(const Table& table, const typename Table::key_type& key,
+            PointerOf<Table>* found) const;
+  // What is there under the key already stays.
+  template <typename Table>
+  PointerOf<Table> Add(Table& table, const typename Table::key_type& key,
+                       typename Table::mapped_type made) const;
+  // What is there, or what `make` returns.
+  template <typename Table, typename Make>
+  PointerOf<Table> FindOrMake(Table& table, const typename Table::key_type& key,
+                              Make make) const;
+
   // Compiled once each; failures, too. Null: there is none.
   mutable absl::flat_hash_map<Signature, GraphOr> bodies;
   mutable absl::flat_hash_map<Signature, GraphOr> specs;
@@ -49,15 +82,25 @@ struct RuleSet::Impl {
       vjps;
   mutable absl::flat_hash_map<BatchedKey, GraphOr> vmaps;
   mutable absl::flat_hash_map<MaskedKey, GraphOr> primitive_jvps;
-  mutable absl::flat_hash_map<
-      const Item*, absl::StatusOr<std::unique_ptr<const NumericBody>>>
+  mutable std::map<const Item*,
+                   absl::StatusOr<std::unique_ptr<const NumericBody>>>
       numerics;
-  mutable std::unique_ptr<const RewriteTable> rewrites;  // null: not yet
-  mutable std::vector<const Item*> compiling_numerics;   // as `compiling`
   mutable absl::flat_hash_map<std::pair<OpId, AttributesId>, bool> elementwise;
-  // Bodies that are being compiled: an op that needs itself is a mistake.
+
+  mutable std::once_flag rewrites_once;
+  mutable std::unique_ptr<const RewriteTable> rewrites;  // null: not yet
+
+  // Bodies that are being compiled: an op that needs itself is a mistake. Of
+  // the thread that holds compiling_mutex.
   mutable std::vector<Signature> compiling;
+  mutable std::vector<const Item*> compiling_numerics;
+
+  // Calls that named extents known at run time only. The mutex is held while a
+  // call takes names by the number.
+  mutable std::mutex dynamic_mutex;
   mutable int64_t dynamic_calls = 0;
+  // Refers to all of the above.
+  std::unique_ptr<DerivedRules> derived;
 
   const Callable* CallableOf(OpId op) const;
   OpCompiler MakeCompiler(const Callable& callable) const;
@@ -69,6 +112,8 @@ struct RuleSet::Impl {
   absl::StatusOr<std::vector<std::optional<TermType>>> ResultTypesOf(
       const Callable& callable, const Binding& binding) const;
 
+  absl::StatusOr<Graph> CompileBody(const Signature& signature) const;
+
   // Of calls of derived ops (derived_ops.cc).
   absl::StatusOr<Graph> CompileDerived(const Signature& signature) const;
   absl::StatusOr<Graph> CompileDerivative(const Signature& signature) const;
@@ -78,6 +123,49 @@ struct RuleSet::Impl {
   absl::StatusOr<std::unique_ptr<const RuleSet::VjpOverride>> VjpOfBatch(
       const Signature& signature, const std::vector<bool>& live) const;
 };
+
+template <typename Table>
+bool RuleSet::Impl::Find(const Table& table,
+                         const typename Table::key_type& key,
+                         PointerOf<Table>* found) const {
+  const std::shared_lock<std::shared_mutex> lock(tables_mutex);
+  const auto it = table.find(key);
+  if (it == table.end()) return false;
+  if (it->second.ok()) {
+    *found = it->second->get();
+  } else {
+    *found = it->second.status();
+  }
+  return true;
+}
+
+template <typename Table>
+auto RuleSet::Impl::Add(Table& table, const typename Table::key_type& key,
+                        typename Table::mapped_type made) const
+    -> PointerOf<Table> {
+  const std::unique_lock<std::shared_mutex> lock(tables_mutex);
+  const auto it = table.try_emplace(key, std::move(made)).first;
+  if (!it->second.ok()) return it->second.status();
+  return it->second->get();
+}
+
+template <typename Table, typename Make>
+auto RuleSet::Impl::FindOrMake(Table& table,
+                               const typename Table::key_type& key,
+                               Make make) const -> PointerOf<Table> {
+  PointerOf<Table> found;
+  if (Find(table, key, &found)) return found;
+  const std::lock_guard<CallMutex> lock(compiling_mutex);
+  // Another thread may have made it meanwhile.
+  if (Find(table, key, &found)) return found;
+  const BudgetScope scope;
+  auto made = Deeper([&]() -> decltype(make()) {
+    CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kBodies));
+    return make();
+  });
+  if (EndsCall(made.status())) return made.status();
+  return Add(table, key, std::move(made));
+}
 
 }  // namespace cleave
 

@@ -58,7 +58,7 @@ void NameChecker::Define(const std::string& name, SourceRange range,
            absl::StrCat("`", name, "` is defined twice"));
     return;
   }
-  names[name] = {range, false, must_be_used, what};
+  names[name] = {range, false, must_be_used, what, "", ""};
 }
 
 void NameChecker::DefineTypeNames(const TypeExpr& type,
@@ -86,6 +86,64 @@ void NameChecker::DefineResults(const Callable& callable) {
         Lookup(result.name) == nullptr) {
       Define(result.name, result.range, "result", false);
     }
+  }
+}
+
+namespace {
+
+// "an input", "a `let`".
+std::string WithArticle(absl::string_view what) {
+  return absl::StrCat(what[0] == 'i' || what[0] == 'a' ? "an " : "a ", what);
+}
+
+}  // namespace
+
+void NameChecker::DefineClash(const std::string& name, SourceRange range,
+                              absl::string_view what, const Name& other,
+                              std::string help) {
+  std::string clash = absl::StrCat("`", name, "` is ", WithArticle(other.what),
+                                   ", and here would be ", what);
+  scopes_.back()[name] = {
+      range, false, false, "second use", std::move(clash), std::move(help)};
+}
+
+bool NameChecker::IsResult(const std::string& name) const {
+  if (item_.body == nullptr) return false;
+  const auto is_name = [&](const Expr& e) {
+    return e.kind == ExprKind::kName && e.text == name;
+  };
+  for (const Statement& statement : item_.body->statements) {
+    if (statement.kind != StatementKind::kResult ||
+        !statement.equation.name.empty()) {
+      continue;
+    }
+    const Expr& value = *statement.equation.value;
+    if (is_name(value)) return true;
+    for (const Equation& field : value.fields) {
+      if (field.name == name && !field.indexed && is_name(*field.value)) {
+        return true;
+      }
+    }
+  }
+  return false;
+}
+
+void NameChecker::DefineResultsOrClash(const Callable& callable) {
+  for (const ResultDecl& result : callable.results) {
+    if (scopes_.back().count(result.name) > 0) continue;
+    const Name* other = Lookup(result.name);
+    if (other == nullptr) {
+      Define(result.name, result.range, "result", false);
+      continue;
+    }
+    // A `let` of the value that the body gives under its name.
+    if (other->what == "`let`" && IsResult(result.name)) continue;
+    const bool is_let = other->what == "`let`";
+    DefineClash(result.name, result.range, "the result", *other,
+                is_let ? "give the `let` another name"
+                       : absl::StrCat("name the ", other->what,
+                                      " above this line: `let ", result.name,
+                                      "_in = ", result.name, "`"));
   }
 }
 
@@ -200,6 +258,12 @@ void NameChecker::Walk(const Expr& e) {
     case ExprKind::kName: {
       if (Name* name = Lookup(e.text)) {
         name->used = true;
+        if (name->clash.empty()) return;
+        Report(DiagnosticKind::kDuplicate, e.range, name->clash, name->help);
+        for (Names& scope : scopes_) {
+          const auto it = scope.find(e.text);
+          if (it != scope.end()) it->second.used = true;
+        }
         return;
       }
       if (IsConstantName(e.text) || library_.IsEnumWord(e.text)) return;

@@ -10,6 +10,7 @@
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/kernel_plan.h"
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -53,6 +54,7 @@ absl::Status AddDeviceCode(const std::vector<DeviceGroup>& groups,
 
 absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
                                const CompileOptions& options) {
+  const BudgetScope scope;
   const TargetLevel level = options.level.value_or(HostLevel());
   if (level > HostLevel()) {
     return absl::InvalidArgumentError(
@@ -68,20 +70,24 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   extract.generalize_extents = options.generalize_extents;
   FusionOptions fusion;
   fusion.totals_with_rows = options.device == Device::kCpu;
+  fusion.host_kernels = &options.host_kernels;
   CLEAVE_ASSIGN_OR_RETURN(PlannedGraph planned,
                           PlanSteps(graph, rules, fusion, extract));
   auto plan = std::make_unique<Plan>();
   plan->graph = std::move(planned.graph);
   plan->static_shapes = planned.static_shapes;
+  plan->host_kernels = options.host_kernels;
   std::vector<DeviceGroup> on_device;
   for (PlannedStep& one : planned.steps) {
+    // Between groups: the compiler of one cannot be stopped.
+    CLEAVE_RETURN_IF_ERROR(PollBudget());
     const GroupKind kind = one.step.kind;
     const absl::Status allowed = CanRunOn(options.device, kind);
     if (options.device != Device::kCpu && allowed.ok()) {
       one.step.device = options.device;
       on_device.push_back(
           {&one.kernel, kind, absl::StrCat(kEntryName, on_device.size())});
-    } else if (kind != GroupKind::kReference) {
+    } else if (HasCode(kind)) {
       one.step.why = std::string(allowed.message());
       const std::string key = absl::StrCat(version, "\n", GroupKindName(kind),
                                            schedule.plain ? ", plain\n" : "\n",

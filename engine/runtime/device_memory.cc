@@ -12,7 +12,7 @@ namespace {
 template <typename Function>
 absl::Status Look(const KernelLibrary& library, absl::string_view name,
                   Function** function) {
-  *function = reinterpret_cast<Function*>(library.FindSymbol(name));
+  *function = reinterpret_cast<Function*>(library.FindInRuntime(name));
   if (*function != nullptr) return absl::OkStatus();
   return absl::InternalError(
       absl::StrCat("the library's runtime has no ", name));

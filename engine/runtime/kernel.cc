@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/pack.h"
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -206,11 +207,14 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
   if (plan_->device != nullptr) {
     memory.emplace(*plan_->device, call, slots_.size());
   }
+  std::vector<std::pair<int, Tensor>> kept;  // of host kernels, by slot
   RunReport* const report = options.report;
   for (size_t s = 0; s < plan_->steps.size(); ++s) {
     const int64_t start = report != nullptr ? Now() : 0;
+    CLEAVE_RETURN_IF_ERROR(PollBudget());
     CLEAVE_RETURN_IF_ERROR(RunStep(plan_->steps[s], instance.steps[s],
-                                   instance.dims, addresses, call,
+                                   instance.dims, absl::MakeSpan(addresses),
+                                   &kept, call,
                                    memory.has_value() ? &*memory : nullptr));
     if (memory.has_value()) {
       CLEAVE_RETURN_IF_ERROR(EndDeviceStep(instance, static_cast<int>(s),
@@ -218,6 +222,14 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
     }
     if (report != nullptr) {
       Report(plan_->steps[s], instance.steps[s], Now() - start, report);
+    }
+    for (size_t k = kept.size(); k-- > 0;) {
+      const int slot = kept[k].first;
+      if (instance.last_steps[slot] > static_cast<int>(s) ||
+          absl::c_linear_search(output_slots_, slot)) {
+        continue;
+      }
+      kept.erase(kept.begin() + static_cast<std::ptrdiff_t>(k));
     }
   }
   for (size_t o = 0; o < outputs.size(); ++o) {
@@ -298,7 +310,8 @@ std::string RunReport::ToString() const {
                         step.nanoseconds / 1e3, step.kind, step.bytes_read,
                         step.bytes_written, absl::StrJoin(step.ops, " ")));
     if (!step.why.empty()) {
-      const bool kernel = step.kind != GroupKindName(GroupKind::kReference);
+      const bool kernel = step.kind != GroupKindName(GroupKind::kReference) &&
+                          step.kind != GroupKindName(GroupKind::kHost);
       absl::StrAppend(&text, "              ",
                       kernel ? "on the CPU: " : "no kernel: ", step.why, "\n");
     }
@@ -328,17 +341,27 @@ const Graph& Kernel::graph() const { return impl_->plan().graph; }
 int Kernel::compiled_groups() const {
   int count = 0;
   for (const Step& step : impl_->plan().steps) {
-    count += step.kind != GroupKind::kReference;
+    count += HasCode(step.kind);
   }
   return count;
 }
 
 int Kernel::reference_groups() const {
-  return static_cast<int>(impl_->plan().steps.size()) - compiled_groups();
+  return static_cast<int>(impl_->plan().steps.size()) - compiled_groups() -
+         host_groups();
+}
+
+int Kernel::host_groups() const {
+  int count = 0;
+  for (const Step& step : impl_->plan().steps) {
+    count += step.kind == GroupKind::kHost;
+  }
+  return count;
 }
 
 absl::StatusOr<std::vector<Tensor>> Kernel::Run(
     absl::Span<const Tensor> inputs, const RunOptions& options) const {
+  for (const Tensor& input : inputs) CLEAVE_RETURN_IF_ERROR(input.status());
   return impl_->Run(inputs, options);
 }
 

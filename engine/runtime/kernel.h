@@ -6,7 +6,8 @@
 // One kernel serves all extents that its graph's dimension variables can have.
 // A kernel is immutable: any number of threads may run it at once. Groups of
 // nodes with no vector code run by their reference kernels, and the report of a
-// run names them: nothing is slow in silence.
+// run names them: nothing is slow in silence. Calls of ops that the host
+// computes (host_kernel.h) run by its functions.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_H_
 #define CLEAVE_ENGINE_RUNTIME_KERNEL_H_
@@ -22,6 +23,7 @@
 #include "engine/codegen/device.h"
 #include "engine/codegen/target_level.h"
 #include "engine/ir/graph.h"
+#include "engine/ir/host_kernel.h"
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel_cache.h"
 #include "engine/runtime/kernel_call.h"
@@ -42,6 +44,10 @@ struct CompileOptions {
   // Where groups run that have code for it; the others run on the CPU, and the
   // report says why.
   Device device = Device::kCpu;
+  // What computes composite nodes (Expand preserves them): steps by themselves,
+  // which take no part in the cache. A run calls their functions from its own
+  // thread, and several runs may call one at once.
+  HostKernels host_kernels;
 };
 
 // An array in the caller's memory. Strides count elements and may be negative
@@ -67,7 +73,7 @@ std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape);
 struct StepReport {
   std::string kind;              // GroupKindName
   std::string device;            // DeviceName
-  std::vector<std::string> ops;  // primitives, in order
+  std::vector<std::string> ops;  // primitives, in order; or the host's op
   // Of reference kernels: why there is no vector code; of others on the CPU:
   // why they are not on the device.
   std::string why;
@@ -100,14 +106,16 @@ class Kernel {
   ~Kernel();
 
   const Graph& graph() const;
-  // Kernels and reference kernels that one run calls.
+  // Kernels, reference kernels and host kernels that one run calls.
   int compiled_groups() const;
   int reference_groups() const;
+  int host_groups() const;
 
   // One tensor per output. InvalidArgument where a dtype, rank or extent does
   // not fit; FailedPrecondition for a guard that does not hold;
   // ResourceExhausted for an extent of 2^31 or more along one axis of a kernel,
-  // or memory that is refused; errors of reference kernels.
+  // or memory that is refused; errors of reference and host
+  // kernels; FailedPrecondition for a host kernel that keeps an input.
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs,
                                           const RunOptions& options = {}) const;
 
@@ -125,7 +133,8 @@ class Kernel {
   std::unique_ptr<Impl> impl_;
 };
 
-// InvalidArgument for a composite node (expand first); FailedPrecondition where
+// InvalidArgument for a composite node without a host kernel (expand first);
+// FailedPrecondition where
 // this machine has no such device; Internal where code cannot be made; errors
 // of the cache.
 absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,

@@ -16,7 +16,6 @@
 #include "engine/runtime/kernel_cache.h"
 #include "engine/runtime/kernel_call.h"
 #include "engine/runtime/kernel_library.h"
-#include "engine/runtime/kernel_linker.h"
 #include "engine/runtime/thread_pool.h"
 #include "ops/check.h"
 
@@ -117,12 +116,22 @@ void BM_GetFromDisk(benchmark::State& state) {
 }
 BENCHMARK(BM_GetFromDisk)->Unit(benchmark::kMicrosecond);
 
-void BM_Link(benchmark::State& state) {
+// The runtime, which a process loads once, and a library.
+void BM_LoadRuntime(benchmark::State& state) {
   for (auto _ : state) {
-    CLEAVE_CHECK_OK(LinkKernelLibrary(TestKernels(), TestRuntime()).status());
+    CLEAVE_CHECK_OK(KernelRuntime::Load(TestRuntime()).status());
   }
 }
-BENCHMARK(BM_Link)->Unit(benchmark::kMillisecond)->UseRealTime();
+BENCHMARK(BM_LoadRuntime)->Unit(benchmark::kMicrosecond);
+
+void BM_LoadLibrary(benchmark::State& state) {
+  const auto runtime = KernelRuntime::Load(TestRuntime());
+  CLEAVE_CHECK_OK(runtime.status());
+  for (auto _ : state) {
+    CLEAVE_CHECK_OK(KernelLibrary::Load(TestKernels(), *runtime).status());
+  }
+}
+BENCHMARK(BM_LoadLibrary)->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace cleave

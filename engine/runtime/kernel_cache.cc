@@ -12,13 +12,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "engine/files/cache_folder.h"
-#include "engine/runtime/kernel_linker.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
 namespace {
 
 using LibraryPointer = std::shared_ptr<const KernelLibrary>;
+using RuntimePointer = std::shared_ptr<const KernelRuntime>;
 
 // The work of one thread on a key, for which others may wait.
 struct Flight {
@@ -111,10 +111,10 @@ class KernelCache::Impl {
   }
 
  private:
-  // The object of a runtime; its mutex is held while it is made.
+  // Its mutex is held while it is made.
   struct Runtime {
     std::mutex mutex;
-    std::optional<std::string> object;
+    RuntimePointer loaded;
   };
 
   // The three below want mutex_ held.
@@ -166,8 +166,12 @@ class KernelCache::Impl {
                                       absl::string_view runtime_key,
                                       MakeBytes make_object,
                                       MakeBytes make_runtime) {
-    if (std::optional<std::string> image = Fetch(full_key, kLibrary)) {
-      absl::StatusOr<LibraryPointer> library = KernelLibrary::Load(*image);
+    const std::optional<std::string> stored = Fetch(full_key, kLibrary);
+    if (stored.has_value()) {
+      CLEAVE_ASSIGN_OR_RETURN(RuntimePointer runtime,
+                              GetRuntime(runtime_key, make_runtime));
+      absl::StatusOr<LibraryPointer> library =
+          KernelLibrary::Load(*stored, std::move(runtime));
       if (library.ok()) {
         Count(&KernelCacheStats::disk_hits);
         return library;
@@ -181,23 +185,22 @@ class KernelCache::Impl {
     const auto start = now();
     CLEAVE_ASSIGN_OR_RETURN(const std::string object, make_object());
     const auto made = now();
-    CLEAVE_ASSIGN_OR_RETURN(const std::string* const runtime,
+    CLEAVE_ASSIGN_OR_RETURN(RuntimePointer runtime,
                             GetRuntime(runtime_key, make_runtime));
-    const auto linking = now();
-    CLEAVE_ASSIGN_OR_RETURN(const std::string image,
-                            LinkKernelLibrary(object, *runtime));
-    CLEAVE_ASSIGN_OR_RETURN(LibraryPointer library, KernelLibrary::Load(image));
+    const auto loading = now();
+    CLEAVE_ASSIGN_OR_RETURN(LibraryPointer library,
+                            KernelLibrary::Load(object, std::move(runtime)));
     const std::chrono::duration<double, std::milli> taken =
-        (made - start) + (now() - linking);
-    Store(full_key, kLibrary, image);
+        (made - start) + (now() - loading);
+    Store(full_key, kLibrary, object);
     const std::lock_guard<std::mutex> lock(mutex_);
     ++stats_.compiled;
     stats_.compile_milliseconds.push_back(taken.count());
     return library;
   }
 
-  absl::StatusOr<const std::string*> GetRuntime(absl::string_view runtime_key,
-                                                MakeBytes make_runtime) {
+  absl::StatusOr<RuntimePointer> GetRuntime(absl::string_view runtime_key,
+                                            MakeBytes make_runtime) {
     Runtime* runtime;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
@@ -206,14 +209,18 @@ class KernelCache::Impl {
       runtime = slot.get();  // never removed
     }
     const std::lock_guard<std::mutex> lock(runtime->mutex);
-    if (!runtime->object.has_value()) {
-      runtime->object = Fetch(std::string(runtime_key), kRuntime);
+    if (runtime->loaded != nullptr) return runtime->loaded;
+    const std::string key(runtime_key);
+    if (const std::optional<std::string> stored = Fetch(key, kRuntime)) {
+      absl::StatusOr<RuntimePointer> loaded = KernelRuntime::Load(*stored);
+      if (loaded.ok()) return runtime->loaded = *std::move(loaded);
+      if (!absl::IsInvalidArgument(loaded.status())) return loaded;
+      Count(&KernelCacheStats::corrupt_files);
     }
-    if (!runtime->object.has_value()) {
-      CLEAVE_ASSIGN_OR_RETURN(runtime->object, make_runtime());
-      Store(std::string(runtime_key), kRuntime, *runtime->object);
-    }
-    return &*runtime->object;
+    CLEAVE_ASSIGN_OR_RETURN(const std::string object, make_runtime());
+    CLEAVE_ASSIGN_OR_RETURN(runtime->loaded, KernelRuntime::Load(object));
+    Store(key, kRuntime, object);
+    return runtime->loaded;
   }
 
   // What the folder holds; none if nothing, or nothing of use.
@@ -238,8 +245,8 @@ class KernelCache::Impl {
     }
   }
 
-  static constexpr char kLibrary[] = ".so";
-  static constexpr char kRuntime[] = ".o";
+  static constexpr char kLibrary[] = ".o";
+  static constexpr char kRuntime[] = ".runtime";
 
   const KernelCacheOptions options_;
   std::unique_ptr<CacheFolder> folder_;  // null: memory only

@@ -42,7 +42,7 @@ struct KernelCacheStats {
   int64_t memory_hits = 0;    // loaded already, or by another thread meanwhile
   int64_t disk_hits = 0;      // loaded from the folder
   int64_t compiled = 0;       // neither
-  int64_t failed = 0;         // could not be compiled, linked or loaded
+  int64_t failed = 0;         // could not be compiled or loaded
   int64_t corrupt_files = 0;  // rejected, and compiled again
   int64_t evicted_libraries = 0;
   int64_t evicted_files = 0;
@@ -67,11 +67,12 @@ class KernelCache {
   // The library for `key`, which names all that its code depends on: any bytes,
   // any length. If it is neither loaded nor stored, `make_object` gives the ELF
   // object of the kernels, and `make_runtime` that of the Halide runtime for
-  // `runtime_key` (the target), once for all libraries. Of several threads that
-  // ask for one key, one works and the others wait; other keys do not wait.
+  // `runtime_key` (the target), which is loaded once for all libraries. Of
+  // several threads that ask for one key, one works and the others wait; other
+  // keys do not wait.
   //
   // An error of make_object or make_runtime is returned as it is; so are those
-  // of LinkKernelLibrary and KernelLibrary::Load. None is remembered. The two
+  // of KernelRuntime::Load and KernelLibrary::Load. None is remembered. The two
   // functions may ask for other keys, but not for this one.
   absl::StatusOr<std::shared_ptr<const KernelLibrary>> Get(
       absl::string_view key, absl::string_view runtime_key,

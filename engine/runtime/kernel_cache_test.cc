@@ -149,7 +149,7 @@ TEST(KernelCache, CompilesAgainWhatIsDamaged) {
     KernelCache cache(In(folder));
     EXPECT_TRUE(GivesMark(cache, 1));
   }
-  const std::string path = FileEnding(folder, ".so");
+  const std::string path = FileEnding(folder, ".o");
   ASSERT_OK_AND_ASSIGN(const std::string whole, ReadFile(path));
   std::vector<std::string> damaged = {"", whole.substr(0, whole.size() / 2),
                                       whole + "x"};
@@ -178,7 +178,8 @@ TEST(KernelCache, CompilesAgainADamagedRuntime) {
     KernelCache cache(In(folder));
     EXPECT_TRUE(GivesMark(cache, 1));
   }
-  ASSERT_THAT(WriteFileAtomically(FileEnding(folder, ".o"), "gone"), IsOk());
+  ASSERT_THAT(WriteFileAtomically(FileEnding(folder, ".runtime"), "gone"),
+              IsOk());
   KernelCache cache(In(folder));
   EXPECT_TRUE(GivesMark(cache, 2));
   EXPECT_EQ(cache.stats().corrupt_files, 1);
@@ -202,7 +203,8 @@ TEST(KernelCache, ReturnsErrorsAndForgetsThem) {
   EXPECT_THAT(cache.Get("mark 1", "target", kernels, fail),
               StatusIs(absl::StatusCode::kUnimplemented));
   EXPECT_THAT(cache.Get("mark 1", "target", broken, runtime),
-              StatusIs(absl::StatusCode::kInternal, HasSubstr("cannot link")));
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no kernel object")));
   EXPECT_EQ(cache.stats().failed, 3);
   EXPECT_TRUE(GivesMark(cache, 1));
   EXPECT_EQ(cache.stats().compiled, 1);
@@ -410,7 +412,7 @@ TEST(KernelCache, RunsWithAFullDisk) {
   EXPECT_EQ(RunInChild([&] {
               KernelCache cache(In(folder));
               if (!GivesMark(cache, 1)) return 1;
-              // The linker's files fit, but not one with such a key.
+              // The kernels fit, but not one with such a key.
               LimitFileSize(400000);
               const std::string long_key(500000, 'k');
               if (!GivesMark(cache, 2, long_key)) return 2;
@@ -430,7 +432,7 @@ TEST(KernelCache, RunsWithAFullDisk) {
 // The same with a file system that is full; only root may mount one.
 TEST(KernelCache, RunsWithAFullFileSystem) {
   const std::string folder = NewFolder();
-  if (mount("none", folder.c_str(), "tmpfs", 0, "size=300k,mode=0700") != 0) {
+  if (mount("none", folder.c_str(), "tmpfs", 0, "size=150k,mode=0700") != 0) {
     CLEAVE_SKIP(kMayNotMount);
   }
   {

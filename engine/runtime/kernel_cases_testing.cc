@@ -16,7 +16,7 @@
 #include "engine/files/file.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
-#include "engine/runtime/rule_files.h"
+#include "engine/rules/rule_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/check.h"

@@ -1,7 +1,5 @@
 #include "engine/runtime/kernel_handlers.h"
 
-#include <dlfcn.h>
-
 #include <atomic>
 #include <cstdint>
 #include <iostream>
@@ -85,16 +83,17 @@ int ParallelTasks(void* context, int count, halide_parallel_task_t* tasks,
 }
 
 template <typename Function>
-absl::Status Look(void* handle, const char* name, Function** function) {
-  *function = reinterpret_cast<Function*>(dlsym(handle, name));
+absl::Status Look(const LoadedObject& runtime, const char* name,
+                  Function** function) {
+  *function = reinterpret_cast<Function*>(runtime.Find(name));
   if (*function != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
-      absl::StrCat("the library has no Halide runtime: there is no ", name));
+      absl::StrCat("the object is no Halide runtime: there is no ", name));
 }
 
 }  // namespace
 
-absl::Status InstallKernelHandlers(void* handle) {
+absl::Status InstallKernelHandlers(const LoadedObject& runtime) {
   decltype(halide_set_custom_malloc)* set_malloc;
   decltype(halide_set_custom_free)* set_free;
   decltype(halide_set_error_handler)* set_error;
@@ -105,21 +104,22 @@ absl::Status InstallKernelHandlers(void* handle) {
   decltype(halide_default_semaphore_init)* semaphore_init;
   decltype(halide_default_semaphore_try_acquire)* semaphore_try_acquire;
   decltype(halide_default_semaphore_release)* semaphore_release;
-  CLEAVE_RETURN_IF_ERROR(Look(handle, "halide_set_custom_malloc", &set_malloc));
-  CLEAVE_RETURN_IF_ERROR(Look(handle, "halide_set_custom_free", &set_free));
-  CLEAVE_RETURN_IF_ERROR(Look(handle, "halide_set_error_handler", &set_error));
-  CLEAVE_RETURN_IF_ERROR(Look(handle, "halide_set_custom_print", &set_print));
   CLEAVE_RETURN_IF_ERROR(
-      Look(handle, "halide_set_custom_parallel_runtime", &set_parallel));
-  CLEAVE_RETURN_IF_ERROR(Look(handle, "halide_default_do_task", &do_task));
+      Look(runtime, "halide_set_custom_malloc", &set_malloc));
+  CLEAVE_RETURN_IF_ERROR(Look(runtime, "halide_set_custom_free", &set_free));
+  CLEAVE_RETURN_IF_ERROR(Look(runtime, "halide_set_error_handler", &set_error));
+  CLEAVE_RETURN_IF_ERROR(Look(runtime, "halide_set_custom_print", &set_print));
   CLEAVE_RETURN_IF_ERROR(
-      Look(handle, "halide_default_do_loop_task", &do_loop_task));
+      Look(runtime, "halide_set_custom_parallel_runtime", &set_parallel));
+  CLEAVE_RETURN_IF_ERROR(Look(runtime, "halide_default_do_task", &do_task));
   CLEAVE_RETURN_IF_ERROR(
-      Look(handle, "halide_default_semaphore_init", &semaphore_init));
-  CLEAVE_RETURN_IF_ERROR(Look(handle, "halide_default_semaphore_try_acquire",
+      Look(runtime, "halide_default_do_loop_task", &do_loop_task));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(runtime, "halide_default_semaphore_init", &semaphore_init));
+  CLEAVE_RETURN_IF_ERROR(Look(runtime, "halide_default_semaphore_try_acquire",
                               &semaphore_try_acquire));
   CLEAVE_RETURN_IF_ERROR(
-      Look(handle, "halide_default_semaphore_release", &semaphore_release));
+      Look(runtime, "halide_default_semaphore_release", &semaphore_release));
   set_malloc(&Malloc);
   set_free(&Free);
   set_error(&Error);

@@ -1,18 +1,19 @@
-// Points a library's Halide runtime to KernelCall.
+// Points a Halide runtime to KernelCall.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_HANDLERS_H_
 #define CLEAVE_ENGINE_RUNTIME_KERNEL_HANDLERS_H_
 
 #include "absl/status/status.h"
+#include "engine/runtime/object_loader.h"
 
 namespace cleave::internal_kernel {
 
-// `handle` is dlopen's. From then on the kernels' memory, parallel loops and
-// errors go to the KernelCall that they get as user context. Not supported, and
-// reported as the kernel's error: tasks that wait for each other (Halide's
-// async). InvalidArgument if the library has no Halide runtime, or one of
+// From then on the memory of the kernels that use the runtime, parallel loops
+// and errors go to the KernelCall that they get as user context. Not supported,
+// and reported as the kernel's error: tasks that wait for each other (Halide's
+// async). InvalidArgument if the object is no Halide runtime, or one of
 // another make.
-absl::Status InstallKernelHandlers(void* handle);
+absl::Status InstallKernelHandlers(const LoadedObject& runtime);
 
 }  // namespace cleave::internal_kernel
 

@@ -111,17 +111,21 @@ class Kernel::Impl {
   static absl::Status CheckIndices(const StepInstance& instance,
                                    Addresses addresses);
   // `memory` is null where no step is on a device.
+  // Tensors of a run that its slots point to.
+  using Kept = std::vector<std::pair<int, Tensor>>;
   absl::Status RunStep(const internal_kernel::Step& step,
                        const StepInstance& instance, const DimValues& dims,
-                       Addresses addresses, KernelCall& call,
-                       DeviceMemory* memory);
+                       absl::Span<void*> addresses, Kept* kept,
+                       KernelCall& call, DeviceMemory* memory);
   // Brings to the host what a step reads there.
   static absl::Status BringOperands(const internal_kernel::Step& step,
                                     const StepInstance& instance,
                                     DeviceMemory& memory);
-  static absl::Status RunReference(const internal_kernel::Step& step,
-                                   const StepInstance& instance,
-                                   const DimValues& dims, Addresses addresses);
+  // A step without code, on the run's memory. A result that has no place yet
+  // stays in its tensor.
+  absl::Status RunReference(const internal_kernel::Step& step,
+                            const StepInstance& instance, const DimValues& dims,
+                            absl::Span<void*> addresses, Kept* kept) const;
   absl::StatusOr<std::vector<Tensor>> RunDynamic(
       absl::Span<const Tensor> inputs, const RunOptions& options);
   void Report(const internal_kernel::Step& step, const StepInstance& instance,

@@ -116,14 +116,14 @@ absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
         MakeBuffer(slots_.at(operand.value), operand, dims, true));
   }
   CLEAVE_RETURN_IF_ERROR(MakeChecks(step, dims, &result));
-  result.skipped = step.kind != GroupKind::kReference;
+  result.skipped = HasCode(step.kind);
   for (const Operand& operand : step.outputs) {
     CLEAVE_ASSIGN_OR_RETURN(
         result.outputs.emplace_back(),
         MakeBuffer(slots_.at(operand.value), operand, dims, false));
     result.skipped &= result.outputs.back().bytes == 0;
   }
-  if (step.kind == GroupKind::kReference) return result;
+  if (!HasCode(step.kind)) return result;
   for (const Dim& dim : step.dims) {
     CLEAVE_ASSIGN_OR_RETURN(const int64_t value, dim.Evaluate(dims));
     if (value > std::numeric_limits<int32_t>::max() ||
@@ -193,6 +193,8 @@ void Kernel::Impl::PlanMemory(Instance* instance) const {
   const int steps = static_cast<int>(instance->steps.size());
   for (int s = 0; s < steps; ++s) {
     for (const BufferInstance& buffer : instance->steps[s].outputs) {
+      // A host's results stay where it made them.
+      if (plan_->steps[s].kind == GroupKind::kHost) continue;
       lives[buffer.slot] = {buffer.slot, buffer.bytes, s, s};
     }
     for (const BufferInstance& buffer : instance->steps[s].inputs) {

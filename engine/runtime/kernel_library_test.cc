@@ -20,9 +20,7 @@
 #include "engine/files/process_testing.h"
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/kernel_call.h"
-#include "engine/runtime/kernel_linker.h"
 #include "engine/runtime/thread_pool.h"
-#include "testing/skip.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {
@@ -33,16 +31,20 @@ using LibraryPointer = std::shared_ptr<const KernelLibrary>;
 template <typename T>
 using Buffer = Halide::Runtime::Buffer<T>;
 
-absl::StatusOr<LibraryPointer> LinkAndLoad(const std::string& object) {
-  absl::StatusOr<std::string> image = LinkKernelLibrary(object, TestRuntime());
-  if (!image.ok()) return image.status();
-  return KernelLibrary::Load(*image);
+std::shared_ptr<const KernelRuntime> Runtime() {
+  static const auto* const runtime = new std::shared_ptr<const KernelRuntime>(
+      KernelRuntime::Load(TestRuntime()).value());
+  return *runtime;
+}
+
+absl::StatusOr<LibraryPointer> Load(absl::string_view object) {
+  return KernelLibrary::Load(object, Runtime());
 }
 
 // All of the test's kernels.
 const KernelLibrary& Kernels() {
   static const auto* const library =
-      new LibraryPointer(LinkAndLoad(TestKernels()).value());
+      new LibraryPointer(Load(TestKernels()).value());
   return **library;
 }
 
@@ -67,19 +69,17 @@ TEST(KernelLibrary, FindsKernels) {
   EXPECT_THAT(Kernels().Find("smooth"), IsOk());
   EXPECT_THAT(Kernels().Find("none"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("`none`")));
-  // Only entries and what sets up the runtime are visible.
-  EXPECT_EQ(Kernels().FindSymbol("smooth"), nullptr);
-  EXPECT_EQ(Kernels().FindSymbol("halide_malloc"), nullptr);
-  EXPECT_NE(Kernels().FindSymbol("halide_device_sync"), nullptr);
+  EXPECT_EQ(Kernels().FindInRuntime("smooth"), nullptr);
+  EXPECT_NE(Kernels().FindInRuntime("halide_device_sync"), nullptr);
 }
 
-TEST(KernelLibrary, RefusesWhatIsNoLibrary) {
-  EXPECT_THAT(KernelLibrary::Load(""),
+TEST(KernelLibrary, RefusesWhatIsNoObject) {
+  EXPECT_THAT(Load(""), StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(Load("something else"),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(KernelLibrary::Load("something else"),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(KernelLibrary::Load(TestKernels()),
-              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(KernelRuntime::Load(TestKernels()),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("nothing defines `halide_")));
 }
 
 // Two libraries, also of one name or where one follows the other, do not mix.
@@ -87,7 +87,7 @@ TEST(KernelLibrary, KeepsLibrariesApart) {
   std::vector<LibraryPointer> kept;
   for (uint64_t mark = 1; mark <= 6; ++mark) {
     ASSERT_OK_AND_ASSIGN(const LibraryPointer library,
-                         LinkAndLoad(MarkedKernels(mark)));
+                         Load(MarkedKernels(mark)));
     EXPECT_EQ(MarkOf(*library), mark);
     if (mark % 2 == 0) kept.push_back(library);
   }
@@ -248,101 +248,33 @@ TEST(KernelLibrary, RunsOnManyThreads) {
   for (std::thread& thread : threads) thread.join();
 }
 
-// Sets an environment variable for a scope.
-class ScopedVariable {
- public:
-  ScopedVariable(const char* name, const char* value) : name_(name) {
-    const char* const old = std::getenv(name);
-    if (old != nullptr) old_ = old;
-    had_ = old != nullptr;
-    setenv(name, value, 1);
-  }
-  ~ScopedVariable() {
-    if (had_) {
-      setenv(name_, old_.c_str(), 1);
-    } else {
-      unsetenv(name_);
-    }
-  }
-
- private:
-  const char* const name_;
-  std::string old_;
-  bool had_ = false;
-};
-
-TEST(KernelLinker, UsesTheLinkerItIsTold) {
-  for (const char* linker : {"ld", "cc", "g++", "/usr/bin/ld"}) {
-    const ScopedVariable variable("CLEAVE_LINKER", linker);
-    ASSERT_OK_AND_ASSIGN(const LibraryPointer library,
-                         LinkAndLoad(MarkedKernels(4)));
-    EXPECT_EQ(MarkOf(*library), 4u) << linker;
-  }
-}
-
-// LLVM's linker writes its output another way; it need not be installed.
-TEST(KernelLinker, ServesLlvmsLinker) {
-  const ScopedVariable variable("CLEAVE_LINKER", "ld.lld");
-  const absl::StatusOr<LibraryPointer> library = LinkAndLoad(MarkedKernels(5));
-  if (absl::IsFailedPrecondition(library.status())) {
-    CLEAVE_SKIP(kNoLlvmLinker);
-  }
-  ASSERT_THAT(library, IsOk());
-  EXPECT_EQ(MarkOf(**library), 5u);
-}
-
-TEST(KernelLinker, SaysWhatIsMissing) {
-  {
-    const ScopedVariable path("PATH", "/nowhere");
-    const ScopedVariable variable("CLEAVE_LINKER", "");
-    EXPECT_THAT(LinkKernelLibrary(TestKernels(), TestRuntime()),
-                StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("apt-get install binutils")));
-  }
-  const ScopedVariable variable("CLEAVE_LINKER", "no-such-linker");
-  EXPECT_THAT(LinkKernelLibrary(TestKernels(), TestRuntime()),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("CLEAVE_LINKER=no-such-linker")));
-}
-
-TEST(KernelLinker, PassesOnItsWords) {
-  EXPECT_THAT(LinkKernelLibrary("no object", TestRuntime()),
-              StatusIs(absl::StatusCode::kInternal, HasSubstr("exited with")));
-  {
-    const ScopedVariable variable("CLEAVE_LINKER", "/bin/true");
-    EXPECT_THAT(
-        LinkKernelLibrary(TestKernels(), TestRuntime()),
-        StatusIs(absl::StatusCode::kInternal, HasSubstr("wrote no library")));
-  }
-}
-
-// Then the system keeps no exit status.
-TEST(KernelLinker, ServesHostsThatIgnoreTheirChildren) {
+// No program runs, and none need be there.
+TEST(KernelLibrary, LoadsWhereThereIsNoLinker) {
   MarkedKernels(6);
   TestRuntime();
   EXPECT_EQ(RunInChild([] {
+              setenv("PATH", "/nowhere", 1);
               signal(SIGCHLD, SIG_IGN);
+              const auto runtime = KernelRuntime::Load(TestRuntime());
+              if (!runtime.ok()) return 1;
               const absl::StatusOr<LibraryPointer> library =
-                  LinkAndLoad(MarkedKernels(6));
-              if (!library.ok() || MarkOf(**library) != 6) return 1;
-              return LinkKernelLibrary("no object", TestRuntime()).ok() ? 2 : 0;
+                  KernelLibrary::Load(MarkedKernels(6), *runtime);
+              return library.ok() && MarkOf(**library) == 6 ? 0 : 2;
             }),
             0);
 }
 
-TEST(KernelLibrary, WantsARuntime) {
-  const std::string empty_archive = "!<arch>\n";
-  ASSERT_OK_AND_ASSIGN(const std::string bare,
-                       LinkKernelLibrary(TestKernels(), empty_archive));
-  EXPECT_THAT(
-      KernelLibrary::Load(bare),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("halide_")));
-  ASSERT_OK_AND_ASSIGN(const std::string empty,
-                       LinkKernelLibrary(empty_archive, empty_archive));
-  EXPECT_THAT(KernelLibrary::Load(empty),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("no Halide runtime")));
+TEST(KernelLibrary, KeepsItsRuntimeLoaded) {
+  LibraryPointer library;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto runtime,
+                         KernelRuntime::Load(TestRuntime()));
+    ASSERT_OK_AND_ASSIGN(library, KernelLibrary::Load(TestKernels(), runtime));
+  }
+  EXPECT_EQ(MarkOf(*library), kTestMark);
 }
+
+TEST(KernelLibrary, CodeCanBeMadeHere) { EXPECT_OK(CodeStatus()); }
 
 }  // namespace
 }  // namespace cleave

@@ -6,12 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/collapse_axes.h"
 #include "engine/codegen/compile_group.h"
-#include "engine/codegen/numerics.h"
-#include "engine/codegen/prepare_fusion.h"
-#include "engine/codegen/replace_at_zero.h"
 #include "engine/ir/copy_graph.h"
+#include "engine/pipeline/pipeline.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -52,11 +49,10 @@ absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlannedStep> PlanStep(const Graph& graph,
-                                     const FusionGroup& group,
-                                     const RuleSet& rules,
-                                     const ExtractOptions& extract,
+absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
                                      const std::shared_ptr<Context>& context) {
+  const FusionGroup& group = lowered.group;
+  const ExtractedGroup& extracted = lowered.extracted;
   PlannedStep result;
   Step& step = result.step;
   step.kind = group.kind;
@@ -64,8 +60,7 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph,
   for (const Value v : group.nodes) {
     step.ops.emplace_back(graph.context()->op_name(graph.node(v).op));
   }
-  const ExtractedGroup extracted = ExtractGroup(graph, group, extract);
-  if (group.kind == GroupKind::kReference) {
+  if (!lowered.kernel.has_value()) {
     step.graph = CopyGraph(extracted.graph, context);
     for (size_t i = 0; i < extracted.inputs.size(); ++i) {
       step.inputs.push_back({extracted.inputs[i],
@@ -77,8 +72,7 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph,
     }
     return result;
   }
-  const Graph collapsed = ReplaceAtZero(CollapseAxes(extracted.graph));
-  CLEAVE_ASSIGN_OR_RETURN(result.kernel, ApplyNumerics(collapsed, rules));
+  result.kernel = *std::move(lowered.kernel);
   for (uint32_t id = 0; id < result.kernel.size(); ++id) {
     // Nothing else computes it.
     if (result.kernel.node(Value{id}).op == ToOpId(Primitive::kErfinv)) {
@@ -103,6 +97,30 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph,
   return result;
 }
 
+// Whether the extents of all values follow from those of the inputs: no nonzero
+// and no host kernel decides one.
+bool HasStaticShapes(const Graph& graph) {
+  std::set<std::string> known;
+  for (const NamedValue& input : graph.inputs()) {
+    for (const Dim& extent : graph.type(input.value).shape) {
+      for (const std::string& name : extent.Variables()) known.insert(name);
+    }
+  }
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const OpId op = graph.node(Value{id}).op;
+    if (op == ToOpId(Primitive::kNonzero)) return false;
+    if (IsPrimitive(op)) continue;
+    for (const TensorType& type : graph.types(Value{id})) {
+      for (const Dim& extent : type.shape) {
+        for (const std::string& name : extent.Variables()) {
+          if (known.count(name) == 0) return false;
+        }
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace
 
 halide_type_t HalideTypeOf(DType dtype) {
@@ -117,24 +135,24 @@ halide_type_t HalideTypeOf(DType dtype) {
 }
 
 absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
-                                       const FusionOptions& options,
+                                       const FusionOptions& fusion,
                                        const ExtractOptions& extract) {
+  PipelineOptions options;
+  options.fusion = fusion;
+  options.extract = extract;
+  CLEAVE_ASSIGN_OR_RETURN(LoweredGraph lowered,
+                          LowerPrimitives(graph, rules, options));
   PlannedGraph result;
-  result.graph = PrepareFusion(graph);
-  for (uint32_t id = 0; id < result.graph.size(); ++id) {
-    result.static_shapes &=
-        result.graph.node(Value{id}).op != ToOpId(Primitive::kNonzero);
-  }
-  CLEAVE_ASSIGN_OR_RETURN(const FusionPlan fusion,
-                          PlanFusion(result.graph, options));
+  result.graph = std::move(lowered.graph);
+  result.static_shapes = HasStaticShapes(result.graph);
   const auto context = std::make_shared<Context>();
   std::set<Value> checked;
-  for (const FusionGroup& group : fusion.groups) {
-    CLEAVE_ASSIGN_OR_RETURN(
-        result.steps.emplace_back(),
-        PlanStep(result.graph, group, rules, extract, context));
+  for (LoweredGroup& group : lowered.groups) {
+    const FusionGroup nodes = group.group;
+    CLEAVE_ASSIGN_OR_RETURN(result.steps.emplace_back(),
+                            PlanStep(result.graph, std::move(group), context));
     CLEAVE_RETURN_IF_ERROR(
-        AddChecks(result.graph, group, checked, result.steps.back().step));
+        AddChecks(result.graph, nodes, checked, result.steps.back().step));
   }
   result.graph = CopyGraph(result.graph, context);
   return result;

@@ -18,6 +18,7 @@
 #include "engine/codegen/index_check.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
+#include "engine/ir/host_kernel.h"
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/device_memory.h"
 #include "engine/runtime/kernel_library.h"
@@ -38,7 +39,7 @@ struct StepCheck {
   absl::Status error;
 };
 
-// One kernel, or one reference kernel, in the terms of the whole graph.
+// One kernel, reference kernel or host kernel, in the terms of the whole graph.
 struct Step {
   GroupKind kind = GroupKind::kPointwise;
   Device device = Device::kCpu;
@@ -51,13 +52,14 @@ struct Step {
   std::shared_ptr<const KernelLibrary> library;
   KernelEntry entry = nullptr;
   std::vector<Dim> dims;
-  // Of reference kernels: a graph whose inputs and outputs are the operands.
+  // Without code: a graph whose inputs and outputs are the operands.
   Graph graph;
 };
 
 struct Plan {
   Graph graph;
   std::vector<Step> steps;
+  HostKernels host_kernels;
   // Whether the extents of all values follow from those of the inputs.
   bool static_shapes = true;
   // Of the steps that are not on the CPU; null where there are none.
@@ -70,10 +72,10 @@ halide_type_t HalideTypeOf(DType dtype);
 // A step without its code, and what that is made of.
 struct PlannedStep {
   Step step;
-  Graph kernel;  // empty for reference kernels; else as CompileGroup takes it
+  Graph kernel;  // empty where there is no code; else as CompileGroup takes it
 };
 
-// Its graph and those of the reference kernels have a context of their own,
+// Its graph and those of the steps have a context of their own,
 // which nothing is added to: runs read it while the host goes on to build
 // graphs in the context of the graph that was planned.
 struct PlannedGraph {
@@ -82,8 +84,8 @@ struct PlannedGraph {
   std::vector<PlannedStep> steps;  // in an order that they can run in
 };
 
-// The steps that a graph of primitives runs in. InvalidArgument for a composite
-// node (expand first).
+// The steps that a graph of primitives and of calls that the host computes runs
+// in. InvalidArgument for another composite node (expand first).
 absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
                                        const FusionOptions& fusion,
                                        const ExtractOptions& extract);

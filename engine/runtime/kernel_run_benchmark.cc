@@ -8,9 +8,9 @@
 
 #include "benchmark/benchmark.h"
 #include "engine/ir/graph_text.h"
+#include "engine/rules/rule_files.h"
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel.h"
-#include "engine/runtime/rule_files.h"
 #include "ops/check.h"
 
 namespace cleave {

@@ -9,9 +9,11 @@
 
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/kernel_impl.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -52,6 +54,47 @@ bool AnyOutside(const int64_t* indices, const IndexRange& range) {
   return outside != 0;
 }
 
+// A tensor over memory that is the run's: `borrowed` then tells whether
+// somebody still has it. A copy where it is not aligned as tensors are.
+absl::StatusOr<Tensor> Borrow(
+    DType dtype, const std::vector<int64_t>& shape, int64_t bytes,
+    std::byte* address, std::vector<std::shared_ptr<std::byte>>* borrowed) {
+  if (bytes > 0 && reinterpret_cast<uintptr_t>(address) % 64 == 0) {
+    borrowed->emplace_back(address, [](std::byte*) {});
+    return Tensor::FromMemory(dtype, shape, borrowed->back());
+  }
+  CLEAVE_ASSIGN_OR_RETURN(Tensor tensor,
+                          Tensor::CreateUninitialized(dtype, shape));
+  if (bytes > 0) std::memcpy(tensor.mutable_data(), address, bytes);
+  return tensor;
+}
+
+bool IsOneOf(const std::vector<std::shared_ptr<std::byte>>& memory,
+             const Tensor& tensor) {
+  return std::any_of(memory.begin(), memory.end(), [&](const auto& one) {
+    return one.get() == tensor.data();
+  });
+}
+
+absl::StatusOr<Tensor> Copied(const Tensor& tensor) {
+  CLEAVE_ASSIGN_OR_RETURN(
+      Tensor copy, Tensor::CreateUninitialized(tensor.dtype(), tensor.shape()));
+  std::memcpy(copy.mutable_data(), tensor.data(), tensor.byte_size());
+  return copy;
+}
+
+// The elements of `tensor` in another shape, without a copy.
+absl::StatusOr<Tensor> Reshaped(const Tensor& tensor,
+                                std::vector<int64_t> shape) {
+  if (tensor.byte_size() == 0) {
+    return Tensor::Create(tensor.dtype(), std::move(shape));
+  }
+  const auto owner = std::make_shared<Tensor>(tensor);
+  return Tensor::FromMemory(
+      tensor.dtype(), std::move(shape),
+      std::shared_ptr<std::byte>(owner, owner->mutable_data()));
+}
+
 }  // namespace
 
 int64_t internal_kernel::Now() {
@@ -74,26 +117,43 @@ absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
 absl::Status Kernel::Impl::RunReference(const Step& step,
                                         const StepInstance& instance,
                                         const DimValues& dims,
-                                        Addresses addresses) {
+                                        absl::Span<void*> addresses,
+                                        Kept* kept) const {
   std::vector<Tensor> tensors;
+  std::vector<std::shared_ptr<std::byte>> borrowed;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
     const BufferInstance& buffer = instance.inputs[i];
     CLEAVE_ASSIGN_OR_RETURN(
-        Tensor tensor,
-        Tensor::CreateUninitialized(step.inputs[i].dtype, buffer.shape));
-    if (buffer.bytes > 0) {
-      std::memcpy(tensor.mutable_data(), addresses[buffer.slot], buffer.bytes);
-    }
-    tensors.push_back(std::move(tensor));
+        tensors.emplace_back(),
+        Borrow(step.inputs[i].dtype, buffer.shape, buffer.bytes,
+               static_cast<std::byte*>(addresses[buffer.slot]), &borrowed));
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                          Interpret(step.graph, tensors, {dims, {}}));
+  CLEAVE_ASSIGN_OR_RETURN(
+      std::vector<Tensor> results,
+      Interpret(step.graph, tensors, {dims, plan_->host_kernels}));
   for (size_t i = 0; i < results.size(); ++i) {
     const BufferInstance& buffer = instance.outputs[i];
     CLEAVE_CHECK(static_cast<int64_t>(results[i].byte_size()) == buffer.bytes);
-    if (buffer.bytes > 0) {
-      std::memcpy(addresses[buffer.slot], results[i].data(), buffer.bytes);
+    if (buffer.bytes == 0) continue;
+    void*& address = addresses[buffer.slot];
+    if (address == nullptr) {
+      // What lies in the run's memory does not stay as it is.
+      if (IsOneOf(borrowed, results[i])) {
+        CLEAVE_ASSIGN_OR_RETURN(results[i], Copied(results[i]));
+      }
+      address = results[i].mutable_data();
+      kept->emplace_back(buffer.slot, std::move(results[i]));
+    } else {
+      std::memcpy(address, results[i].data(), buffer.bytes);
     }
+  }
+  results.clear();
+  tensors.clear();
+  for (const std::shared_ptr<std::byte>& memory : borrowed) {
+    if (memory.use_count() == 1) continue;
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the host kernel of `", absl::StrJoin(step.ops, " "),
+        "` keeps an input beyond its call: what is kept must be a copy"));
   }
   return absl::OkStatus();
 }
@@ -116,15 +176,16 @@ absl::Status Kernel::Impl::BringOperands(const Step& step,
 
 absl::Status Kernel::Impl::RunStep(const Step& step,
                                    const StepInstance& instance,
-                                   const DimValues& dims, Addresses addresses,
+                                   const DimValues& dims,
+                                   absl::Span<void*> addresses, Kept* kept,
                                    KernelCall& call, DeviceMemory* memory) {
   if (memory != nullptr) {
     CLEAVE_RETURN_IF_ERROR(BringOperands(step, instance, *memory));
   }
   CLEAVE_RETURN_IF_ERROR(CheckIndices(instance, addresses));
   if (instance.skipped) return absl::OkStatus();
-  if (step.kind == GroupKind::kReference) {
-    return RunReference(step, instance, dims, addresses);
+  if (!HasCode(step.kind)) {
+    return RunReference(step, instance, dims, addresses, kept);
   }
   absl::InlinedVector<halide_buffer_t, 8> buffers(instance.buffers.begin(),
                                                   instance.buffers.end());
@@ -219,9 +280,10 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
   };
   CLEAVE_RETURN_IF_ERROR(check());
   for (const Step& step : plan_->steps) {
+    CLEAVE_RETURN_IF_ERROR(PollBudget());
     const int64_t begin = options.report != nullptr ? Now() : 0;
     StepInstance instance;
-    if (step.kind == GroupKind::kReference) {
+    if (!HasCode(step.kind)) {
       std::vector<Tensor> operands;
       if (memory.has_value()) {
         for (const Operand& operand : step.inputs) {
@@ -231,15 +293,13 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
       for (const Operand& operand : step.inputs) {
         // A reshape of what was read: the same elements.
         CLEAVE_ASSIGN_OR_RETURN(auto shape, EvaluateShape(operand.shape, dims));
-        const Tensor& source = tensors[slots_.at(operand.value)];
         CLEAVE_ASSIGN_OR_RETURN(
-            Tensor tensor, Tensor::CreateUninitialized(operand.dtype, shape));
-        std::copy(source.data(), source.data() + source.byte_size(),
-                  tensor.mutable_data());
-        operands.push_back(std::move(tensor));
+            operands.emplace_back(),
+            Reshaped(tensors[slots_.at(operand.value)], std::move(shape)));
       }
-      CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
-                              Interpret(step.graph, operands, {dims, {}}));
+      CLEAVE_ASSIGN_OR_RETURN(
+          std::vector<Tensor> results,
+          Interpret(step.graph, operands, {dims, plan_->host_kernels}));
       std::vector<DimEquation> found;
       for (size_t i = 0; i < results.size(); ++i) {
         const Operand& operand = step.outputs[i];
@@ -267,7 +327,8 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
         tensors[slot] = std::move(tensor);
         addresses[slot] = tensors[slot].mutable_data();
       }
-      CLEAVE_RETURN_IF_ERROR(RunStep(step, instance, dims, addresses, call,
+      CLEAVE_RETURN_IF_ERROR(RunStep(step, instance, dims,
+                                     absl::MakeSpan(addresses), nullptr, call,
                                      memory.has_value() ? &*memory : nullptr));
     }
     if (memory.has_value() && options.report != nullptr) {

@@ -15,8 +15,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "engine/rules/rule_files.h"
 #include "engine/runtime/kernel.h"
-#include "engine/runtime/rule_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/check.h"

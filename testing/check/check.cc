@@ -1,10 +1,17 @@
 #include "testing/check/check.h"
 
+#include <mpfr.h>
+
 #include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <optional>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/rules/rule_set.h"
+#include "ops/budget.h"
 #include "testing/check/check_examples.h"
 #include "testing/check/check_kernels.h"
 #include "testing/check/check_primitive.h"
@@ -17,7 +24,6 @@
 #include "testing/check/sample_counts.h"
 #include "testing/check/signature_sampler.h"
 #include "testing/glob.h"
-#include "transforms/table/synthetic_rules.h"
 
 namespace cleave {
 
@@ -31,6 +37,13 @@ int CheckReport::Count(VerdictKind kind) const {
   return static_cast<int>(
       std::count_if(ops.begin(), ops.end(),
                     [&](const OpReport& op) { return op.Has(kind); }));
+}
+
+const OpReport* CheckReport::Find(absl::string_view op) const {
+  for (const OpReport& report : ops) {
+    if (report.op == op) return &report;
+  }
+  return nullptr;
 }
 
 int CheckReport::ExitStatus() const {
@@ -52,7 +65,7 @@ uint64_t SeedOf(uint64_t seed, absl::string_view op) {
 class OpChecker {
  public:
   OpChecker(const OpContext& context, const CheckOptions& options,
-            SyntheticRules& rules)
+            const RuleSet& rules)
       : context_(context), options_(options), rules_(rules) {}
 
   std::map<Layer, Verdict> Check() {
@@ -81,7 +94,20 @@ class OpChecker {
       }
       return std::move(layers_);
     }
+    if (!context_.has_body) {
+      CheckWithoutBody();
+      return std::move(layers_);
+    }
     const PreparedCalls concrete = PrepareConcreteCalls(context_);
+    if (concrete.exceeded) {
+      for (Layer layer :
+           {Layer::kTypes, Layer::kReals, Layer::kRounding, Layer::kEdges,
+            Layer::kTransforms, Layer::kKernels, Layer::kExamples}) {
+        if (!Wants(layer)) continue;
+        layers_[layer] = Verdict::Inconclusive(concrete.problems.back());
+      }
+      return std::move(layers_);
+    }
     if (Wants(Layer::kTypes)) {
       layers_[Layer::kTypes] = CheckTypes(context_, concrete);
     }
@@ -96,28 +122,7 @@ class OpChecker {
       layers_[Layer::kRounding] = CheckRounding(context_, prepared);
     }
     if (Wants(Layer::kTransforms)) {
-      // One layer, three parts: what is not checked in one does not hide the
-      // others.
-      Verdict verdict = CheckVmap(context_, concrete, rules_);
-      const Verdict jvp = CheckJvp(context_, prepared, concrete, rules_);
-      const Verdict vjp = CheckVjp(context_, concrete, rules_);
-      std::vector<std::string> parts;
-      const auto add = [&](const char* part, const Verdict& one) {
-        if (one.kind == VerdictKind::kNotChecked) {
-          parts.push_back(absl::StrCat(part, " not checked: ", one.why));
-        }
-      };
-      add("vmap", verdict);
-      add("jvp", jvp);
-      add("vjp", vjp);
-      Merge(verdict, jvp);
-      Merge(verdict, vjp);
-      verdict.notes.insert(verdict.notes.end(), parts.begin(), parts.end());
-      if (verdict.kind != VerdictKind::kNotChecked &&
-          verdict.kind != VerdictKind::kInconclusive) {
-        verdict.why.clear();
-      }
-      layers_[Layer::kTransforms] = std::move(verdict);
+      layers_[Layer::kTransforms] = CheckTransforms(prepared, concrete);
     }
     if (Wants(Layer::kKernels)) {
       layers_[Layer::kKernels] = CheckKernels(context_, prepared);
@@ -135,6 +140,50 @@ class OpChecker {
   }
 
  private:
+  Verdict CheckTransforms(const PreparedCalls& prepared,
+                          const PreparedCalls& concrete) {
+    // One layer, three parts: what is not checked in one does not hide the
+    // others.
+    Verdict verdict = CheckVmap(context_, concrete, rules_);
+    const Verdict jvp = CheckJvp(context_, prepared, concrete, rules_);
+    const Verdict vjp = CheckVjp(context_, concrete, rules_);
+    std::vector<std::string> parts;
+    const auto add = [&](const char* part, const Verdict& one) {
+      if (one.kind == VerdictKind::kNotChecked) {
+        parts.push_back(absl::StrCat(part, " not checked: ", one.why));
+      }
+    };
+    add("vmap", verdict);
+    add("jvp", jvp);
+    add("vjp", vjp);
+    Merge(verdict, jvp);
+    Merge(verdict, vjp);
+    verdict.notes.insert(verdict.notes.end(), parts.begin(), parts.end());
+    if (verdict.kind != VerdictKind::kNotChecked &&
+        verdict.kind != VerdictKind::kInconclusive) {
+      verdict.why.clear();
+    }
+    return verdict;
+  }
+
+  // What a host computes is not seen; overrides are compared with the spec.
+  void CheckWithoutBody() {
+    for (Layer layer : {Layer::kTypes, Layer::kReals, Layer::kRounding,
+                        Layer::kEdges, Layer::kKernels, Layer::kExamples}) {
+      if (Wants(layer)) layers_[layer] = Verdict::NotChecked("no body");
+    }
+    if (context_.item->spec == nullptr) {
+      const Verdict nothing = Verdict::NotChecked("no body and no spec");
+      if (Wants(Layer::kTransforms)) layers_[Layer::kTransforms] = nothing;
+      return;
+    }
+    const PreparedCalls prepared = PrepareCalls(context_);
+    if (Wants(Layer::kTransforms)) {
+      layers_[Layer::kTransforms] =
+          CheckTransforms(prepared, PrepareConcreteCalls(context_));
+    }
+  }
+
   void CheckRewrite() {
     const auto add = [&](Layer layer, Verdict (*check)(const OpContext&)) {
       if (Wants(layer)) layers_[layer] = check(context_);
@@ -163,58 +212,88 @@ class OpChecker {
 
   const OpContext& context_;
   const CheckOptions& options_;
-  SyntheticRules& rules_;
+  const RuleSet& rules_;
   std::map<Layer, Verdict> layers_;
 };
 
-}  // namespace
+struct Entry {
+  std::string name;  // as it is reported
+  const Item* item;
+  const Item* shown;  // whose place is reported: the item, or an override
+};
 
-CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
-                       const CheckOptions& options) {
-  CheckReport report;
-  report.seed = options.seed;
-  // Names as they are reported, and items.
-  std::vector<std::pair<std::string, const Item*>> items;
-  std::vector<std::string> ops;
-  const auto wanted = [&](const std::string& name, const Item* item) {
-    return item != nullptr && MatchesGlob(options.ops, name) &&
-           (options.sources.empty() ||
-            options.sources.count(rules->SourceOf(*item).name()) != 0);
-  };
-  for (const std::string& name : rules->Names(ItemKind::kOp)) {
-    if (!wanted(name, rules->Find(name))) continue;
-    ops.push_back(name);
-    items.emplace_back(name, nullptr);
+// The checks of all items, which any number of threads work on.
+class ItemChecks {
+ public:
+  using Items = std::vector<Entry>;
+
+  // `rules` are those of the caller, without the ops of the clauses.
+  ItemChecks(const RuleSet& rules, const ClauseRules& clauses,
+             const Items& items, const CheckOptions& options)
+      : rules_(rules),
+        clauses_(clauses),
+        items_(items),
+        options_(options),
+        limits_(CurrentLimits()),
+        reports_(items.size()) {}
+
+  // Checks one item after another, until none is left.
+  void Work() {
+    while (const std::optional<size_t> i = Next()) {
+      OpReport report = Check(*i);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      reports_[*i] = std::move(report);
+      ++done_;
+      if (options_.progress) {
+        options_.progress(*reports_[*i], done_,
+                          static_cast<int>(items_.size()));
+      }
+    }
+    // MPFR keeps its constants by thread.
+    mpfr_free_cache();
   }
-  const ClauseRules clauses = ClauseRules::Make(rules, ops);
-  for (auto& [name, item] : items) item = clauses.rules().Find(name);
-  for (const std::string& name : rules->Names(ItemKind::kJvp)) {
-    const std::string shown = absl::StrCat("jvp ", name);
-    const Item* item = clauses.rules().FindDerivative(name);
-    if (wanted(shown, item)) items.emplace_back(shown, item);
+
+  // Those that are done, in the order of the items.
+  std::vector<OpReport> Reports() && {
+    std::vector<OpReport> reports;
+    for (std::optional<OpReport>& report : reports_) {
+      if (report.has_value()) reports.push_back(*std::move(report));
+    }
+    return reports;
   }
-  for (const std::string& name : rules->Names(ItemKind::kRewrite)) {
-    const std::string shown = absl::StrCat("rewrite ", name);
-    const Item* item = clauses.rules().FindRewrite(name);
-    if (wanted(shown, item)) items.emplace_back(shown, item);
+
+ private:
+  std::optional<size_t> Next() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (next_ == items_.size()) return std::nullopt;
+    if (options_.stop && options_.stop()) return std::nullopt;
+    if (limits_.cancelled != nullptr && *limits_.cancelled) return std::nullopt;
+    if (options_.started) options_.started(items_[next_].name);
+    return next_++;
   }
-  SyntheticRules synthetic(clauses.rules());
-  for (const auto& [name, item] : items) {
-    if (options.stop && options.stop()) break;
+
+  OpReport Check(size_t i) const {
+    const auto& [name, item, shown] = items_[i];
     const auto start = std::chrono::steady_clock::now();
     OpContext context;
-    context.clauses = &clauses;
+    context.clauses = &clauses_;
     context.item = item;
-    context.run_seed = options.seed;
-    context.seed = SeedOf(options.seed, name);
-    context.dtypes = options.dtypes;
+    context.shown = shown;
+    context.has_body = item->kind != ItemKind::kOp ||
+                       !rules_.Lines(name, StatementKind::kResult).empty();
+    context.run_seed = options_.seed;
+    context.seed = SeedOf(options_.seed, name);
+    context.dtypes = options_.dtypes;
     context.deadline =
         start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                    std::chrono::duration<double>(options.seconds_per_op));
+                    std::chrono::duration<double>(options_.seconds_per_op));
+    Limits limits = limits_;
+    limits.deadline = context.deadline;
+    const BudgetScope scope(limits, BudgetScope::Mode::kDefaults);
     OpReport op;
     op.op = name;
     op.place = context.Place();
-    op.layers = OpChecker(context, options, synthetic).Check();
+    op.layers = OpChecker(context, options_, clauses_.rules()).Check();
     const auto rounding = op.layers.find(Layer::kRounding);
     op.loose_claim = rounding != op.layers.end() &&
                      rounding->second.kind == VerdictKind::kAgrees &&
@@ -223,12 +302,77 @@ CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
     op.seconds =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
             .count();
-    report.ops.push_back(std::move(op));
-    if (options.progress) {
-      options.progress(report.ops.back(), static_cast<int>(report.ops.size()),
-                       static_cast<int>(items.size()));
-    }
+    return op;
   }
+
+  const RuleSet& rules_;
+  const ClauseRules& clauses_;
+  const Items& items_;
+  const CheckOptions& options_;
+  const Limits limits_;
+  std::mutex mutex_;
+  // Guarded by mutex_.
+  size_t next_ = 0;
+  int done_ = 0;
+  std::vector<std::optional<OpReport>> reports_;
+};
+
+int ThreadCount(const CheckOptions& options, size_t items) {
+  int count = options.threads;
+  if (count <= 0) {
+    count = options.kernels || options.layers.count(Layer::kKernels) != 0
+                ? 1
+                : static_cast<int>(std::thread::hardware_concurrency());
+  }
+  return std::clamp<int>(count, 1, std::max<int>(static_cast<int>(items), 1));
+}
+
+}  // namespace
+
+CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
+                       const CheckOptions& options) {
+  CheckReport report;
+  report.seed = options.seed;
+  std::vector<Entry> items;
+  std::vector<std::string> ops;
+  const auto wanted = [&](const std::string& name, const Item* item) {
+    return item != nullptr && MatchesGlob(options.ops, name) &&
+           (options.sources.empty() ||
+            options.sources.count(rules->SourceOf(*item).name()) != 0);
+  };
+  for (const std::string& name : rules->Names(ItemKind::kOp)) {
+    const Item* shown = rules->Find(name);
+    if (!wanted(name, shown)) {
+      const std::vector<const Item*> overrides = rules->Overrides(name);
+      const auto found =
+          std::find_if(overrides.begin(), overrides.end(),
+                       [&](const Item* item) { return wanted(name, item); });
+      if (found == overrides.end()) continue;
+      shown = *found;
+    }
+    ops.push_back(name);
+    items.push_back({name, nullptr, shown});
+  }
+  const ClauseRules clauses = ClauseRules::Make(rules, ops);
+  for (Entry& entry : items) entry.item = clauses.rules().Find(entry.name);
+  for (const std::string& name : rules->Names(ItemKind::kJvp)) {
+    const std::string shown = absl::StrCat("jvp ", name);
+    const Item* item = clauses.rules().FindDerivative(name);
+    if (wanted(shown, item)) items.push_back({shown, item, item});
+  }
+  for (const std::string& name : rules->Names(ItemKind::kRewrite)) {
+    const std::string shown = absl::StrCat("rewrite ", name);
+    const Item* item = clauses.rules().FindRewrite(name);
+    if (wanted(shown, item)) items.push_back({shown, item, item});
+  }
+  ItemChecks checks(*rules, clauses, items, options);
+  std::vector<std::thread> threads;
+  for (int i = 1; i < ThreadCount(options, items.size()); ++i) {
+    threads.emplace_back([&checks] { checks.Work(); });
+  }
+  checks.Work();
+  for (std::thread& thread : threads) thread.join();
+  report.ops = std::move(checks).Reports();
   return report;
 }
 

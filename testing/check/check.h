@@ -1,7 +1,7 @@
 // CheckRules: does every rule mean what its op means? A verdict per op and
 // layer.
 //
-//   LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
+//   LoadResult loaded = LoadRules(sources, context, WithTransforms());
 //   CheckOptions options;
 //   options.ops = "softplus";
 //   CheckReport report = CheckRules(loaded.rules, options);
@@ -19,6 +19,10 @@
 // sides of those that are marked `real` over the reals, L3 and L4 those of the
 // others bit by bit, at values anywhere and at special ones; L5 the derivatives
 // of the sides.
+//
+// A kernel that fails on what the op accepts, or gives another type, disagrees;
+// calls for which it is Unimplemented are left out, and said. An op without a
+// body stands by its spec there.
 
 #ifndef CLEAVE_TESTING_CHECK_CHECK_H_
 #define CLEAVE_TESTING_CHECK_CHECK_H_
@@ -61,9 +65,15 @@ struct CheckOptions {
   std::set<DType> dtypes;  // empty: all
   // What takes longer is inconclusive.
   double seconds_per_op = 30;
-  // Asked before each op: true ends the run with what is done.
+  // Ops that are checked at once, by a thread each; 0: one per core. With
+  // `kernels` one at a time, whose kernels take all cores.
+  int threads = 0;
+  // These are called by the threads, one call at a time. Before each op: true
+  // ends the run with what is done.
   std::function<bool()> stop;
-  // Called behind each op.
+  // As an op's check begins.
+  std::function<void(const std::string& op)> started;
+  // Behind each op, in the order in which they end.
   std::function<void(const OpReport& op, int done, int total)> progress;
 };
 
@@ -73,6 +83,8 @@ struct CheckReport {
 
   // 1 if anything disagrees, else 0.
   int ExitStatus() const;
+  // The report on one op, null where it was not checked.
+  const OpReport* Find(absl::string_view op) const;
   // How many ops have a verdict of that kind in some layer.
   int Count(VerdictKind kind) const;
   // A table with a row per op, then counterexamples and reasons, then a

@@ -157,7 +157,7 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& concrete) {
       for (Pattern pattern :
            {Pattern::kNormal, Pattern::kTies, Pattern::kAllEqual}) {
         if (context.Expired()) {
-          Merge(verdict, Verdict::Inconclusive("its time was up"));
+          Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
           return verdict;
         }
         std::vector<Tensor> inputs = sampler.Tensors(prepared.call, pattern);

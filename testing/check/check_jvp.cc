@@ -41,7 +41,7 @@ struct JvpGraphs {
 absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,
                                         const Graph& call,
                                         const std::vector<bool>& active,
-                                        SyntheticRules& rules) {
+                                        const RuleSet& rules) {
   JvpGraphs graphs;
   CLEAVE_ASSIGN_OR_RETURN(const JvpResult result, Jvp(call, active, rules));
   graphs.has_tangent = result.has_tangent;
@@ -54,7 +54,7 @@ absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,
 // the call is no such one.
 absl::StatusOr<std::optional<JvpGraphs>> DifferentiateInReverse(
     const OpContext& context, const Graph& call, int active,
-    SyntheticRules& rules) {
+    const RuleSet& rules) {
   const TensorType& operand = call.type(call.inputs()[active].value);
   if (call.outputs().size() != 1 ||
       call.type(call.outputs()[0].value) != operand) {
@@ -144,7 +144,7 @@ std::vector<Tensor> Concatenated(const std::vector<Tensor>& points,
 // The slopes of an elementwise call, by one operand at a time, in forward and
 // in reverse mode. False once the layer is settled.
 bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
-                 ValueSampler& sampler, SyntheticRules& rules, Verdict& verdict,
+                 ValueSampler& sampler, const RuleSet& rules, Verdict& verdict,
                  int64_t& ties) {
   const std::vector<TensorType> types = prepared.call.OperandTypes();
   const std::vector<std::string> names = prepared.call.OperandNames();
@@ -208,7 +208,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
   for (size_t k = 0; k < types.size(); ++k) {
     if (!IsFloat(types[k].dtype)) continue;
     if (context.Expired()) {
-      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       return false;
     }
     const int active = static_cast<int>(k);
@@ -254,7 +254,7 @@ std::vector<Tensor> Directions(const Tensor& input, ValueSampler& sampler) {
 
 bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
                      DType dtype, Pattern pattern, ValueSampler& sampler,
-                     SyntheticRules& rules, Verdict& verdict) {
+                     const RuleSet& rules, Verdict& verdict) {
   const std::vector<Tensor> inputs = sampler.Tensors(prepared.call, pattern);
   const std::vector<std::string> names = prepared.call.OperandNames();
   for (size_t k = 0; k < inputs.size(); ++k) {
@@ -275,7 +275,7 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
                                    jvp->has_tangent, static_cast<int>(k));
     for (const Tensor& direction : Directions(inputs[k], sampler)) {
       if (context.Expired()) {
-        Merge(verdict, Verdict::Inconclusive("its time was up"));
+        Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
         return false;
       }
       const auto compare = [&](absl::Span<const Tensor> trial) {
@@ -340,7 +340,7 @@ double RelativeDifference(absl::Span<const Tensor> a,
 
 // jvp(x, 2 t) = 2 jvp(x, t), jvp(x, 0) = 0, and jvp of vmap = vmap of jvp.
 bool CheckLaws(const OpContext& context, const PreparedCall& prepared,
-               ValueSampler& sampler, SyntheticRules& rules, Verdict& verdict) {
+               ValueSampler& sampler, const RuleSet& rules, Verdict& verdict) {
   const SampledCall& call = prepared.call;
   const std::vector<TensorType> types = call.OperandTypes();
   std::vector<bool> active;
@@ -450,7 +450,7 @@ bool CheckLaws(const OpContext& context, const PreparedCall& prepared,
 }  // namespace
 
 Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
-                 const PreparedCalls& concrete, SyntheticRules& rules) {
+                 const PreparedCalls& concrete, const RuleSet& rules) {
   Verdict verdict;
   ValueSampler sampler(context.seed + 6);
   bool differentiable = false;

@@ -366,7 +366,7 @@ Verdict CheckKernels(const OpContext& context, const PreparedCalls& prepared) {
   std::set<std::string> references;
   for (const PreparedCall& call : prepared.calls) {
     if (context.Expired()) {
-      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       break;
     }
     if (call.graphs.body.inputs().empty()) continue;

@@ -97,7 +97,7 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
     for (size_t k = 0; k < points.size(); ++k) {
       if (!IsFloat(points[k].dtype())) continue;
       if (context.Expired()) {
-        Merge(verdict, Verdict::Inconclusive("its time was up"));
+        Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
         return verdict;
       }
       const auto graphs =

@@ -536,9 +536,8 @@ Verdict CheckRewriteEdges(const OpContext& context) {
 Verdict CheckRewriteJvp(const OpContext& context) {
   RewriteChecker checker(context);
   const RuleSet& rules = context.rules();
-  SyntheticOptions options;
-  options.simplify = false;
-  SyntheticRules synthetic(rules, options);
+  JvpOptions options;
+  options.transform.simplify = false;
   const Verdict discrete = Verdict::NotChecked("no operand is a float");
   Verdict verdict = ForEachChoice(checker, [&](const Sides& sides) {
     std::vector<bool> active;
@@ -554,7 +553,7 @@ Verdict CheckRewriteJvp(const OpContext& context) {
     }
     std::vector<Graph> tangents;
     for (const Graph* side : {&sides.left, &sides.right}) {
-      absl::StatusOr<JvpResult> jvp = Jvp(*side, active, synthetic);
+      absl::StatusOr<JvpResult> jvp = Jvp(*side, active, rules, options);
       absl::StatusOr<Graph> graph =
           jvp.ok() ? Expand(jvp->graph, rules) : jvp.status();
       if (!graph.ok()) {

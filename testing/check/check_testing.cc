@@ -6,12 +6,12 @@
 #include "engine/files/file.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
-#include "transforms/derived_bodies.h"
+#include "transforms/derived_rules.h"
 
 namespace cleave {
 
-CheckReport CheckText(const std::string& name, const std::string& text,
-                      const std::string& ops, bool kernels) {
+std::shared_ptr<const RuleSet> LoadText(const std::string& name,
+                                        const std::string& text) {
   std::vector<NamedSource> sources;
   for (const char* path :
        {"rules/derivative/arithmetic.rules",
@@ -23,16 +23,21 @@ CheckReport CheckText(const std::string& name, const std::string& text,
   }
   sources.push_back({name, text, false});
   const LoadResult loaded =
-      LoadRules(sources, std::make_shared<Context>(), {MakeDerivedBodies()});
+      LoadRules(sources, std::make_shared<Context>(), WithTransforms());
   for (const std::string& diagnostic : loaded.diagnostics) {
     ADD_FAILURE() << diagnostic;
   }
+  return loaded.rules;
+}
+
+CheckReport CheckText(const std::string& name, const std::string& text,
+                      const std::string& ops, bool kernels) {
+  const std::shared_ptr<const RuleSet> rules = LoadText(name, text);
   CheckOptions options;
   options.ops = ops;
   options.kernels = kernels;
   options.seconds_per_op = 3600;  // the test's own limit comes first
-  return loaded.rules == nullptr ? CheckReport()
-                                 : CheckRules(loaded.rules, options);
+  return rules == nullptr ? CheckReport() : CheckRules(rules, options);
 }
 
 }  // namespace cleave

@@ -3,11 +3,17 @@
 #ifndef CLEAVE_TESTING_CHECK_CHECK_TESTING_H_
 #define CLEAVE_TESTING_CHECK_CHECK_TESTING_H_
 
+#include <memory>
 #include <string>
 
 #include "testing/check/check.h"
 
 namespace cleave {
+
+// Loads `text` as the file `name` beside shipped derivatives and numerics of
+// primitives. A mistake in the rules fails the test; null is then returned.
+std::shared_ptr<const RuleSet> LoadText(const std::string& name,
+                                        const std::string& text);
 
 // Loads `text` as the file `name` beside shipped derivatives and numerics of
 // primitives, and checks the ops that `ops` matches, without a limit of time;

@@ -161,7 +161,7 @@ Verdict ForEachCall(const OpContext& context, const PreparedCalls& prepared,
   for (const PreparedCall& call : prepared.calls) {
     if (!call.graphs.spec) continue;
     if (context.Expired()) {
-      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       break;
     }
     const auto comparer =
@@ -201,7 +201,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
         sampler.Points(call.call, count, exhaustive);
     for (int64_t begin = 0; begin < points[0].size(); begin += kChunk) {
       if (context.Expired()) {
-        Merge(verdict, Verdict::Inconclusive("its time was up"));
+        Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
         return false;
       }
       const auto chunk = SelectElements(
@@ -368,7 +368,7 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
       continue;
     }
     if (context.Expired()) {
-      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       break;
     }
     std::vector<std::vector<Tensor>> samples;

@@ -81,7 +81,7 @@ struct Broken {
 class Transformed {
  public:
   static absl::StatusOr<Transformed> Make(const Graph& call,
-                                          SyntheticRules& rules) {
+                                          const RuleSet& rules) {
     Transformed t;
     t.active_ = Floats(call, call.inputs());
     const size_t results = call.outputs().size();
@@ -95,7 +95,7 @@ class Transformed {
     const auto keep = [&](const Graph& graph, size_t first,
                           Graph& kept) -> absl::Status {
       CLEAVE_ASSIGN_OR_RETURN(
-          kept, Expand(WithoutOutputsBefore(graph, first), rules.rules()));
+          kept, Expand(WithoutOutputsBefore(graph, first), rules));
       return absl::OkStatus();
     };
     CLEAVE_RETURN_IF_ERROR(keep(push, 0, t.jvp_));
@@ -286,7 +286,7 @@ class Transformed {
 
 // False once the layer is settled.
 bool CheckCall(const OpContext& context, const PreparedCall& prepared,
-               ValueSampler& sampler, SyntheticRules& rules, Verdict& verdict) {
+               ValueSampler& sampler, const RuleSet& rules, Verdict& verdict) {
   const SampledCall& call = prepared.call;
   const auto settle = [&](const absl::Status& status) {
     if (IsBadSample(status)) return true;
@@ -305,7 +305,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
   };
   for (Pattern pattern : kDerivativePatterns) {
     if (context.Expired()) {
-      Merge(verdict, Verdict::Inconclusive("its time was up"));
+      Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       return false;
     }
     const std::vector<Tensor> x = sampler.Tensors(call, pattern);
@@ -366,7 +366,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
 }  // namespace
 
 Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
-                 SyntheticRules& rules) {
+                 const RuleSet& rules) {
   Verdict verdict;
   ValueSampler sampler(context.seed + 7);
   const DType widest = WidestDType(concrete);

@@ -23,7 +23,7 @@ constexpr int kShrinkTrials = 120;
 
 // Subsets of the operands that are batched: all, the floats, each alone, and
 // those of the op's overrides.
-std::vector<std::vector<bool>> Subsets(const Item& item,
+std::vector<std::vector<bool>> Subsets(const RuleSet& rules,
                                        const SampledCall& call) {
   const std::vector<TensorType> types = call.OperandTypes();
   std::vector<std::vector<bool>> subsets;
@@ -43,10 +43,9 @@ std::vector<std::vector<bool>> Subsets(const Item& item,
     add(std::move(alone));
   }
   const std::vector<std::string> names = call.OperandNames();
-  for (const Statement& statement : item.body->statements) {
-    if (statement.kind != StatementKind::kVmap) continue;
+  for (const RuleSet::Line& line : rules.Lines(call.op, StatementKind::kVmap)) {
     std::vector<bool> given(types.size());
-    for (const Statement::OverrideInput& input : statement.inputs) {
+    for (const Statement::OverrideInput& input : line.statement->inputs) {
       for (size_t k = 0; k < types.size(); ++k) {
         if (names[k] == input.name) given[k] = !input.unbatched;
       }
@@ -120,7 +119,7 @@ std::vector<Tensor> BatchedInputs(const SampledCall& call, int number,
 }  // namespace
 
 Verdict CheckVmap(const OpContext& context, const PreparedCalls& concrete,
-                  SyntheticRules& rules) {
+                  const RuleSet& rules) {
   if (concrete.calls.empty()) {
     return Verdict::Inconclusive(concrete.problems.empty()
                                      ? "no sampled call is accepted"
@@ -133,9 +132,9 @@ Verdict CheckVmap(const OpContext& context, const PreparedCalls& concrete,
     const SampledCall& call = prepared.call;
     if (call.OperandTypes().empty()) continue;
     ++number;
-    for (const std::vector<bool>& batched : Subsets(*context.item, call)) {
+    for (const std::vector<bool>& batched : Subsets(context.rules(), call)) {
       if (context.Expired()) {
-        Merge(verdict, Verdict::Inconclusive("its time was up"));
+        Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
         return verdict;
       }
       const int64_t batch = number % 5 == 3 ? 0 : number % 5 == 4 ? 1 : 3;

@@ -431,6 +431,15 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
     CLEAVE_CHECK(item != nullptr) << op;
     ClauseWriter writer(*item);
     writer.Write();
+    if (base->Lines(op, StatementKind::kResult).empty() &&
+        item->spec != nullptr) {
+      // What a host computes is what the spec says: so much can be checked.
+      Item body;
+      body.kind = ItemKind::kOverride;
+      body.name = op;
+      body.body = item->spec;
+      writer.items.push_back(std::move(body));
+    }
     result.clauses_[op] = std::move(writer.clauses);
     if (writer.items.empty()) continue;
     all.push_back(&(items[op] = std::move(writer.items)));

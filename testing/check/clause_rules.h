@@ -9,6 +9,8 @@
 //       op cumsum__factor_0(..) -> .. y[a.., i, b..] = n * sum[..](..)
 //   spec values[i] < values[j] if i < j
 //       op unique__law_1(.., values: .., ..) -> bool[]
+//
+// An op without a body takes its spec for one: `override my_kernel { .. }`.
 
 #ifndef CLEAVE_TESTING_CHECK_CLAUSE_RULES_H_
 #define CLEAVE_TESTING_CHECK_CLAUSE_RULES_H_

@@ -19,6 +19,8 @@ bool IsRejection(const absl::Status& status) {
 }
 
 void AddProblem(PreparedCalls& prepared, const absl::Status& status) {
+  // Other samples would most likely come to the same end, each in its time.
+  prepared.exceeded |= absl::IsResourceExhausted(status);
   const std::string message(status.message());
   if (std::find(prepared.problems.begin(), prepared.problems.end(), message) ==
       prepared.problems.end()) {
@@ -26,11 +28,17 @@ void AddProblem(PreparedCalls& prepared, const absl::Status& status) {
   }
 }
 
-int64_t ElementCount(const SampledCall& call) {
-  int64_t count = 0;
+// Operands are made for every pattern and copied for derivatives.
+constexpr int64_t kMaxSampleElements = 1 << 24;
+
+// In double: declared extents may be of any size.
+double ElementCount(const SampledCall& call) {
+  double count = 0;
   for (const TensorType& type : call.OperandTypes()) {
-    int64_t size = 1;
-    for (const Dim& dim : type.shape) size *= dim.Value().value_or(1);
+    double size = 1;
+    for (const Dim& dim : type.shape) {
+      size *= static_cast<double>(dim.Value().value_or(1));
+    }
     count += size;
   }
   return count;
@@ -50,6 +58,12 @@ bool Prepare(const OpContext& context, SampledCall call, bool defaults,
   }
   if (HasNegativeExtent(*graph)) {
     ++prepared.rejected;
+    return false;
+  }
+  if (ElementCount(call) > static_cast<double>(kMaxSampleElements)) {
+    AddProblem(prepared, absl::ResourceExhaustedError(absl::StrCat(
+                             "the operands of a sample have more than ",
+                             kMaxSampleElements, " elements")));
     return false;
   }
   absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(context.rules(), call);
@@ -104,6 +118,7 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
       if (HasFractionForInts(*call)) continue;
       const size_t before = prepared.calls.size();
       Prepare(context, *std::move(call), v == 0, prepared);
+      if (prepared.exceeded) return false;
       if (prepared.calls.size() > before &&
           !IsElementwise(prepared.calls.back().graphs.body)) {
         prepared = PreparedCalls();
@@ -117,7 +132,7 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
 }  // namespace
 
 std::string OpContext::Replay() const {
-  return absl::StrCat("cleave check ", rules().SourceOf(*item).name(),
+  return absl::StrCat("cleave check ", rules().SourceOf(*shown).name(),
                       " --op '",
                       item->kind == ItemKind::kJvp       ? "jvp "
                       : item->kind == ItemKind::kRewrite ? "rewrite "
@@ -126,9 +141,9 @@ std::string OpContext::Replay() const {
 }
 
 std::string OpContext::Place() const {
-  const Source& source = rules().SourceOf(*item);
+  const Source& source = rules().SourceOf(*shown);
   return absl::StrCat(source.name(), ":",
-                      source.PositionOf(item->range.begin).line);
+                      source.PositionOf(shown->range.begin).line);
 }
 
 std::string OpContext::Place(const Graph& body, int result) const {
@@ -179,6 +194,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
     absl::StatusOr<ExampleCall> read = ReadExample(*context.item, *example);
     if (!read.ok()) continue;
     for (bool wide : {false, true}) {
+      if (prepared.exceeded) break;
       SampledCall call = read->call;
       for (SampledInput& input : call.inputs) {
         for (auto& type : input.types) {
@@ -198,7 +214,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
                               [&](DType d) { return !context.Wants(d); }),
                dtypes.end());
   int trials = 0;
-  while (trials < kMaxSignatureTrials &&
+  while (trials < kMaxSignatureTrials && !prepared.exceeded &&
          static_cast<int>(prepared.calls.size()) < kMaxSignatures &&
          !context.Expired()) {
     // The dtypes in turn, floats more often.

@@ -10,6 +10,7 @@
 
 #include "absl/status/status.h"
 #include "engine/lang/ast.h"
+#include "ops/budget.h"
 #include "ops/dtype.h"
 #include "testing/check/clause_rules.h"
 #include "testing/check/sampled_call.h"
@@ -20,13 +21,23 @@ namespace cleave {
 struct OpContext {
   const ClauseRules* clauses = nullptr;
   const Item* item = nullptr;
+  const Item* shown = nullptr;  // the item, or the `override` that is checked
+  // Else a host computes it, and its spec is taken for one, if there is one.
+  bool has_body = true;
   uint64_t run_seed = 1;   // as it was given
   uint64_t seed = 1;       // of this op's samples
   std::set<DType> dtypes;  // empty: all
   std::chrono::steady_clock::time_point deadline;
 
   const RuleSet& rules() const { return clauses->rules(); }
-  bool Expired() const { return std::chrono::steady_clock::now() > deadline; }
+  // Whether checking is to end, and why.
+  bool Expired() const {
+    return std::chrono::steady_clock::now() > deadline || BudgetEnded();
+  }
+  std::string WhyExpired() const {
+    const absl::Status ended = PollBudget();
+    return ended.ok() ? "its time was up" : std::string(ended.message());
+  }
   bool Wants(DType dtype) const {
     return dtypes.empty() || dtypes.count(dtype) != 0;
   }
@@ -52,6 +63,7 @@ struct PreparedCalls {
   std::vector<PreparedCall> calls;
   int rejected = 0;                   // by declared errors
   std::vector<std::string> problems;  // what could not be prepared, and why
+  bool exceeded = false;  // a limit (ops/budget.h): the last of the problems
 };
 
 // The widest float dtype of the calls' operands: derivatives of structured ops

@@ -14,12 +14,12 @@
 #include "engine/files/file.h"
 #include "engine/lang/parser.h"
 #include "engine/rewrite/expand.h"
-#include "engine/runtime/rule_files.h"
+#include "engine/rules/rule_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
 #include "testing/status_matchers.h"
-#include "transforms/derived_bodies.h"
+#include "transforms/derived_rules.h"
 #include "transforms/report/coverage.h"
 
 namespace cleave {
@@ -96,8 +96,7 @@ LoadResult LoadShipped(const Declared& left_out) {
       source.text = PrintRuleFile(kept);
     }
   }
-  return LoadRules(*shipped, std::make_shared<Context>(),
-                   {MakeDerivedBodies()});
+  return LoadRules(*shipped, std::make_shared<Context>(), WithTransforms());
 }
 
 LoadResult Load(const std::string& name, const std::string& text) {

@@ -92,8 +92,8 @@ std::string CheckReport::ToString() const {
     const Layer layer = static_cast<Layer>(l);
     // Only where it was asked for.
     if (layer == Layer::kKernels &&
-        std::none_of(ops.begin(), ops.end(), [](const OpReport& op) {
-          return op.layers.count(Layer::kKernels) != 0;
+        std::none_of(ops.begin(), ops.end(), [layer](const OpReport& op) {
+          return op.layers.count(layer) != 0;
         })) {
       continue;
     }

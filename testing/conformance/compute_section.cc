@@ -4,8 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/rewrite/expand.h"
-#include "engine/rewrite/simplify.h"
+#include "engine/rewrite/in_primitives.h"
 #include "ops/status_macros.h"
 #include "testing/conformance/case_rounding.h"
 #include "transforms/jvp/jvp.h"
@@ -29,10 +28,10 @@ struct Engine {
 
 absl::StatusOr<std::vector<Tensor>> Evaluate(const Program& program,
                                              const Engine& engine) {
-  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive,
-                          Expand(program.graph, engine.rules));
   // As programs are run.
-  return engine.evaluate(Simplify(primitive, engine.rules), program.tensors);
+  CLEAVE_ASSIGN_OR_RETURN(const Graph primitives,
+                          InPrimitives(program.graph, engine.rules));
+  return engine.evaluate(primitives, program.tensors);
 }
 
 struct Differentiated {

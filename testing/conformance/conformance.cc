@@ -20,6 +20,11 @@
 namespace cleave {
 namespace {
 
+absl::StatusOr<std::vector<Tensor>> Interpreted(
+    const Graph& graph, absl::Span<const Tensor> inputs) {
+  return Interpret(graph, inputs);
+}
+
 // A transform that has no answer for the op: a derivative or a batching that is
 // impossible. The values themselves have no such excuse.
 bool IsUnsupported(const absl::Status& status, const std::string& section) {
@@ -157,14 +162,14 @@ class FileRunner {
                                         RoundTensor(t, dtype, DType::kF64),
                                         Epsilon(dtype), ++seed);
                                   },
-                                  Interpret));
+                                  Interpreted));
       Widen(moved, truth, UnitsFor(section.name), result);
     }
     return result;
   }
 
   GraphEvaluator Evaluator() const {
-    return options_.evaluate ? options_.evaluate : GraphEvaluator(Interpret);
+    return options_.evaluate ? options_.evaluate : GraphEvaluator(Interpreted);
   }
 
   absl::StatusOr<std::string> Check(const Case& c, const CaseSection& section) {
@@ -196,7 +201,7 @@ class FileRunner {
                                            DType dtype) {
     CLEAVE_ASSIGN_OR_RETURN(
         const Computed truth,
-        RunRounded(c, section, dtype, DType::kF64, Interpret));
+        RunRounded(c, section, dtype, DType::kF64, Interpreted));
     CLEAVE_ASSIGN_OR_RETURN(const Computed computed,
                             RunRounded(c, section, dtype, dtype, Evaluator()));
     Dump(computed, expected);
@@ -228,7 +233,7 @@ class FileRunner {
     if (far.empty() || !options_.evaluate) return far;
     CLEAVE_RETURN_IF_ERROR(WidenByInterpreter(c, section, dtype, allowances));
     CLEAVE_ASSIGN_OR_RETURN(const Computed interpreted,
-                            RunRounded(c, section, dtype, dtype, Interpret));
+                            RunRounded(c, section, dtype, dtype, Interpreted));
     ExpectedOutputs same;
     for (const std::optional<Tensor>& output : interpreted) {
       same.push_back(std::nullopt);
@@ -262,7 +267,7 @@ class FileRunner {
               return RoundTensor(RoundTensor(moved, dtype, DType::kF64), dtype,
                                  kept);
             },
-            Interpret);
+            Interpreted);
       };
       CLEAVE_ASSIGN_OR_RETURN(const Computed truth, run(DType::kF64));
       CLEAVE_ASSIGN_OR_RETURN(const Computed interpreted, run(dtype));

@@ -13,13 +13,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "engine/runtime/rule_files.h"
+#include "engine/rules/rule_files.h"
 #include "engine/runtime/safetensors.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/golden_file.h"
 #include "testing/status_matchers.h"
-#include "transforms/derived_bodies.h"
+#include "transforms/derived_rules.h"
 
 namespace cleave {
 namespace {
@@ -31,7 +31,7 @@ std::shared_ptr<const RuleSet> ShippedRules() {
     auto sources = ReadRuleFiles({"rules"});
     EXPECT_OK(sources);
     LoadResult loaded =
-        LoadRules(*sources, std::make_shared<Context>(), {MakeDerivedBodies()});
+        LoadRules(*sources, std::make_shared<Context>(), WithTransforms());
     EXPECT_EQ(absl::StrJoin(loaded.diagnostics, "\n"), "");
     return new std::shared_ptr<const RuleSet>(std::move(loaded.rules));
   }();

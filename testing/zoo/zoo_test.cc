@@ -15,8 +15,8 @@
 #include "engine/lang/ast.h"
 #include "engine/lang/parser.h"
 #include "engine/rewrite/expand.h"
+#include "engine/rules/rule_files.h"
 #include "engine/rules/rule_set.h"
-#include "engine/runtime/rule_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/check.h"
@@ -27,7 +27,7 @@
 #include "testing/golden_file.h"
 #include "testing/status_matchers.h"
 #include "testing/zoo/zoo_entry.h"
-#include "transforms/derived_bodies.h"
+#include "transforms/derived_rules.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/vjp/vjp.h"
 #include "transforms/vmap/vmap.h"
@@ -58,7 +58,7 @@ std::shared_ptr<const RuleSet> ShippedRules() {
         ReadRuleFiles({"rules"});
     CLEAVE_CHECK(sources.ok()) << sources.status();
     const LoadResult loaded =
-        LoadRules(*sources, std::make_shared<Context>(), {MakeDerivedBodies()});
+        LoadRules(*sources, std::make_shared<Context>(), WithTransforms());
     CLEAVE_CHECK(loaded.rules != nullptr)
         << absl::StrJoin(loaded.diagnostics, "\n");
     return loaded.rules;

@@ -34,15 +34,14 @@
 #include "engine/files/file.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/substitute.h"
-#include "engine/rewrite/expand.h"
-#include "engine/rewrite/simplify.h"
+#include "engine/rewrite/in_primitives.h"
+#include "engine/rules/rule_files.h"
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel.h"
-#include "engine/runtime/rule_files.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
 #include "tools/benchmark/count_hooks.h"
-#include "transforms/derived_bodies.h"
+#include "transforms/derived_rules.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/vmap/vmap.h"
 
@@ -215,8 +214,7 @@ class Worker {
       for (const auto& [name, value] : values) numbers[name] = Dim(value);
       graph = SubstituteDims(graph, numbers);
     }
-    CLEAVE_ASSIGN_OR_RETURN(graph, Expand(graph, *rules_));
-    graph = Simplify(graph, *rules_);
+    CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, *rules_));
     const int64_t expanded = Now();
     CompileOptions options;
     options.cache = &cache_;
@@ -364,7 +362,7 @@ int Serve(const WorkerFlags& flags) {
     return 2;
   }
   LoadResult loaded =
-      LoadRules(*sources, std::make_shared<Context>(), {MakeDerivedBodies()});
+      LoadRules(*sources, std::make_shared<Context>(), WithTransforms());
   for (const std::string& diagnostic : loaded.diagnostics) {
     std::cerr << diagnostic;
   }

@@ -2,20 +2,22 @@
 
 #include <unistd.h>
 
-#include <atomic>
-#include <csignal>
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/files/file.h"
 #include "testing/check/check.h"
 #include "testing/check/verdict.h"
 #include "tools/command/command.h"
+#include "tools/command/interrupt.h"
 #include "tools/command/load.h"
 
 namespace cleave {
@@ -32,19 +34,11 @@ struct CheckFlags {
   std::string json;
 };
 
-std::atomic<bool> interrupted{false};
-
-// The first interrupt ends the run behind the op that is being checked; the
-// second one at once.
-void Interrupt(int signal) {
-  interrupted = true;
-  std::signal(signal, SIG_DFL);
-  constexpr char kNotice[] =
-      "\ncleave: interrupted: one op is finished, then the verdicts are "
-      "printed; interrupt again to stop at once\n";
-  // Nothing can be done where it fails.
-  if (write(STDERR_FILENO, kNotice, sizeof(kNotice) - 1) < 0) return;
-}
+// The ops that are done, for a report of those alone.
+struct DoneSoFar {
+  std::mutex mutex;
+  CheckReport report;
+};
 
 // Why the report is empty.
 std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
@@ -56,7 +50,7 @@ std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
     }
   };
   for (const std::string& name : loaded.rules->Names(ItemKind::kOp)) {
-    add(name, loaded.rules->Find(name));
+    if (loaded.Gives(name)) names.push_back(name);
   }
   for (const std::string& name : loaded.rules->Names(ItemKind::kJvp)) {
     add(absl::StrCat("jvp ", name), loaded.rules->FindDerivative(name));
@@ -65,8 +59,9 @@ std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
     add(absl::StrCat("rewrite ", name), loaded.rules->FindRewrite(name));
   }
   if (names.empty()) {
-    return "nothing to check: these files declare no op, no derivative and no "
-           "rewrite (`cleave conformance` compares the ops of hosts)";
+    return "nothing to check: these files declare no op, no override, no "
+           "derivative and no rewrite (`cleave conformance` compares the ops "
+           "of hosts)";
   }
   return absl::StrCat("nothing to check: no op of these files is named like `",
                       flags.op, "`", DidYouMean(flags.op, names));
@@ -80,7 +75,8 @@ std::vector<std::string> LayerNames() {
   return names;
 }
 
-CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded) {
+CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
+                       DoneSoFar& done_so_far) {
   CheckOptions options;
   options.ops = flags.op;
   options.sources = loaded.sources;
@@ -96,37 +92,64 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded) {
   for (const std::string& name : flags.dtypes) {
     options.dtypes.insert(*ParseDType(name));
   }
-  options.stop = [] { return interrupted.load(); };
-  options.progress = [](const OpReport& op, int done, int total) {
-    ShowProgress(absl::StrCat(
+  options.stop = [] { return Interrupted().load(); };
+  // The ops that are being checked, in the order in which they began.
+  auto running = std::make_shared<std::vector<std::string>>();
+  options.started = [running](const std::string& op) {
+    running->push_back(op);
+  };
+  options.progress = [running, &done_so_far](const OpReport& op, int done,
+                                             int total) {
+    {
+      const std::lock_guard<std::mutex> lock(done_so_far.mutex);
+      done_so_far.report.ops.push_back(op);
+    }
+    running->erase(std::find(running->begin(), running->end(), op.op));
+    std::string line = absl::StrCat(
         "[", done, "/", total, "] ", op.op,
-        op.Has(VerdictKind::kDisagrees) ? " disagrees" : " checked"));
+        op.Has(VerdictKind::kDisagrees) ? " disagrees" : " checked");
+    if (isatty(STDERR_FILENO) == 0) {
+      // The table says it all where there is one op.
+      if (total > 1) std::cerr << line << "\n";
+      return;
+    }
+    if (!running->empty()) {
+      absl::StrAppend(&line, ", checking ", absl::StrJoin(*running, ", "));
+    }
+    ShowProgress(line);
   };
   return options;
 }
 
-int Check(const CheckFlags& flags) {
-  const auto loaded = LoadRulePaths(flags.paths);
-  if (!loaded) return kExitUsage;
-  std::signal(SIGINT, Interrupt);
-  std::signal(SIGTERM, Interrupt);
-  const CheckReport report =
-      CheckRules(loaded->rules, ToOptions(flags, *loaded));
-  std::signal(SIGINT, SIG_DFL);
-  std::signal(SIGTERM, SIG_DFL);
-  ShowProgress("");
-  if (report.ops.empty() && !interrupted) {
-    return Complain(NothingToCheck(flags, *loaded));
-  }
+// The exit status.
+int Print(const CheckReport& report, const CheckFlags& flags) {
   std::cout << report.ToString();
   if (!flags.json.empty()) {
     const absl::Status written =
         WriteFileAtomically(flags.json, report.ToJson());
     if (!written.ok()) return Complain(written);
   }
-  if (interrupted) Complain("interrupted: not every op was checked");
-  if (report.ExitStatus() != 0) return kExitVerdict;
-  return interrupted ? kExitUsage : kExitOk;
+  if (Interrupted()) Complain("interrupted: not every op was checked");
+  return report.ExitStatus() != 0 ? kExitVerdict : kExitOk;
+}
+
+int Check(const CheckFlags& flags) {
+  const auto loaded = LoadRulePaths(flags.paths);
+  if (!loaded) return kExitUsage;
+  DoneSoFar done_so_far;
+  done_so_far.report.seed = flags.seed;
+  SetLateReport([&] {
+    const std::lock_guard<std::mutex> lock(done_so_far.mutex);
+    Print(done_so_far.report, flags);
+  });
+  const CheckReport report =
+      CheckRules(loaded->rules, ToOptions(flags, *loaded, done_so_far));
+  InterruptsEnd();
+  ShowProgress("");
+  if (report.ops.empty() && !Interrupted()) {
+    return Complain(NothingToCheck(flags, *loaded));
+  }
+  return Print(report, flags);
 }
 
 }  // namespace

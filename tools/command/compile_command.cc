@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/c_library/ahead_of_time.h"
+#include "engine/rewrite/in_primitives.h"
 #include "ops/status_macros.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
@@ -29,7 +30,9 @@ absl::Status CompileFunction(const CompileFlags& flags, const RuleSet& rules) {
   CLEAVE_ASSIGN_OR_RETURN(Graph graph, DeclaredFunction(rules, flags.function));
   CLEAVE_ASSIGN_OR_RETURN(graph,
                           ApplyTransforms(graph, rules, flags.transforms));
-  CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, rules, flags.approx));
+  InPrimitivesOptions in_primitives;
+  in_primitives.simplify.approx = flags.approx;
+  CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, rules, in_primitives));
   AheadOfTimeOptions options;
   options.name = flags.name.empty() ? flags.function : flags.name;
   for (const std::string& level : flags.levels) {

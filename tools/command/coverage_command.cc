@@ -38,7 +38,7 @@ struct CoverageFlags {
   bool json = false;
 };
 
-// `given`, `derived`, `impossible: why` or `not supported: why`.
+// `given (file:line)`, `derived`, `impossible: why` or `not supported: why`.
 std::string Describe(const Coverage& coverage) {
   const auto with_reason = [&](const std::string& kind) {
     // Reasons of the engine may begin with the kind themselves.
@@ -48,7 +48,7 @@ std::string Describe(const Coverage& coverage) {
   };
   switch (coverage.kind) {
     case Coverage::Kind::kGiven:
-      return "given";
+      return absl::StrCat("given (", coverage.why, ")");
     case Coverage::Kind::kDerived:
       return "derived";
     case Coverage::Kind::kImpossible:
@@ -194,9 +194,7 @@ int ShowCoverage(const CoverageFlags& flags) {
   if (!names) return kExitUsage;
   std::vector<std::string> chosen;
   for (const std::string& name : *names) {
-    const Item& item = *loaded->rules->Find(name);
-    if (flags.ops.empty() && !flags.paths.empty() &&
-        loaded->sources.count(loaded->rules->SourceOf(item).name()) == 0) {
+    if (flags.ops.empty() && !flags.paths.empty() && !loaded->Gives(name)) {
       continue;
     }
     if (MatchesGlob(flags.glob, name)) chosen.push_back(name);

@@ -60,16 +60,15 @@ absl::StatusOr<std::vector<bool>> ChosenInputs(const Graph& graph,
 absl::StatusOr<std::string> DerivedOf(const RuleSet& rules, const Item& item,
                                       Transform transform,
                                       const DeriveOptions& options) {
-  SyntheticRules synthetic(rules);
   const auto choose = [&](const Graph& graph) {
     return ChosenInputs(graph, transform, options);
   };
   if (item.kind != ItemKind::kFn) {
-    return DeriveOpRule(options.op, transform, choose, synthetic);
+    return DeriveOpRule(options.op, transform, choose, rules);
   }
   CLEAVE_ASSIGN_OR_RETURN(const Graph graph, rules.Function(options.op));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> inputs, choose(graph));
-  return DeriveRule(graph, options.op, transform, inputs, synthetic);
+  return DeriveRule(graph, options.op, transform, inputs, rules);
 }
 
 int RunDerive(const DeriveOptions& options) {

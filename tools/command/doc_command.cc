@@ -33,6 +33,19 @@ std::string Declaration(const Item& item) {
   return text.substr(text.find("\n\n") + 2);
 }
 
+nlohmann::json Entry(const RuleSet& rules, const Item& item) {
+  return {{"doc", absl::StrJoin(item.docs, "\n")},
+          {"file", rules.SourceOf(item).name()},
+          {"declaration", Declaration(item)}};
+}
+
+void PrintEntry(const Item& item) {
+  if (!item.docs.empty()) {
+    std::cout << absl::StrJoin(item.docs, "\n") << "\n\n";
+  }
+  std::cout << "```rules\n" << Declaration(item) << "```\n\n";
+}
+
 int Doc(const DocOptions& options) {
   const auto loaded = LoadRulePaths(options.paths);
   if (!loaded) return kExitUsage;
@@ -40,18 +53,22 @@ int Doc(const DocOptions& options) {
   if (!names) return kExitUsage;
   nlohmann::json json = nlohmann::json::array();
   for (const std::string& name : *names) {
-    const Item* item = loaded->rules->Find(name);
-    const std::string docs = absl::StrJoin(item->docs, "\n");
+    const RuleSet& rules = *loaded->rules;
+    const std::vector<const Item*> overrides = rules.Overrides(name);
     if (options.json) {
-      json.push_back({{"name", name},
-                      {"doc", docs},
-                      {"file", loaded->rules->SourceOf(*item).name()},
-                      {"declaration", Declaration(*item)}});
+      json.push_back(Entry(rules, *rules.Find(name)));
+      json.back()["name"] = name;
+      for (const Item* item : overrides) {
+        json.back()["overrides"].push_back(Entry(rules, *item));
+      }
       continue;
     }
     std::cout << "## " << name << "\n\n";
-    if (!docs.empty()) std::cout << docs << "\n\n";
-    std::cout << "```rules\n" << Declaration(*item) << "```\n\n";
+    PrintEntry(*rules.Find(name));
+    for (const Item* item : overrides) {
+      std::cout << "Overridden in " << rules.SourceOf(*item).name() << ":\n\n";
+      PrintEntry(*item);
+    }
   }
   if (options.json) std::cout << json.dump(2) << "\n";
   return kExitOk;

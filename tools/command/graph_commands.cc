@@ -13,7 +13,8 @@
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/prepare_fusion.h"
 #include "engine/ir/graph_text.h"
-#include "engine/rewrite/expand.h"
+#include "engine/pipeline/pipeline.h"
+#include "engine/rewrite/in_primitives.h"
 #include "ops/status_macros.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
@@ -33,10 +34,17 @@ struct GraphOptions {
   bool expand = false;
   bool approx = false;
   bool fusion = false;
+  bool stages = false;
 };
 
 using Transform = absl::StatusOr<Graph> (*)(const Graph&, const RuleSet&,
                                             const GraphOptions&);
+
+void PrintStage(const PipelineStage& stage) {
+  std::cout << "// " << stage.name;
+  if (stage.kernel.has_value()) std::cout << ", kernel " << *stage.kernel;
+  std::cout << "\n" << stage.text << "\n";
+}
 
 // Loads the rules, transforms the function and prints the result.
 int PrintTransformed(const GraphOptions& options, Transform transform,
@@ -48,11 +56,19 @@ int PrintTransformed(const GraphOptions& options, Transform transform,
       DeclaredFunction(*loaded->rules, options.function);
   if (!graph.ok()) return Complain(graph.status());
   graph = transform(*graph, *loaded->rules, options);
+  InPrimitivesOptions in_primitives;
+  in_primitives.expand.preserve =
+      std::set<std::string>(options.preserve.begin(), options.preserve.end());
+  in_primitives.simplify.approx = options.approx;
+  if (graph.ok() && options.stages) {
+    PipelineOptions pipeline;
+    pipeline.primitives = in_primitives;
+    const absl::StatusOr<LoweredGraph> lowered =
+        RunPipeline(*graph, *loaded->rules, pipeline, PrintStage);
+    return lowered.ok() ? kExitOk : Complain(lowered.status());
+  }
   if (graph.ok() && options.expand) {
-    ExpandOptions expand;
-    expand.preserve =
-        std::set<std::string>(options.preserve.begin(), options.preserve.end());
-    graph = InPrimitives(*graph, *loaded->rules, options.approx, expand);
+    graph = InPrimitives(*graph, *loaded->rules, in_primitives);
   }
   if (!graph.ok()) return Complain(graph.status());
   if (!options.fusion) {
@@ -129,6 +145,10 @@ void AddExplain(CLI::App& app, Action& action) {
   verb->add_flag("--fusion", options->fusion,
                  "Print instead which primitives share a kernel, and why "
                  "others do not");
+  verb->add_flag("--stages", options->stages,
+                 "Print instead what each stage makes of it, from calls to the "
+                 "graphs that kernels are generated from")
+      ->excludes("--fusion");
   AddTransformFlags(*verb, options->transforms);
   AddApproxFlag(*verb, options->approx);
   verb->callback([options, &action] {

@@ -6,15 +6,18 @@
 #include <cstdlib>
 #include <filesystem>
 #include <iostream>
+#include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/lang/diagnostic.h"
 #include "engine/lang/json_rule.h"
-#include "engine/runtime/rule_files.h"
+#include "engine/rules/rule_files.h"
+#include "ops/budget.h"
 #include "tools/command/command.h"
-#include "transforms/derived_bodies.h"
+#include "transforms/derived_rules.h"
+#include "transforms/shipped_rules/shipped_rules.h"
 
 namespace cleave {
 namespace {
@@ -87,36 +90,61 @@ ParseResult ParseAny(const Source& source) {
                                                 : ParseRules(source);
 }
 
+bool LoadedRules::Gives(absl::string_view op) const {
+  std::vector<const Item*> items = rules->Overrides(op);
+  items.push_back(rules->Find(op));
+  return std::any_of(items.begin(), items.end(), [&](const Item* item) {
+    return item != nullptr && sources.count(rules->SourceOf(*item).name()) != 0;
+  });
+}
+
 std::optional<LoadedRules> LoadRulePaths(
     const std::vector<std::string>& paths) {
-  std::vector<std::string> all;
-  const char* shipped = std::getenv("CLEAVE_RULES");
-  if (shipped == nullptr) {
-    Complain(
-        "CLEAVE_RULES is not set: it names the folder of the shipped rules "
-        "(tools/cleave sets it)");
+  // Null: those of the program.
+  const char* const folder = std::getenv("CLEAVE_RULES");
+  std::vector<std::string> shipped_paths;
+  if (folder != nullptr && *folder != '\0') shipped_paths = {folder};
+  absl::StatusOr<std::vector<NamedSource>> shipped =
+      folder == nullptr ? EmbeddedRules() : ReadRuleFiles(shipped_paths);
+  absl::StatusOr<std::vector<NamedSource>> given = ReadRuleFiles(paths);
+  if (!shipped.ok() || !given.ok()) {
+    Complain(given.ok() ? shipped.status() : given.status());
     return std::nullopt;
   }
-  if (*shipped != '\0') all = {shipped};
-  all.insert(all.end(), paths.begin(), paths.end());
-  absl::StatusOr<std::vector<NamedSource>> sources = ReadRuleFiles(all);
-  const auto given = ListRuleFiles(paths);
-  if (!sources.ok() || !given.ok()) {
-    Complain(given.ok() ? sources.status() : given.status());
-    return std::nullopt;
-  }
-  std::set<std::string> named;
-  for (const std::string& path : *given) named.insert(Canonical(path));
   LoadedRules loaded;
-  for (NamedSource& source : *sources) {
-    const bool given_here = named.count(Canonical(source.name)) != 0;
-    source.name = ShownPath(source.name);
-    if (given_here) loaded.sources.insert(source.name);
+  // Files of both are loaded once, as shipped ones by the names given here;
+  // those of the program have no path, and are known by their texts.
+  std::map<std::string, NamedSource*> by_identity;
+  for (NamedSource& source : *shipped) {
+    by_identity[folder == nullptr ? source.text : Canonical(source.name)] =
+        &source;
+    if (folder != nullptr) source.name = ShownPath(source.name);
   }
-  LoadResult result =
-      LoadRules(*sources, std::make_shared<Context>(), {MakeDerivedBodies()});
+  std::vector<NamedSource> added;
+  for (NamedSource& source : *given) {
+    const auto it = by_identity.find(
+        folder == nullptr ? source.text : Canonical(source.name));
+    const std::string name = ShownPath(source.name);
+    loaded.sources.insert(name);
+    if (it != by_identity.end()) {
+      it->second->name = name;
+    } else {
+      source.name = name;
+      added.push_back(std::move(source));
+    }
+  }
+  LoadOptions options = WithTransforms();
+  options.trusted = WereCheckedByBuild(*shipped);
+  LoadResult result = LoadRules(*shipped, std::make_shared<Context>(), options);
+  if (result.rules != nullptr && !added.empty()) {
+    result = ExtendRules(std::move(result.rules), added);
+  }
   if (result.rules == nullptr) {
     ShowProgress("");
+    if (!PollBudget().ok()) {
+      Complain(PollBudget());
+      return std::nullopt;
+    }
     for (const std::string& diagnostic : result.diagnostics) {
       std::cerr << diagnostic;
     }

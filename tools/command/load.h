@@ -47,12 +47,14 @@ struct LoadedRules {
   std::shared_ptr<const RuleSet> rules;
   // The sources of the given paths, by the names that they were loaded with.
   std::set<std::string> sources;
+
+  // Whether one of them declares the op, or an `override` of it.
+  bool Gives(absl::string_view op) const;
 };
 
-// The shipped rules (the folder that $CLEAVE_RULES names) and those of `paths`;
-// files of both are loaded once. Nullopt after printing what is wrong, which it
-// is as well where $CLEAVE_RULES is not set; an empty one stands for no shipped
-// rules.
+// The shipped rules (the folder that $CLEAVE_RULES names; those of the program
+// where it is not set; none where it is empty) and those of `paths`; files of
+// both are loaded once. Nullopt after printing what is wrong.
 std::optional<LoadedRules> LoadRulePaths(const std::vector<std::string>& paths);
 
 }  // namespace cleave

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/rewrite/in_primitives.h"
 #include "engine/runtime/safetensors.h"
 #include "ops/status_macros.h"
 #include "ops/tensor.h"
@@ -62,7 +63,9 @@ absl::Status RunFunction(const RunFlags& options, const RuleSet& rules) {
                             WithTangents(graph, inputs));
   }
   CLEAVE_ASSIGN_OR_RETURN(graph, ApplyTransforms(graph, rules, transforms));
-  CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, rules, options.approx));
+  InPrimitivesOptions in_primitives;
+  in_primitives.simplify.approx = options.approx;
+  CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, rules, in_primitives));
   std::vector<Tensor> tensors;
   for (const NamedValue& input : graph.inputs()) {
     const auto it = inputs.find(input.name);

@@ -10,7 +10,7 @@
 #include "engine/files/file.h"
 #include "engine/lang/ast.h"
 #include "engine/lang/json_rule.h"
-#include "engine/runtime/rule_files.h"
+#include "engine/rules/rule_files.h"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
 

@@ -6,10 +6,8 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "engine/rewrite/simplify.h"
 #include "ops/status_macros.h"
 #include "transforms/jvp/jvp.h"
-#include "transforms/table/synthetic_rules.h"
 #include "transforms/vjp/vjp.h"
 #include "transforms/vmap/vmap.h"
 
@@ -86,14 +84,6 @@ void AddApproxFlag(CLI::App& verb, bool& approx) {
                 "Simplify by rewrites that are true over the reals only, too");
 }
 
-absl::StatusOr<Graph> InPrimitives(const Graph& graph, const RuleSet& rules,
-                                   bool approx, const ExpandOptions& expand) {
-  CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, rules, expand));
-  SimplifyOptions options;
-  options.approx = approx;
-  return Simplify(expanded, rules, options);
-}
-
 absl::StatusOr<Graph> ApplyTransforms(const Graph& graph, const RuleSet& rules,
                                       const TransformFlags& flags) {
   Graph result = graph;
@@ -104,10 +94,10 @@ absl::StatusOr<Graph> ApplyTransforms(const Graph& graph, const RuleSet& rules,
       CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(graph, active, rules));
       result = std::move(jvp.graph);
     } else {
-      SyntheticOptions options;
+      TransformOptions options;
       options.recompute_loops = flags.recompute_loops;
-      SyntheticRules synthetic(rules, options);
-      CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp, Vjp(graph, active, synthetic));
+      CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp,
+                              Vjp(graph, active, rules, options));
       result = std::move(vjp.graph);
     }
   } else if (!flags.with_respect_to.empty()) {

@@ -9,7 +9,6 @@
 #include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "engine/rewrite/expand.h"
 #include "engine/rules/rule_set.h"
 
 namespace cleave {
@@ -39,11 +38,6 @@ CLI::Option* AddRecomputeFlag(CLI::App& verb, TransformFlags& flags);
 
 // --approx: rewrites that are true over the reals only are applied, too.
 void AddApproxFlag(CLI::App& verb, bool& approx);
-
-// The graph in primitives, simplified: what is printed is what is run.
-absl::StatusOr<Graph> InPrimitives(const Graph& graph, const RuleSet& rules,
-                                   bool approx,
-                                   const ExpandOptions& expand = {});
 
 // The derivative first, then the batch: tangents are batched as their primals
 // are, and the batch is the first axis of all outputs and of their cotangents.

@@ -11,10 +11,10 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/simplify.h"
-#include "engine/runtime/rule_files.h"
+#include "engine/rewrite/in_primitives.h"
+#include "engine/rules/rule_files.h"
 #include "ops/status_macros.h"
-#include "transforms/derived_bodies.h"
+#include "transforms/derived_rules.h"
 
 namespace cleave {
 
@@ -30,7 +30,7 @@ absl::StatusOr<std::shared_ptr<const RuleSet>> LoadExampleRules(
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<NamedSource> sources,
                           ReadRuleFiles(paths));
   LoadResult loaded =
-      LoadRules(sources, std::make_shared<Context>(), {MakeDerivedBodies()});
+      LoadRules(sources, std::make_shared<Context>(), WithTransforms());
   if (loaded.rules == nullptr) {
     return absl::InvalidArgumentError(absl::StrJoin(loaded.diagnostics, ""));
   }
@@ -38,8 +38,8 @@ absl::StatusOr<std::shared_ptr<const RuleSet>> LoadExampleRules(
 }
 
 absl::StatusOr<Kernel> CompileCalls(const Graph& graph, const RuleSet& rules) {
-  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive, Expand(graph, rules));
-  return Compile(Simplify(primitive, rules), rules);
+  CLEAVE_ASSIGN_OR_RETURN(const Graph primitives, InPrimitives(graph, rules));
+  return Compile(primitives, rules);
 }
 
 absl::StatusOr<std::vector<Tensor>> Drawn(const RuleSet& rules, int64_t seed) {

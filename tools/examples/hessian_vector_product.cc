@@ -10,7 +10,6 @@
 #include "absl/strings/str_format.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
-#include "transforms/table/synthetic_rules.h"
 #include "transforms/vjp/derivatives.h"
 
 namespace cleave {
@@ -22,12 +21,11 @@ absl::Status RunHessianVectorProduct(const ExampleContext& context,
       LoadExampleRules(context, "hessian_vector_product.rules"));
   CLEAVE_ASSIGN_OR_RETURN(const Graph loss, rules->Function("loss"));
   CLEAVE_ASSIGN_OR_RETURN(const Graph apply_graph, rules->Function("apply"));
-  SyntheticRules transforms(*rules);
   CLEAVE_ASSIGN_OR_RETURN(
       const Graph product_graph,
-      HessianVectorProduct(loss, /*active=*/{true, false, false}, transforms));
+      HessianVectorProduct(loss, /*active=*/{true, false, false}, *rules));
   CLEAVE_ASSIGN_OR_RETURN(const Graph hessian_graph,
-                          Hessian(loss, /*input=*/0, transforms));
+                          Hessian(loss, /*input=*/0, *rules));
   CLEAVE_ASSIGN_OR_RETURN(const Kernel product_kernel,
                           CompileCalls(product_graph, *rules));
   CLEAVE_ASSIGN_OR_RETURN(const Kernel hessian_kernel,

@@ -12,7 +12,6 @@
 #include "engine/runtime/safetensors.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
-#include "transforms/table/synthetic_rules.h"
 #include "transforms/vjp/derivatives.h"
 
 namespace cleave {
@@ -29,9 +28,8 @@ absl::StatusOr<Graph> TrainingStep(const RuleSet& rules) {
   CLEAVE_ASSIGN_OR_RETURN(const Graph loss, rules.Function("loss"));
   std::vector<bool> active(loss.inputs().size(), false);
   std::fill_n(active.begin(), kParameters, true);
-  SyntheticRules transforms(rules);
   CLEAVE_ASSIGN_OR_RETURN(const Graph value_and_grad,
-                          ValueAndGrad(loss, active, transforms));
+                          ValueAndGrad(loss, active, rules));
 
   GraphBuilder b(rules.context());
   std::vector<Value> inputs;

@@ -19,7 +19,6 @@
 #include "transforms/aot/partition.h"
 #include "transforms/aot/partition_figures.h"
 #include "transforms/aot/recompute_cost.h"
-#include "transforms/table/synthetic_rules.h"
 
 namespace cleave {
 namespace {
@@ -104,9 +103,8 @@ absl::Status RunTransformerBlock(const ExampleContext& context,
   aot::JointGraphOptions options;
   options.active.assign(weights + 1, true);
   options.num_params_buffers = weights;  // they live on: to save them is free
-  SyntheticRules transforms(*rules);
   CLEAVE_ASSIGN_OR_RETURN(const aot::JointGraph joint,
-                          aot::MakeJointGraph(block, options, transforms));
+                          aot::MakeJointGraph(block, options, *rules));
 
   // What is saved without a choice; what a minimum cut saves; and what fits in
   // a part of the memory that the cut needs.

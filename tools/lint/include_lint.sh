@@ -21,13 +21,14 @@ layers=(
   "engine/rules"
   "engine/rule_text engine/rewrite"
   "transforms/table engine/codegen"
-  "transforms/vmap transforms/jvp"
+  "transforms/vmap transforms/jvp engine/pipeline"
   "transforms/vjp"
   "transforms"
   "transforms/testing transforms/report"
   "engine/runtime"
   "engine/eager engine/c_library"
   "transforms/aot"
+  "transforms/functions"
   "testing"
 )
 # What a layer may not include though it stands higher.
@@ -35,7 +36,8 @@ refused() {
   case $1,$2 in
     engine/runtime,transforms* | engine/c_library,transforms*) true ;;
     engine/eager,transforms* | engine/index,engine/lang) true ;;
-    transforms*,engine/codegen) [[ $1 != transforms/aot ]] ;;
+    transforms/aot,* | transforms/functions,*) false ;;
+    transforms*,engine/codegen | transforms*,engine/pipeline) true ;;
     *) false ;;
   esac
 }

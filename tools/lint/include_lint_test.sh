@@ -43,6 +43,7 @@ check refused transforms/report/coverage.cc engine/codegen/kernel.h
 check ok transforms/aot/partition.cc engine/codegen/fusion.h
 check ok engine/eager/session.cc engine/runtime/kernel.h
 check ok transforms/aot/partition.cc transforms/vjp/vjp.h
+check ok transforms/functions/functions.cc transforms/aot/partition.h
 check refused transforms/vmap/vmap.cc engine/eager/tensor.h
 check refused engine/runtime/kernel.cc engine/eager/tensor.h
 check refused engine/eager/session.cc transforms/vmap/vmap.h

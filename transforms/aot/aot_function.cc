@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <set>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/eager/call.h"
+#include "engine/eager/session.h"
 #include "engine/eager/trace_scope.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph_text.h"
@@ -14,6 +14,8 @@
 #include "ops/status_macros.h"
 #include "transforms/aot/aot_graph.h"
 #include "transforms/aot/backward_state.h"
+#include "transforms/aot/checked_graph.h"
+#include "transforms/aot/specialization.h"
 
 namespace cleave::aot {
 namespace {
@@ -21,22 +23,6 @@ namespace {
 using functional::Flatten;
 using functional::ShapeOf;
 using functional::Unflatten;
-
-// Which leaves share storages, and through what views where it matters, as
-// text: where a whole storage may become an input.
-std::string AliasPattern(const std::vector<functional::Tensor>& leaves,
-                         bool write_in_graph) {
-  const std::vector<int> first = FirstOfStorage(leaves);
-  std::string pattern;
-  for (size_t i = 0; i < leaves.size(); ++i) {
-    const bool shared = std::count(first.begin(), first.end(), first[i]) > 1;
-    absl::StrAppend(&pattern, " ", first[i]);
-    if (shared || (write_in_graph && leaves[i].IsView())) {
-      absl::StrAppend(&pattern, " ", leaves[i].view().ToString());
-    }
-  }
-  return pattern;
-}
 
 }  // namespace
 
@@ -47,32 +33,41 @@ class AotFunction::Impl {
       : fn_(std::move(fn)),
         fw_compiler_(std::move(fw_compiler)),
         options_(std::move(options)),
-        rules_(std::move(rules)) {}
+        rules_(std::move(rules)),
+        cache_(options_.dynamic, options_.max_specializations) {}
 
   absl::StatusOr<AotResult> Call(const Tree& arguments,
                                  const AotCallOptions& options) {
     const std::vector<functional::Tensor>& leaves = Flatten(arguments);
-    CLEAVE_RETURN_IF_ERROR(Check(arguments));
+    const bool traced = functional::InTrace();
+    CLEAVE_RETURN_IF_ERROR(Check(arguments, traced));
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> requires_gradient,
                             Requires(leaves, options));
-    const bool traced = functional::InTrace();
-    CLEAVE_ASSIGN_OR_RETURN(
-        const std::shared_ptr<Specialization> specialization,
-        Find(arguments, requires_gradient, traced));
-    last_ = specialization;
-    return traced ? CallTraced(*specialization, leaves)
-                  : CallCompiled(*specialization, leaves);
+    const CallSignature call(arguments, requires_gradient, traced,
+                             options_.keep_inference_input_mutations);
+    SpecializationCache::Found found = cache_.Find(call);
+    if (found.specialization == nullptr) {
+      CLEAVE_ASSIGN_OR_RETURN(found.specialization,
+                              Make(arguments, call, found.why));
+      found.specialization->ReadExtents(
+          traced ? absl::Span<const functional::Tensor>() : leaves,
+          &found.extents);
+    }
+    last_ = found.specialization;
+    return traced ? CallTraced(*last_, leaves)
+                  : CallCompiled(*last_, leaves, found.extents);
   }
 
   const AotLog& log() const { return log_; }
   int64_t traces() const { return traces_; }
+  int64_t specializations() const { return cache_.size(); }
   const TracedProgram* last_program() const {
     return last_ == nullptr ? nullptr : &last_->program;
   }
 
   std::string Guards() const {
     std::string out;
-    for (const auto& specialization : specializations_) {
+    for (const auto& specialization : cache_.InOrder()) {
       if (specialization->traced) continue;
       std::vector<std::string> lines;
       const Graph& graph = specialization->program.graph;
@@ -89,19 +84,16 @@ class AotFunction::Impl {
   }
 
  private:
-  // One trace, and what it became.
-  struct Specialization {
-    bool traced = false;
-    std::vector<TensorType> types;  // per leaf
-    std::vector<bool> active;       // per input of the graph
-    std::vector<ShapeGuard> guards;
-    TracedProgram program;
-    std::shared_ptr<AotGraph> compiled;  // null where `traced`
-  };
-
-  absl::Status Check(const Tree& arguments) const {
+  absl::Status Check(const Tree& arguments, bool traced) const {
     const std::vector<functional::Tensor>& leaves = Flatten(arguments);
     CLEAVE_RETURN_IF_ERROR(CheckArguments(ShapeOf(arguments), leaves));
+    for (size_t i = 0; i < leaves.size() && !traced; ++i) {
+      if (!leaves[i].IsTraced()) continue;
+      return absl::FailedPreconditionError(
+          absl::StrCat("argument ", LeafNames(ShapeOf(arguments), "x")[i],
+                       " is a tensor of a trace, and the call is outside of "
+                       "it: its value is known in the traced graph only"));
+    }
     if (options_.num_params_buffers < 0 ||
         options_.num_params_buffers > static_cast<int>(leaves.size())) {
       return absl::InvalidArgumentError(
@@ -168,79 +160,14 @@ class AotFunction::Impl {
     return types;
   }
 
-  // The numbers of a trace's symbols in a call; InvalidArgument where it was
-  // made for other extents.
-  static absl::StatusOr<DimValues> Extents(
-      const Specialization& specialization,
-      const std::vector<functional::Tensor>& leaves) {
-    std::vector<DimEquation> equations;
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      const Shape& shape = leaves[i].shape();
-      for (size_t d = 0; d < shape.size(); ++d) {
-        equations.push_back({specialization.types[i].shape[d],
-                             *shape[d].Value(),
-                             absl::StrCat("axis ", d, " of tensor ", i)});
-      }
-    }
-    DimValues values;
-    CLEAVE_RETURN_IF_ERROR(BindEquations(std::move(equations), &values));
-    return values;
-  }
-
-  // Why a trace does not serve a call; OK if it does.
-  static absl::Status Serves(const Specialization& specialization,
-                             const std::vector<functional::Tensor>& leaves) {
-    CLEAVE_ASSIGN_OR_RETURN(const DimValues values,
-                            Extents(specialization, leaves));
-    for (const ShapeGuard& guard : specialization.guards) {
-      CLEAVE_RETURN_IF_ERROR(CheckGuard(guard, values));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<std::shared_ptr<Specialization>> Find(
-      const Tree& arguments, const std::vector<bool>& requires_gradient,
-      bool traced) {
-    const std::vector<functional::Tensor>& leaves = Flatten(arguments);
-    // What any trace of the call is made for; extents may be symbols in it.
-    std::string key =
-        absl::StrCat(traced ? "traced " : "", ShapeOf(arguments).ToString());
-    for (size_t i = 0; i < leaves.size(); ++i) {
-      const bool symbolic = options_.dynamic && !traced;
-      absl::StrAppend(&key, " ",
-                      symbolic ? absl::StrCat(DTypeName(leaves[i].dtype()), " ",
-                                              leaves[i].rank())
-                               : leaves[i].type().ToString(),
-                      requires_gradient[i] ? " gradient" : "");
-    }
-    absl::StrAppend(
-        &key, AliasPattern(leaves, options_.keep_inference_input_mutations));
-    std::string why = specializations_.empty() ? "first call" : "";
-    const auto known = by_key_.find(key);
-    if (known != by_key_.end()) {
-      for (const std::shared_ptr<Specialization>& one : known->second) {
-        if (traced) return one;
-        const absl::Status serves = Serves(*one, leaves);
-        if (serves.ok()) return one;
-        why = std::string(serves.message());
-      }
-    } else if (why.empty()) {
-      why = absl::StrCat("no trace for ", key);
-    }
-    CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<Specialization> made,
-                            Make(arguments, requires_gradient, why, traced));
-    by_key_[key].push_back(made);
-    specializations_.push_back(made);
-    return made;
-  }
-
   // Traces and compiles. Where a function does not hold for all extents, those
-  // that it needs to be numbers are: one alone if that is enough.
-  absl::StatusOr<std::shared_ptr<Specialization>> Make(
-      const Tree& arguments, const std::vector<bool>& requires_gradient,
-      const std::string& why, bool traced) {
+  // that it needs to be numbers are: one alone if that is enough. Nothing of an
+  // attempt is kept but the one that serves the call.
+  absl::StatusOr<std::shared_ptr<const Specialization>> Make(
+      const Tree& arguments, const CallSignature& call,
+      const std::string& why) {
     std::map<std::string, int64_t> hints;
-    if (!traced) TraceTypes(Flatten(arguments), {}, &hints);
+    if (!call.traced) TraceTypes(call.leaves, {}, &hints);
     std::vector<std::set<int64_t>> attempts = {{}};
     for (const auto& [name, value] : hints) attempts.push_back({value});
     std::set<int64_t> all;
@@ -256,33 +183,49 @@ class AotFunction::Impl {
               : absl::StrCat(why, "; with extents ", absl::StrJoin(fixed, ", "),
                              " as numbers, since ", first.message());
       absl::StatusOr<std::shared_ptr<Specialization>> made =
-          MakeAt(arguments, requires_gradient, reason, traced, fixed);
+          MakeAt(arguments, call, reason, fixed);
+      if (made.ok()) {
+        if (IsKept(**made)) cache_.Insert(*made, call);
+        return std::shared_ptr<const Specialization>(*std::move(made));
+      }
       // Of the last attempt, all of whose extents are numbers, the mistake is
       // told.
-      if (made.ok() || &fixed == &attempts.back()) return made;
+      if (&fixed == &attempts.back()) return made.status();
       if (first.ok()) first = made.status();
     }
     return first;
   }
 
+  // What captures a tensor of the trace around it ends with that.
+  static bool IsKept(const Specialization& made) {
+    return std::none_of(made.program.inputs.begin(), made.program.inputs.end(),
+                        [](const TracedInput& input) {
+                          return input.leaf < 0 && input.captured.IsTraced();
+                        });
+  }
+
   absl::StatusOr<std::shared_ptr<Specialization>> MakeAt(
-      const Tree& arguments, const std::vector<bool>& requires_gradient,
-      const std::string& why, bool traced, const std::set<int64_t>& fixed) {
-    auto result = std::make_shared<Specialization>();
+      const Tree& arguments, const CallSignature& call, const std::string& why,
+      const std::set<int64_t>& fixed) {
+    auto result = std::make_shared<Specialization>(call);
     Specialization& made = *result;
-    made.traced = traced;
-    const std::vector<functional::Tensor>& leaves = Flatten(arguments);
+    const std::vector<functional::Tensor>& leaves = call.leaves;
     std::map<std::string, int64_t> hint_values;
-    if (traced) {
+    if (call.traced) {
+      std::vector<TensorType> types;
       for (const functional::Tensor& leaf : leaves) {
-        made.types.push_back(leaf.type());
+        types.push_back(leaf.type());
       }
+      made.SetTypes(std::move(types), {});
     } else {
-      made.types = TraceTypes(leaves, fixed, &hint_values);
+      std::vector<TensorType> types = TraceTypes(leaves, fixed, &hint_values);
+      std::vector<std::string> symbols;
+      for (const auto& [name, value] : hint_values) symbols.push_back(name);
+      made.SetTypes(std::move(types), std::move(symbols));
     }
     const bool differentiated =
-        std::find(requires_gradient.begin(), requires_gradient.end(), true) !=
-        requires_gradient.end();
+        std::find(made.requires_gradient.begin(), made.requires_gradient.end(),
+                  true) != made.requires_gradient.end();
     TraceOptions trace_options;
     trace_options.differentiated = differentiated;
     trace_options.refuse_writes = options_.disable_functionalization;
@@ -295,7 +238,7 @@ class AotFunction::Impl {
       SizeHints hints(hint_values);
       CLEAVE_ASSIGN_OR_RETURN(
           made.program,
-          TraceProgram(fn_, ShapeOf(arguments), leaves, made.types,
+          TraceProgram(fn_, call.arguments, leaves, made.types,
                        rules_->decompositions.rules, trace_options));
       made.guards = made.program.graph.guards();
       made.guards.insert(made.guards.end(), hints.guards().begin(),
@@ -305,11 +248,11 @@ class AotFunction::Impl {
     clock.Phase("trace", &program.graph);
     made.active.resize(program.inputs.size());
     for (size_t i = 0; i < leaves.size(); ++i) {
-      if (!requires_gradient[i]) continue;
+      if (!made.requires_gradient[i]) continue;
       const int input = program.leaf_inputs[i];
       if (program.inputs[input].is_base) {
         return absl::InvalidArgumentError(absl::StrCat(
-            "argument ", LeafNames(ShapeOf(arguments), "x")[i],
+            "argument ", LeafNames(call.arguments, "x")[i],
             " shares its storage with another one, and it is written: ask for "
             "no gradient of it, or give the storage as one tensor"));
       }
@@ -319,9 +262,16 @@ class AotFunction::Impl {
       CLEAVE_ASSIGN_OR_RETURN(
           made.program.graph,
           ReplaceOps(program.graph, rules_->decompositions));
+      made.backward =
+          BackwardTrees::Of(program, made.program.graph, made.active);
       return result;
     }
-    ++traces_;
+    CLEAVE_RETURN_IF_ERROR(CheckKnownGuards(made.guards, hint_values));
+    for (const TracedOutput& output : program.outputs) {
+      for (const functional::ViewStep& step : output.view.steps()) {
+        made.has_symbolic_views |= HasDimVariables(step.attributes);
+      }
+    }
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<TensorType> examples,
                             Examples(program, leaves));
     AotOptions options = options_;
@@ -330,8 +280,33 @@ class AotFunction::Impl {
         made.compiled,
         AotGraph::Make(program.graph, made.active, examples, fw_compiler_,
                        options, rules_, options_.enable_log ? &log : nullptr));
-    if (options_.enable_log) log_.traces.push_back(std::move(log));
+    const PartitionedFunction& function = made.compiled->function();
+    AddGuards(function.partition.forward, &made.guards);
+    AddGuards(function.partition.backward, &made.guards);
+    made.backward = BackwardTrees::Of(program, function.graph, function.active);
+    ++traces_;
+    if (options_.enable_log) Keep(std::move(log));
     return result;
+  }
+
+  // Those that are not there yet.
+  static void AddGuards(const Graph& graph, std::vector<ShapeGuard>* guards) {
+    for (const ShapeGuard& guard : graph.guards()) {
+      const bool known = std::any_of(
+          guards->begin(), guards->end(), [&](const ShapeGuard& other) {
+            return other.op == guard.op && other.lhs == guard.lhs &&
+                   other.rhs == guard.rhs;
+          });
+      if (!known) guards->push_back(guard);
+    }
+  }
+
+  void Keep(AotTrace log) {
+    log_.traces.push_back(std::move(log));
+    if (static_cast<int64_t>(log_.traces.size()) >
+        std::max<int64_t>(options_.max_specializations, 1)) {
+      log_.traces.erase(log_.traces.begin());
+    }
   }
 
   // Inputs of the graph that parameters and buffers are.
@@ -345,44 +320,62 @@ class AotFunction::Impl {
     return inputs;
   }
 
-  // What each input of the graph is in a call.
+  static absl::StatusOr<std::vector<TensorType>> Examples(
+      const TracedProgram& program,
+      const std::vector<functional::Tensor>& leaves) {
+    std::vector<TensorType> types;
+    for (const TracedInput& input : program.inputs) {
+      if (input.leaf < 0) {
+        types.push_back(input.captured.type());
+      } else {
+        const functional::Tensor& leaf = leaves[input.leaf];
+        types.push_back(input.is_base ? leaf.view().base() : leaf.type());
+      }
+    }
+    return types;
+  }
+
+  // What an input of the graph is in a call.
   static functional::Tensor InputOf(
       const TracedInput& input, const std::vector<functional::Tensor>& leaves) {
     if (input.leaf < 0) return input.captured;
     return input.is_base ? leaves[input.leaf].Base() : leaves[input.leaf];
   }
 
-  static absl::StatusOr<std::vector<TensorType>> Examples(
-      const TracedProgram& program,
-      const std::vector<functional::Tensor>& leaves) {
-    std::vector<TensorType> types;
-    for (const TracedInput& input : program.inputs) {
-      types.push_back(InputOf(input, leaves).type());
-    }
-    return types;
-  }
-
   absl::StatusOr<AotResult> CallCompiled(
       const Specialization& specialization,
-      const std::vector<functional::Tensor>& leaves) {
+      const std::vector<functional::Tensor>& leaves, const Extents& extents) {
     const TracedProgram& program = specialization.program;
     std::vector<cleave::Tensor> inputs;
+    inputs.reserve(program.inputs.size());
     for (const TracedInput& input : program.inputs) {
-      CLEAVE_ASSIGN_OR_RETURN(cleave::Tensor value,
-                              InputOf(input, leaves).Concrete());
-      inputs.push_back(std::move(value));
+      absl::StatusOr<cleave::Tensor> value =
+          input.leaf >= 0 && !input.is_base ? leaves[input.leaf].Concrete()
+                                            : InputOf(input, leaves).Concrete();
+      CLEAVE_RETURN_IF_ERROR(value.status());
+      inputs.push_back(*std::move(value));
     }
     CLEAVE_ASSIGN_OR_RETURN(AotGraph::Result run,
-                            specialization.compiled->Run(inputs));
-    std::vector<functional::Tensor> outputs(run.outputs.begin(),
-                                            run.outputs.end());
-    CLEAVE_ASSIGN_OR_RETURN(Tree results,
-                            WriteAndView(specialization, leaves, outputs));
+                            specialization.compiled->Run(std::move(inputs)));
+    // The backward compares cotangents with them.
+    const bool differentiated =
+        specialization.compiled->function().differentiated;
+    std::vector<functional::Tensor> outputs;
+    outputs.reserve(run.outputs.size());
+    for (cleave::Tensor& output : run.outputs) {
+      if (differentiated) {
+        outputs.emplace_back(output);
+      } else {
+        outputs.emplace_back(std::move(output));
+      }
+    }
     AotResult result;
-    result.outputs = std::move(results);
-    if (specialization.compiled->function().differentiated) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        result.outputs,
+        WriteAndView(specialization, leaves, extents, std::move(outputs)));
+    if (differentiated) {
       result.backward = AotBackward(BackwardState::OfCompiled(
-          program, specialization.compiled, std::move(run)));
+          specialization.backward, specialization.compiled, std::move(run)));
     }
     return result;
   }
@@ -396,40 +389,39 @@ class AotFunction::Impl {
       // As it is now: writes that come later are not what was differentiated.
       inputs.push_back(InputOf(input, leaves).Clone());
     }
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<functional::Tensor> outputs,
+    CLEAVE_ASSIGN_OR_RETURN(std::vector<functional::Tensor> outputs,
                             functional::CallGraph(program.graph, inputs));
-    CLEAVE_ASSIGN_OR_RETURN(Tree results,
-                            WriteAndView(specialization, leaves, outputs));
     AotResult result;
-    result.outputs = std::move(results);
+    CLEAVE_ASSIGN_OR_RETURN(
+        result.outputs,
+        WriteAndView(specialization, leaves, {}, std::move(outputs)));
     if (std::find(specialization.active.begin(), specialization.active.end(),
                   true) != specialization.active.end()) {
       result.backward = AotBackward(BackwardState::OfTraced(
-          program, specialization.active, rules_, std::move(inputs)));
+          specialization.backward, program.graph, rules_, std::move(inputs)));
     }
     return result;
   }
 
   // Writes the inputs that the function writes, and makes its results: tensors
   // of their own, and views.
-  static absl::StatusOr<Tree> WriteAndView(
+  absl::StatusOr<Tree> WriteAndView(
       const Specialization& specialization,
-      const std::vector<functional::Tensor>& leaves,
-      const std::vector<functional::Tensor>& outputs) {
+      const std::vector<functional::Tensor>& leaves, const Extents& extents,
+      std::vector<functional::Tensor> outputs) {
     const TracedProgram& program = specialization.program;
-    for (const TracedInput& input : program.inputs) {
-      if (input.updated < 0) continue;
-      functional::Tensor target = InputOf(input, leaves);
-      CLEAVE_RETURN_IF_ERROR(target.Assign(outputs[input.updated]));
+    if (program.IsMutated()) {
+      CLEAVE_RETURN_IF_ERROR(Write(program, leaves, outputs));
     }
     // Views were traced with symbols for extents.
-    DimSubstitution extents;
-    if (!specialization.traced) {
-      CLEAVE_ASSIGN_OR_RETURN(const DimValues values,
-                              Extents(specialization, leaves));
-      for (const auto& [name, value] : values) extents.emplace(name, value);
+    DimSubstitution dims;
+    if (specialization.has_symbolic_views) {
+      for (const auto& [name, value] : specialization.ValuesOf(extents)) {
+        dims.emplace(name, value);
+      }
     }
     std::vector<functional::Tensor> results;
+    results.reserve(program.outputs.size());
     for (const TracedOutput& output : program.outputs) {
       if (output.kind == OutputKind::kNonAlias) {
         results.push_back(outputs[output.value]);
@@ -451,22 +443,42 @@ class AotFunction::Impl {
       View view = base.view();
       for (const functional::ViewStep& step : output.view.steps()) {
         CLEAVE_ASSIGN_OR_RETURN(
-            view, view.Then(step.primitive,
-                            SubstituteDims(step.attributes, extents)));
+            view,
+            view.Then(step.primitive, SubstituteDims(step.attributes, dims)));
       }
       results.push_back(base.WithView(std::move(view)));
     }
     return Unflatten(program.results, std::move(results));
   }
 
+  // Gives the inputs that the function writes their new values. A write is an
+  // op: where the host has no session, one of this function's runs it.
+  absl::Status Write(const TracedProgram& program,
+                     const std::vector<functional::Tensor>& leaves,
+                     const std::vector<functional::Tensor>& outputs) {
+    std::optional<functional::SessionScope> scope;
+    if (!functional::InTrace() && functional::CurrentSession() == nullptr) {
+      if (session_ == nullptr) {
+        session_ =
+            std::make_unique<functional::Session>(rules_->decompositions.rules);
+      }
+      scope.emplace(*session_);
+    }
+    for (const TracedInput& input : program.inputs) {
+      if (input.updated < 0) continue;
+      functional::Tensor target = InputOf(input, leaves);
+      CLEAVE_RETURN_IF_ERROR(target.Assign(outputs[input.updated]));
+    }
+    return absl::OkStatus();
+  }
+
   const TreeFunction fn_;
   const GraphCompiler fw_compiler_;
   const AotOptions options_;
   const std::shared_ptr<TraceRules> rules_;
-  std::vector<std::shared_ptr<Specialization>> specializations_;
-  absl::flat_hash_map<std::string, std::vector<std::shared_ptr<Specialization>>>
-      by_key_;
-  std::shared_ptr<Specialization> last_;
+  SpecializationCache cache_;
+  std::shared_ptr<const Specialization> last_;
+  std::unique_ptr<functional::Session> session_;  // null until it is needed
   AotLog log_;
   int64_t traces_ = 0;
 };
@@ -494,6 +506,9 @@ absl::StatusOr<AotResult> AotFunction::Call(
 
 const AotLog& AotFunction::log() const { return impl_->log(); }
 int64_t AotFunction::traces() const { return impl_->traces(); }
+int64_t AotFunction::specializations() const {
+  return impl_->specializations();
+}
 std::string AotFunction::Guards() const { return impl_->Guards(); }
 const TracedProgram* AotFunction::last_program() const {
   return impl_->last_program();

@@ -9,13 +9,15 @@
 // The first call traces the function, differentiates and partitions the graph,
 // and compiles its halves; later calls run them. What a call does is what the
 // function does eagerly: inputs are written, outputs are views of inputs and of
-// each other (traced_program.h). A call for other structures, dtypes, extents
-// or another pattern of shared storages is traced anew, and kept beside the
-// earlier ones.
+// each other (traced_program.h); no session is needed. A call for other
+// structures, dtypes, extents or another pattern of shared storages is traced
+// anew, and kept beside the earlier ones: AotOptions::max_specializations of
+// them, the most recently used. A call that is refused leaves nothing behind.
 //
 // `dynamic`: extents other than 1 are traced as symbols, equal ones as one
 // symbol, but for those of parameters and buffers. One compilation then serves
-// all calls that match its types and guards; log() says why another was made.
+// all calls that match its types and guards; log() says why another was made,
+// if AotOptions asks for it.
 //
 // A backward is itself such a function: its result has a backward, to any
 // order. Under a trace, of this or another kind (TraceScope, another
@@ -109,8 +111,10 @@ class AotFunction {
       std::shared_ptr<const RuleSet> rules, AotOptions options = {});
 
   // Calls it; several arguments are a tuple. The function's own mistakes;
-  // errors of the transforms and of the compiled graphs; InvalidArgument for
-  // gradients of inputs that share a storage and are written.
+  // errors of the transforms and of the compiled graphs, and of their results
+  // (checked_graph.h); FailedPrecondition for a guard of the graph that the
+  // call's extents break; InvalidArgument for gradients of inputs that share a
+  // storage and are written. O(tensors + axes) beside what runs.
   absl::StatusOr<AotResult> Call(const Tree& arguments,
                                  const AotCallOptions& options = {}) const;
   template <typename... Arguments>
@@ -138,9 +142,12 @@ class AotFunction {
 
   // Each trace with its phases; empty without `enable_log`.
   const AotLog& log() const;
-  // How often it was traced and compiled.
+  // How often it was traced and compiled for a call that it serves.
   int64_t traces() const;
-  // Per trace: the types of its inputs and its guards, as `x0: f32[s0, 3]`.
+  // Traces that are kept: `max_specializations` at most.
+  int64_t specializations() const;
+  // Per trace that is kept: the types of its inputs and its guards, as `x0:
+  // f32[s0, 3]`.
   std::string Guards() const;
   // The program of the last call: its graph, mutations and aliases.
   const TracedProgram* last_program() const;

@@ -139,7 +139,9 @@ TEST_F(AotFunctionTest, PartitionFnCutsTheJointGraph) {
     return MinCutRematerializationPartition(joint, *rules());
   };
   const auto saved = [&](const AotOptions& with) {
-    const auto f = AotFunction::Make(SinCos, Interpreting(), rules(), with);
+    AotOptions logged = with;
+    logged.enable_log = true;
+    const auto f = AotFunction::Make(SinCos, Interpreting(), rules(), logged);
     EXPECT_OK(f);
     const auto y = (*f)(Vector({1, 2}));
     EXPECT_OK(y);
@@ -239,6 +241,7 @@ TEST_F(AotFunctionTest, NumParamsBuffersAreStatic) {
   };
   // Their extents stay numbers under `dynamic`.
   options.dynamic = true;
+  options.enable_log = true;
   const auto f = AotFunction::Make(fn, Interpreting(), rules(), options);
   ASSERT_OK(f);
   ASSERT_OK((*f)(Vector({1, 2}), Matrix(3, 2)));
@@ -312,6 +315,7 @@ TEST_F(AotFunctionTest, DynamicCompilesOnceForAllSizesThatItsGuardsAdmit) {
     return Sin(x) * y;
   };
   AotOptions options;
+  options.enable_log = true;
   options.dynamic = true;
   const auto f = AotFunction::Make(fn, Interpreting(), rules(), options);
   ASSERT_OK(f);
@@ -345,6 +349,7 @@ TEST_F(AotFunctionTest, DynamicCompilesOnceForAllSizesThatItsGuardsAdmit) {
 
 TEST_F(AotFunctionTest, SizesThatAreAskedForBecomeGuards) {
   AotOptions options;
+  options.enable_log = true;
   options.dynamic = true;
   const auto f = AotFunction::Make(
       [](functional::Tensor x) -> absl::StatusOr<functional::Tensor> {
@@ -366,6 +371,7 @@ TEST_F(AotFunctionTest, SizesThatAreAskedForBecomeGuards) {
 
 TEST_F(AotFunctionTest, EnableLogKeepsWhatCanBeReplayed) {
   AotOptions options;
+  options.enable_log = true;
   const auto f = AotFunction::Make(SinCos, Interpreting(), rules(), options);
   ASSERT_OK(f);
   ASSERT_OK((*f)(Vector({1})));

@@ -1,5 +1,6 @@
 #include "transforms/aot/aot_graph.h"
 
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -47,6 +48,13 @@ absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::Make(
   made->options_ = options;
   made->rules_ = std::move(rules);
   const Partition& partition = made->function_.partition;
+  // A call that the graph refuses is refused now: compiling would be for
+  // nothing.
+  CLEAVE_ASSIGN_OR_RETURN(const DimValues extents, BindTypes(graph, examples));
+  for (const Graph* guarded :
+       {&graph, &partition.forward, &partition.backward}) {
+    CLEAVE_RETURN_IF_ERROR(CheckKnownGuards(guarded->guards(), extents));
+  }
   PhaseClock clock(log);
   if (!made->function_.differentiated) {
     const GraphCompiler& compiler = options.inference_compiler
@@ -54,14 +62,19 @@ absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::Make(
                                         : made->fw_compiler_;
     // A function that only moves views around leaves nothing to run.
     if (partition.forward.outputs().empty()) {
-      made->forward_ = [](absl::Span<const Tensor>) {
-        return std::vector<Tensor>();
-      };
+      CLEAVE_ASSIGN_OR_RETURN(
+          made->forward_,
+          CheckedGraph::Make(
+              partition.forward, Half::kInference,
+              [](absl::Span<const Tensor>) { return std::vector<Tensor>(); }));
       return made;
     }
     CLEAVE_ASSIGN_OR_RETURN(
-        made->forward_,
+        CompiledGraph inference,
         compiler(partition.forward, {examples, Half::kInference}));
+    CLEAVE_ASSIGN_OR_RETURN(
+        made->forward_, CheckedGraph::Make(partition.forward, Half::kInference,
+                                           std::move(inference)));
     clock.Phase("compile inference");
     return made;
   }
@@ -71,40 +84,41 @@ absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::Make(
         "the partition offloads residuals, and there is no offload hook");
   }
   CLEAVE_ASSIGN_OR_RETURN(
-      made->forward_,
+      CompiledGraph forward,
       made->fw_compiler_(partition.forward, {examples, Half::kForward}));
+  CLEAVE_ASSIGN_OR_RETURN(made->forward_,
+                          CheckedGraph::Make(partition.forward, Half::kForward,
+                                             std::move(forward)));
   clock.Phase("compile forward");
   // The backward's examples: what is saved, and cotangents like the outputs.
-  CLEAVE_ASSIGN_OR_RETURN(const DimValues extents,
-                          BindTypes(partition.forward, examples));
   CLEAVE_ASSIGN_OR_RETURN(
       std::vector<TensorType> backward_examples,
       InputTypesAt(partition.backward, /*first=*/0, extents));
   const GraphCompiler& bw_compiler =
       options.bw_compiler ? options.bw_compiler : made->fw_compiler_;
   CLEAVE_ASSIGN_OR_RETURN(
-      made->backward_,
+      CompiledGraph backward,
       bw_compiler(partition.backward,
                   {std::move(backward_examples), Half::kBackward}));
+  CLEAVE_ASSIGN_OR_RETURN(
+      made->backward_, CheckedGraph::Make(partition.backward, Half::kBackward,
+                                          std::move(backward)));
   clock.Phase("compile backward");
   return made;
 }
 
 absl::StatusOr<AotGraph::Result> AotGraph::Run(
-    absl::Span<const Tensor> inputs) const {
+    std::vector<Tensor> inputs) const {
   CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> all, forward_(inputs));
   const size_t outputs = function_.graph.outputs().size();
-  if (all.size() != outputs + function_.partition.saved) {
-    return absl::InternalError(
-        absl::StrCat("the compiled forward graph gives ", all.size(),
-                     " tensors, not ", outputs + function_.partition.saved));
-  }
   Result result;
-  result.saved.assign(all.begin() + outputs, all.end());
+  result.saved.assign(std::make_move_iterator(all.begin() + outputs),
+                      std::make_move_iterator(all.end()));
   all.resize(outputs);
   result.outputs = std::move(all);
-  result.primals.assign(inputs.begin(), inputs.end());
+  result.primals = std::move(inputs);
   for (const int i : function_.partition.offloaded) {
+    result.offloaded_types.push_back(result.saved[i].type());
     CLEAVE_ASSIGN_OR_RETURN(std::shared_ptr<const void> stored,
                             options_.offload.store(result.saved[i]));
     result.offloaded.push_back(std::move(stored));
@@ -116,7 +130,7 @@ absl::StatusOr<AotGraph::Result> AotGraph::Run(
 absl::StatusOr<std::vector<Tensor>> AotGraph::FullCotangents(
     const Result& result,
     absl::Span<const std::optional<Tensor>> cotangents) const {
-  if (backward_ == nullptr) {
+  if (!backward_.exists()) {
     return absl::FailedPreconditionError(
         "no input of this call needs a gradient: there is no backward");
   }
@@ -158,8 +172,16 @@ absl::StatusOr<std::vector<Tensor>> AotGraph::Backward(
                           FullCotangents(result, cotangents));
   std::vector<Tensor> inputs = result.saved;
   for (size_t i = 0; i < result.offloaded.size(); ++i) {
-    CLEAVE_ASSIGN_OR_RETURN(inputs[function_.partition.offloaded[i]],
-                            options_.offload.load(result.offloaded[i]));
+    Tensor& loaded = inputs[function_.partition.offloaded[i]];
+    CLEAVE_ASSIGN_OR_RETURN(loaded, options_.offload.load(result.offloaded[i]));
+    if (loaded.type() != result.offloaded_types[i] ||
+        (loaded.data() == nullptr && loaded.size() > 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the offload hook loads residual ", i, " as ",
+                       loaded.type().ToString(),
+                       loaded.data() == nullptr ? " (no data)" : "", ", not ",
+                       result.offloaded_types[i].ToString()));
+    }
   }
   inputs.insert(inputs.end(), full.begin(), full.end());
   return backward_(inputs);
@@ -167,7 +189,7 @@ absl::StatusOr<std::vector<Tensor>> AotGraph::Backward(
 
 absl::StatusOr<std::shared_ptr<AotGraph>> AotGraph::BackwardAsFunction() const {
   if (backward_function_ != nullptr) return backward_function_;
-  if (backward_ == nullptr) {
+  if (!backward_.exists()) {
     return absl::FailedPreconditionError(
         "no input of this call needs a gradient: there is no backward");
   }

@@ -20,6 +20,7 @@
 #include "ops/tensor.h"
 #include "transforms/aot/aot_log.h"
 #include "transforms/aot/aot_options.h"
+#include "transforms/aot/checked_graph.h"
 #include "transforms/aot/partition.h"
 #include "transforms/aot/partitioned_function.h"
 
@@ -33,6 +34,7 @@ class AotGraph {
     // Empty tensors where `offloaded` has them.
     std::vector<Tensor> saved;
     std::vector<std::shared_ptr<const void>> offloaded;
+    std::vector<TensorType> offloaded_types;
     // The inputs, for derivatives of the backward.
     std::vector<Tensor> primals;
   };
@@ -40,7 +42,9 @@ class AotGraph {
   // `active` marks the inputs whose cotangents can be asked for: where there is
   // none, the graph is compiled for inference. Errors of the transforms, the
   // partition function and the compilers; InvalidArgument where `fw_compiler`
-  // is null. Phases are added to `log`, if it is there.
+  // is null; FailedPrecondition where the graph or a half has a guard that does
+  // not hold for `examples`, before anything is compiled. Phases are added to
+  // `log`, if it is there.
   static absl::StatusOr<std::shared_ptr<AotGraph>> Make(
       const Graph& graph, const std::vector<bool>& active,
       const std::vector<TensorType>& examples, GraphCompiler fw_compiler,
@@ -49,8 +53,9 @@ class AotGraph {
 
   const PartitionedFunction& function() const { return function_; }
 
-  // Errors of the compiled graph.
-  absl::StatusOr<Result> Run(absl::Span<const Tensor> inputs) const;
+  // Errors of the compiled graph, and of its results (CheckedGraph), here and
+  // in Backward.
+  absl::StatusOr<Result> Run(std::vector<Tensor> inputs) const;
 
   // The cotangents of the active inputs. `cotangents`: per output; absent ones
   // are zeros, as are those of exact dtypes, which have none.
@@ -80,8 +85,8 @@ class AotGraph {
   GraphCompiler fw_compiler_;
   AotOptions options_;
   std::shared_ptr<TraceRules> rules_;
-  CompiledGraph forward_;
-  CompiledGraph backward_;
+  CheckedGraph forward_;
+  CheckedGraph backward_;
   mutable std::shared_ptr<AotGraph> backward_function_;
 };
 

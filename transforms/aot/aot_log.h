@@ -25,6 +25,9 @@ struct AotPhase {
   double milliseconds = 0;
 };
 
+// In the place of an op's name: a C++ function, which no log can hold.
+inline constexpr char kByFunction[] = "(function)";
+
 // One trace of a function.
 struct AotTrace {
   // Why it was traced: "first call", or why no earlier trace serves.
@@ -39,7 +42,7 @@ struct AotTrace {
   // Ops decomposed by their own bodies, and kept from it.
   std::vector<std::string> decomposed;
   std::vector<std::string> preserved;
-  // Op, and the op whose body takes its place.
+  // Op, and the op whose body takes its place, or kByFunction.
   std::vector<std::pair<std::string, std::string>> replaced;
   std::vector<AotPhase> phases;
 };

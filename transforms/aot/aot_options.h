@@ -35,7 +35,8 @@ struct AotOptions {
   // Ops that are decomposed before a compiler sees the graphs. All other
   // composite calls stay calls.
   Decompositions decompositions;
-  // Whether compilers see primitives alone.
+  // Whether compilers see primitives alone, and calls of what `decompositions`
+  // preserves, as ops with host kernels.
   bool expand = false;
   // Leading tensors (of the flattened arguments) that are parameters or
   // buffers: they live on from call to call, so partitioners save them for
@@ -47,11 +48,17 @@ struct AotOptions {
   // Extents other than 1 are traced as symbols: one compilation serves all
   // calls that its guards admit.
   bool dynamic = false;
-  // Each phase's graphs and times are kept, to be read and replayed.
-  bool enable_log = true;
+  // Traces that are kept, with their compiled graphs: the most recently used
+  // ones. A call that none of them serves is traced and compiled, and the one
+  // that was not used for longest goes. At least 1.
+  int64_t max_specializations = 128;
+  // Each phase's graph, as text, and time are kept, to be read and replayed: of
+  // the last `max_specializations` traces. About 500 bytes for each op and
+  // trace.
+  bool enable_log = false;
   // A function that writes to a tensor is refused: nothing is rewritten.
   bool disable_functionalization = false;
-  // Of reverse mode: SyntheticOptions::recompute_loops.
+  // Of reverse mode: TransformOptions::recompute_loops.
   bool recompute_loops = false;
 };
 

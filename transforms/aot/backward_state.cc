@@ -24,41 +24,44 @@ bool IsAbsent(const functional::Tensor& leaf) {
 
 }  // namespace
 
-void BackwardState::Describe(const TracedProgram& program, const Graph& graph) {
-  arguments_ = program.arguments;
-  leaf_inputs_ = program.leaf_inputs;
-  results_ = program.results;
+std::shared_ptr<const BackwardTrees> BackwardTrees::Of(
+    const TracedProgram& program, const Graph& graph,
+    std::vector<bool> active) {
+  auto trees = std::make_shared<BackwardTrees>();
+  trees->arguments = program.arguments;
+  trees->leaf_inputs = program.leaf_inputs;
+  trees->results = program.results;
   for (const TracedOutput& output : program.outputs) {
-    leaf_outputs_.push_back(output.value);
+    trees->leaf_outputs.push_back(output.value);
   }
-  for (size_t i = 0; i < leaf_inputs_.size(); ++i) {
-    const TracedInput& input = program.inputs[leaf_inputs_[i]];
-    if (input.updated >= 0) updated_.emplace(i, input.updated);
+  for (size_t i = 0; i < program.leaf_inputs.size(); ++i) {
+    const TracedInput& input = program.inputs[program.leaf_inputs[i]];
+    if (input.updated >= 0) trees->updated.emplace(i, input.updated);
   }
+  trees->active = std::move(active);
   for (const NamedValue& output : graph.outputs()) {
-    out_types_.push_back(graph.type(output.value));
+    trees->out_types.push_back(graph.type(output.value));
   }
+  return trees;
 }
 
 std::shared_ptr<BackwardState> BackwardState::OfCompiled(
-    const TracedProgram& program, std::shared_ptr<AotGraph> graph,
+    std::shared_ptr<const BackwardTrees> trees, std::shared_ptr<AotGraph> graph,
     AotGraph::Result run) {
   std::shared_ptr<BackwardState> state(new BackwardState());
-  state->Describe(program, graph->function().graph);
-  state->active_ = graph->function().active;
+  state->trees_ = std::move(trees);
   state->graph_ = std::move(graph);
   state->run_ = std::move(run);
   return state;
 }
 
 std::shared_ptr<BackwardState> BackwardState::OfTraced(
-    const TracedProgram& program, const std::vector<bool>& active,
+    std::shared_ptr<const BackwardTrees> trees, const Graph& graph,
     std::shared_ptr<TraceRules> rules, std::vector<functional::Tensor> inputs) {
   std::shared_ptr<BackwardState> state(new BackwardState());
-  state->Describe(program, program.graph);
-  state->active_ = active;
+  state->trees_ = std::move(trees);
   state->rules_ = std::move(rules);
-  state->traced_ = program.graph;
+  state->traced_ = graph;
   state->traced_inputs_ = std::move(inputs);
   return state;
 }
@@ -68,8 +71,9 @@ BackwardState::PerOutput(
     const Tree& cotangents,
     const std::map<int, functional::Tensor>& updated) const {
   CLEAVE_RETURN_IF_ERROR(
-      functional::CheckShape(cotangents, results_, "the cotangents"));
-  std::vector<std::optional<functional::Tensor>> per_output(out_types_.size());
+      functional::CheckShape(cotangents, trees_->results, "the cotangents"));
+  std::vector<std::optional<functional::Tensor>> per_output(
+      trees_->out_types.size());
   const std::vector<functional::Tensor>& leaves = Flatten(cotangents);
   for (size_t i = 0; i < leaves.size(); ++i) {
     if (IsAbsent(leaves[i])) continue;
@@ -80,15 +84,15 @@ BackwardState::PerOutput(
               : absl::StrCat("cotangent ", i, ": ",
                              leaves[i].status().message()));
     }
-    if (leaf_outputs_[i] < 0) {
+    if (trees_->leaf_outputs[i] < 0) {
       return absl::InvalidArgumentError(
           absl::StrCat("result ", i, " has no cotangent"));
     }
-    per_output[leaf_outputs_[i]] = leaves[i];
+    per_output[trees_->leaf_outputs[i]] = leaves[i];
   }
   for (const auto& [leaf, cotangent] : updated) {
-    const auto it = updated_.find(leaf);
-    if (it == updated_.end()) {
+    const auto it = trees_->updated.find(leaf);
+    if (it == trees_->updated.end()) {
       return absl::InvalidArgumentError(absl::StrCat(
           "the function does not write tensor ", leaf, " of its arguments"));
     }
@@ -100,44 +104,46 @@ BackwardState::PerOutput(
 absl::StatusOr<Tree> BackwardState::InArguments(
     std::vector<functional::Tensor> gradients) const {
   // Which of the gradients belongs to each input.
-  std::vector<int> of_input(active_.size(), -1);
+  std::vector<int> of_input(trees_->active.size(), -1);
   int next = 0;
-  for (size_t i = 0; i < active_.size(); ++i) {
-    if (active_[i]) of_input[i] = next++;
+  for (size_t i = 0; i < trees_->active.size(); ++i) {
+    if (trees_->active[i]) of_input[i] = next++;
   }
   std::vector<functional::Tensor> leaves;
-  for (const int input : leaf_inputs_) {
+  for (const int input : trees_->leaf_inputs) {
     leaves.push_back(input >= 0 && of_input[input] >= 0
                          ? gradients[of_input[input]]
                          : functional::Tensor());
   }
-  return Unflatten(arguments_, std::move(leaves));
+  return Unflatten(trees_->arguments, std::move(leaves));
 }
 
-std::shared_ptr<BackwardState> BackwardState::Next() const {
-  std::shared_ptr<BackwardState> next(new BackwardState());
+std::shared_ptr<const BackwardTrees> BackwardState::Next(
+    std::vector<TensorType> out_types) const {
+  auto next = std::make_shared<BackwardTrees>();
   // (arguments, cotangents) to the arguments' cotangents.
-  next->arguments_ = TreeShape::Tuple({arguments_, results_});
-  next->leaf_inputs_ = leaf_inputs_;
-  next->active_ = active_;
-  std::vector<int> cotangent_of(out_types_.size(), -1);
-  for (size_t i = 0; i < out_types_.size(); ++i) {
-    if (!InClass(out_types_[i].dtype, DTypeClass::kInexact)) continue;
-    cotangent_of[i] = static_cast<int>(next->active_.size());
-    next->active_.push_back(true);
+  next->arguments = TreeShape::Tuple({trees_->arguments, trees_->results});
+  next->leaf_inputs = trees_->leaf_inputs;
+  next->active = trees_->active;
+  std::vector<int> cotangent_of(trees_->out_types.size(), -1);
+  for (size_t i = 0; i < trees_->out_types.size(); ++i) {
+    if (!InClass(trees_->out_types[i].dtype, DTypeClass::kInexact)) continue;
+    cotangent_of[i] = static_cast<int>(next->active.size());
+    next->active.push_back(true);
   }
-  for (const int output : leaf_outputs_) {
-    next->leaf_inputs_.push_back(output < 0 ? -1 : cotangent_of[output]);
+  for (const int output : trees_->leaf_outputs) {
+    next->leaf_inputs.push_back(output < 0 ? -1 : cotangent_of[output]);
   }
-  next->results_ = arguments_;
-  std::vector<int> gradient_of(active_.size(), -1);
+  next->results = trees_->arguments;
+  std::vector<int> gradient_of(trees_->active.size(), -1);
   int outputs = 0;
-  for (size_t i = 0; i < active_.size(); ++i) {
-    if (active_[i]) gradient_of[i] = outputs++;
+  for (size_t i = 0; i < trees_->active.size(); ++i) {
+    if (trees_->active[i]) gradient_of[i] = outputs++;
   }
-  for (const int input : leaf_inputs_) {
-    next->leaf_outputs_.push_back(input < 0 ? -1 : gradient_of[input]);
+  for (const int input : trees_->leaf_inputs) {
+    next->leaf_outputs.push_back(input < 0 ? -1 : gradient_of[input]);
   }
+  next->out_types = std::move(out_types);
   return next;
 }
 
@@ -170,15 +176,17 @@ absl::StatusOr<AotResult> BackwardState::RunCompiled(
   CLEAVE_ASSIGN_OR_RETURN(result.outputs,
                           InArguments(std::vector<functional::Tensor>(
                               gradients.begin(), gradients.end())));
-  std::shared_ptr<BackwardState> next = Next();
+  std::vector<TensorType> types;
+  for (const cleave::Tensor& gradient : gradients) {
+    types.push_back(gradient.type());
+  }
+  std::shared_ptr<BackwardState> next(new BackwardState());
+  next->trees_ = Next(std::move(types));
   next->parent_ = graph_;
   next->inputs_ = run_->primals;
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<cleave::Tensor> full,
                           graph_->FullCotangents(*run_, values));
   next->inputs_.insert(next->inputs_.end(), full.begin(), full.end());
-  for (const cleave::Tensor& gradient : gradients) {
-    next->out_types_.push_back(gradient.type());
-  }
   result.backward = AotBackward(std::move(next));
   return result;
 }
@@ -186,31 +194,36 @@ absl::StatusOr<AotResult> BackwardState::RunCompiled(
 absl::StatusOr<AotResult> BackwardState::RunTraced(
     const std::vector<std::optional<functional::Tensor>>& cotangents) {
   JointGraphOptions options;
-  options.active = active_;
-  CLEAVE_ASSIGN_OR_RETURN(const JointGraph joint,
-                          MakeJointGraph(traced_, options, *rules_->synthetic));
+  options.active = trees_->active;
+  CLEAVE_ASSIGN_OR_RETURN(
+      const JointGraph joint,
+      MakeJointGraph(traced_, options, *rules_->decompositions.rules,
+                     rules_->transform));
   Graph backward = WithoutOutputsBefore(joint.graph, joint.outputs);
   std::vector<functional::Tensor> inputs = traced_inputs_;
   for (size_t i = 0; i < cotangents.size(); ++i) {
-    if (!InClass(out_types_[i].dtype, DTypeClass::kInexact)) {
+    if (!InClass(trees_->out_types[i].dtype, DTypeClass::kInexact)) {
       if (cotangents[i]) {
         return absl::InvalidArgumentError(absl::StrCat(
-            "result ", i, " is of dtype ", DTypeName(out_types_[i].dtype),
-            ": it has no cotangent"));
+            "result ", i, " is of dtype ",
+            DTypeName(trees_->out_types[i].dtype), ": it has no cotangent"));
       }
       continue;
     }
-    inputs.push_back(cotangents[i] ? cotangents[i]->Clone()
-                                   : functional::Zeros(out_types_[i].dtype,
-                                                       out_types_[i].shape));
+    inputs.push_back(cotangents[i]
+                         ? cotangents[i]->Clone()
+                         : functional::Zeros(trees_->out_types[i].dtype,
+                                             trees_->out_types[i].shape));
   }
   CLEAVE_ASSIGN_OR_RETURN(std::vector<functional::Tensor> gradients,
                           functional::CallGraph(backward, inputs));
   AotResult result;
-  std::shared_ptr<BackwardState> next = Next();
+  std::vector<TensorType> types;
   for (const functional::Tensor& gradient : gradients) {
-    next->out_types_.push_back(gradient.type());
+    types.push_back(gradient.type());
   }
+  std::shared_ptr<BackwardState> next(new BackwardState());
+  next->trees_ = Next(std::move(types));
   CLEAVE_ASSIGN_OR_RETURN(result.outputs, InArguments(std::move(gradients)));
   next->rules_ = rules_;
   next->traced_ = std::move(backward);

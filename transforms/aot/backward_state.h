@@ -16,16 +16,33 @@
 
 namespace cleave::aot {
 
-// The graph, and how the trees of the call map to its inputs and outputs.
+// How the trees of a call map to the inputs and outputs of its graph: the same
+// for all calls of one trace.
+struct BackwardTrees {
+  // `active` marks the inputs of `graph`, the program's graph, that have
+  // cotangents.
+  static std::shared_ptr<const BackwardTrees> Of(const TracedProgram& program,
+                                                 const Graph& graph,
+                                                 std::vector<bool> active);
+
+  TreeShape arguments = TreeShape::Leaf();
+  std::vector<int> leaf_inputs;  // per leaf: the graph's input, or -1
+  TreeShape results = TreeShape::Leaf();
+  std::vector<int> leaf_outputs;      // per leaf: the graph's output, or -1
+  std::map<int, int> updated;         // leaf of the arguments to output
+  std::vector<bool> active;           // per input of the graph
+  std::vector<TensorType> out_types;  // per output of the graph
+};
+
 class BackwardState {
  public:
   // A call that ran compiled.
   static std::shared_ptr<BackwardState> OfCompiled(
-      const TracedProgram& program, std::shared_ptr<AotGraph> graph,
-      AotGraph::Result run);
+      std::shared_ptr<const BackwardTrees> trees,
+      std::shared_ptr<AotGraph> graph, AotGraph::Result run);
   // One that became nodes of a trace: `inputs` are its tensors.
   static std::shared_ptr<BackwardState> OfTraced(
-      const TracedProgram& program, const std::vector<bool>& active,
+      std::shared_ptr<const BackwardTrees> trees, const Graph& graph,
       std::shared_ptr<TraceRules> rules,
       std::vector<functional::Tensor> inputs);
 
@@ -35,7 +52,6 @@ class BackwardState {
 
  private:
   BackwardState() = default;
-  void Describe(const TracedProgram& program, const Graph& graph);
   // Per output of the graph: its cotangent.
   absl::StatusOr<std::vector<std::optional<functional::Tensor>>> PerOutput(
       const Tree& cotangents,
@@ -47,16 +63,11 @@ class BackwardState {
   // The cotangents of the active inputs in the structure of the arguments.
   absl::StatusOr<Tree> InArguments(
       std::vector<functional::Tensor> gradients) const;
-  // The description of the backward as a function.
-  std::shared_ptr<BackwardState> Next() const;
+  // The trees of the backward as a function, whose results have those types.
+  std::shared_ptr<const BackwardTrees> Next(
+      std::vector<TensorType> out_types) const;
 
-  TreeShape arguments_ = TreeShape::Leaf();
-  std::vector<int> leaf_inputs_;  // per leaf: the graph's input, or -1
-  TreeShape results_ = TreeShape::Leaf();
-  std::vector<int> leaf_outputs_;      // per leaf: the graph's output, or -1
-  std::map<int, int> updated_;         // leaf of the arguments to output
-  std::vector<bool> active_;           // per input of the graph
-  std::vector<TensorType> out_types_;  // per output of the graph
+  std::shared_ptr<const BackwardTrees> trees_;
 
   std::shared_ptr<AotGraph> graph_;  // null where traced
   // Of a backward's backward: its forward has not run before it is needed.

@@ -9,7 +9,6 @@
 #include "engine/lang/ast.h"
 #include "engine/lang/parser.h"
 #include "engine/lang/source.h"
-#include "engine/rewrite/expand.h"
 #include "ops/primitive.h"
 #include "ops/status_macros.h"
 
@@ -88,6 +87,13 @@ absl::StatusOr<ResolvedDecompositions> Resolve(
     } else if (const auto* name = std::get_if<RuleName>(&decomposition)) {
       CLEAVE_RETURN_IF_ERROR(CheckOp(name->op, *rules));
       resolved.replace.emplace(op, name->op);
+    } else if (const auto* function =
+                   std::get_if<BodyFunction>(&decomposition)) {
+      if (*function == nullptr) {
+        return absl::InvalidArgumentError(
+            absl::StrCat("the function that decomposes `", op, "` is none"));
+      }
+      resolved.replace.emplace(op, *function);
     } else {
       const std::string& text = std::get<RuleText>(decomposition).text;
       CLEAVE_ASSIGN_OR_RETURN(const std::string declared, FirstOp(text));

@@ -16,6 +16,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
+#include "engine/rewrite/expand.h"
 #include "engine/rules/rule_set.h"
 
 namespace cleave::aot {
@@ -32,7 +33,8 @@ struct RuleText {
   std::string text;
 };
 
-using Decomposition = std::variant<OwnBody, RuleName, RuleText>;
+// Or a function that builds the results of a call on a graph (expand.h).
+using Decomposition = std::variant<OwnBody, RuleName, RuleText, BodyFunction>;
 
 // Ops that are not named stay calls. What a body calls is decomposed likewise.
 struct Decompositions {
@@ -58,12 +60,13 @@ const std::vector<std::string>& CoreAtenOps();
 struct ResolvedDecompositions {
   std::shared_ptr<const RuleSet> rules;
   std::set<std::string> own;                   // by their own bodies
-  std::map<std::string, std::string> replace;  // by those of other ops
+  std::map<std::string, Replacement> replace;  // by other ops and functions
   std::set<std::string> preserve;
 };
 
 // InvalidArgument with the diagnostics of a text that does not load or declares
-// no op; NotFound for ops that are not declared.
+// no op, or for a function that is none; NotFound for ops that are not
+// declared.
 absl::StatusOr<ResolvedDecompositions> Resolve(
     const Decompositions& decompositions, std::shared_ptr<const RuleSet> rules);
 

@@ -8,12 +8,23 @@
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
-#include "engine/rewrite/simplify.h"
+#include "engine/rewrite/in_primitives.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/dump.h"
 
 namespace cleave::aot {
+namespace {
+
+// In primitives and calls of what the host computes.
+absl::StatusOr<Graph> ExpandForHost(const Graph& graph, const RuleSet& rules,
+                                    const HostKernels& host_kernels) {
+  ExpandOptions options;
+  options.preserve = host_kernels.Ops();
+  return Expand(graph, rules, options);
+}
+
+}  // namespace
 
 absl::string_view HalfName(Half half) {
   switch (half) {
@@ -27,27 +38,34 @@ absl::string_view HalfName(Half half) {
   CLEAVE_CHECK(false) << "no such half";
 }
 
-GraphCompiler NopCompiler(std::shared_ptr<const RuleSet> rules) {
-  return [rules = std::move(rules)](
+GraphCompiler NopCompiler(std::shared_ptr<const RuleSet> rules,
+                          HostKernels host_kernels) {
+  return [rules = std::move(rules), host_kernels = std::move(host_kernels)](
              const Graph& graph,
              const ExampleInputs&) -> absl::StatusOr<CompiledGraph> {
-    return CompiledGraph([rules, graph](absl::Span<const Tensor> inputs)
-                             -> absl::StatusOr<std::vector<Tensor>> {
-      CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, *rules));
-      return Interpret(expanded, inputs);
-    });
+    return CompiledGraph(
+        [rules, host_kernels, graph](absl::Span<const Tensor> inputs)
+            -> absl::StatusOr<std::vector<Tensor>> {
+          CLEAVE_ASSIGN_OR_RETURN(const Graph expanded,
+                                  ExpandForHost(graph, *rules, host_kernels));
+          return Interpret(expanded, inputs, {{}, host_kernels});
+        });
   };
 }
 
-GraphCompiler InterpretCompiler(std::shared_ptr<const RuleSet> rules) {
-  return [rules = std::move(rules)](
+GraphCompiler InterpretCompiler(std::shared_ptr<const RuleSet> rules,
+                                HostKernels host_kernels) {
+  return [rules = std::move(rules), host_kernels = std::move(host_kernels)](
              const Graph& graph,
              const ExampleInputs&) -> absl::StatusOr<CompiledGraph> {
-    CLEAVE_ASSIGN_OR_RETURN(Graph expanded, Expand(graph, *rules));
-    return CompiledGraph(
-        [expanded = std::move(expanded)](absl::Span<const Tensor> inputs) {
-          return Interpret(expanded, inputs);
-        });
+    CLEAVE_ASSIGN_OR_RETURN(Graph expanded,
+                            ExpandForHost(graph, *rules, host_kernels));
+    InterpretOptions options;
+    options.host_kernels = host_kernels;
+    return CompiledGraph([expanded = std::move(expanded),
+                          options](absl::Span<const Tensor> inputs) {
+      return Interpret(expanded, inputs, options);
+    });
   };
 }
 
@@ -56,9 +74,12 @@ GraphCompiler HalideCompiler(std::shared_ptr<const RuleSet> rules,
   return [rules = std::move(rules), options](
              const Graph& graph,
              const ExampleInputs&) -> absl::StatusOr<CompiledGraph> {
-    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, *rules));
-    CLEAVE_ASSIGN_OR_RETURN(Kernel kernel, Compile(Simplify(expanded, *rules),
-                                                   *rules, options.compile));
+    InPrimitivesOptions in_primitives;
+    in_primitives.expand.preserve = options.compile.host_kernels.Ops();
+    CLEAVE_ASSIGN_OR_RETURN(const Graph primitives,
+                            InPrimitives(graph, *rules, in_primitives));
+    CLEAVE_ASSIGN_OR_RETURN(Kernel kernel,
+                            Compile(primitives, *rules, options.compile));
     // std::function wants what it holds to be copyable.
     auto shared = std::make_shared<const Kernel>(std::move(kernel));
     return CompiledGraph(

@@ -4,7 +4,8 @@
 //   PrintCompiler(&std::cout, HalideCompiler(rules))
 //
 // Compilers are given graphs whose composite calls are still calls, unless
-// AotOptions asks for primitives: the ones here expand them.
+// AotOptions asks for primitives: the ones here expand them, but for the ops
+// that the host computes (host_kernel.h).
 
 #ifndef CLEAVE_TRANSFORMS_AOT_GRAPH_COMPILER_H_
 #define CLEAVE_TRANSFORMS_AOT_GRAPH_COMPILER_H_
@@ -19,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
+#include "engine/ir/host_kernel.h"
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel.h"
 #include "ops/tensor.h"
@@ -49,12 +51,15 @@ using GraphCompiler = std::function<absl::StatusOr<CompiledGraph>(
     const Graph& graph, const ExampleInputs& examples)>;
 
 // Does nothing beforehand: each call expands the graph and interprets it.
-GraphCompiler NopCompiler(std::shared_ptr<const RuleSet> rules);
+GraphCompiler NopCompiler(std::shared_ptr<const RuleSet> rules,
+                          HostKernels host_kernels = {});
 
 // The reference kernels, on the expanded graph.
-GraphCompiler InterpretCompiler(std::shared_ptr<const RuleSet> rules);
+GraphCompiler InterpretCompiler(std::shared_ptr<const RuleSet> rules,
+                                HostKernels host_kernels = {});
 
-// Fused kernels. With `report`, each run writes there what ran.
+// Fused kernels, and the host's (CompileOptions::host_kernels). With `report`,
+// each run writes there what ran.
 struct HalideCompilerOptions {
   CompileOptions compile;
   std::shared_ptr<RunReport> report;

@@ -11,14 +11,16 @@ namespace cleave::aot {
 
 absl::StatusOr<JointGraph> MakeJointGraph(const Graph& graph,
                                           const JointGraphOptions& options,
-                                          SyntheticRules& rules) {
+                                          const RuleSet& rules,
+                                          const TransformOptions& transform) {
   const int inputs = static_cast<int>(graph.inputs().size());
   if (options.num_params_buffers < 0 || options.num_params_buffers > inputs) {
     return absl::InvalidArgumentError(
         absl::StrCat("num_params_buffers is ", options.num_params_buffers,
                      ", the function has ", inputs, " inputs"));
   }
-  CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp, Vjp(graph, options.active, rules));
+  CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp,
+                          Vjp(graph, options.active, rules, transform));
   JointGraph joint;
   joint.graph = std::move(vjp.graph);
   joint.primals = inputs;

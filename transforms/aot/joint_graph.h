@@ -11,7 +11,8 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "transforms/table/synthetic_rules.h"
+#include "engine/rules/rule_set.h"
+#include "transforms/table/transform_options.h"
 
 namespace cleave::aot {
 
@@ -39,9 +40,9 @@ struct JointGraphOptions {
 
 // Composite calls stay calls where reverse mode leaves them. InvalidArgument
 // for options that do not fit; else errors as of Vjp.
-absl::StatusOr<JointGraph> MakeJointGraph(const Graph& graph,
-                                          const JointGraphOptions& options,
-                                          SyntheticRules& rules);
+absl::StatusOr<JointGraph> MakeJointGraph(
+    const Graph& graph, const JointGraphOptions& options, const RuleSet& rules,
+    const TransformOptions& transform = {});
 
 }  // namespace cleave::aot
 

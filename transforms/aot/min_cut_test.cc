@@ -302,8 +302,7 @@ class TransformerTest : public ::testing::Test {
     JointGraphOptions options;
     options.active.assign(graph.inputs().size(), true);
     options.num_params_buffers = static_cast<int>(graph.inputs().size()) - 1;
-    SyntheticRules synthetic(rules);
-    return MakeJointGraph(graph, options, synthetic);
+    return MakeJointGraph(graph, options, rules);
   }
 
   static inline std::shared_ptr<const RuleSet> rules_;

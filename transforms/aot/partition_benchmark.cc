@@ -32,8 +32,7 @@ JointGraph MakeJoint(const Graph& graph, const RuleSet& rules) {
   JointGraphOptions options;
   options.active.assign(graph.inputs().size(), true);
   options.num_params_buffers = static_cast<int>(graph.inputs().size()) - 1;
-  SyntheticRules synthetic(rules);
-  absl::StatusOr<JointGraph> joint = MakeJointGraph(graph, options, synthetic);
+  absl::StatusOr<JointGraph> joint = MakeJointGraph(graph, options, rules);
   CLEAVE_CHECK(joint.ok()) << joint.status();
   return *std::move(joint);
 }

@@ -13,7 +13,6 @@
 #include "testing/status_matchers.h"
 #include "transforms/aot/partition_testing.h"
 #include "transforms/jvp/jvp.h"
-#include "transforms/table/synthetic_rules.h"
 #include "transforms/vmap/vmap.h"
 
 namespace cleave::aot {
@@ -82,9 +81,8 @@ TEST_F(PartitionTest, NamesStayApart) {
   const Value y = b.Apply(Primitive::kSin, {x});
   const Graph graph = std::move(b).Build(
       {{"saved.0", y}, {"saved.saved.1", b.Apply(Primitive::kExp, {y})}});
-  SyntheticRules synthetic(*rules_);
   ASSERT_OK_AND_ASSIGN(const JointGraph joint,
-                       MakeJointGraph(graph, {{true}}, synthetic));
+                       MakeJointGraph(graph, {{true}}, *rules_));
   ASSERT_OK_AND_ASSIGN(const Partition partition, DefaultPartition(joint));
   EXPECT_THAT(CompareWithJoint(joint, partition, *rules_), IsOk());
   EXPECT_EQ(partition.backward.inputs()[0].name, "saved.saved.saved.0");
@@ -170,14 +168,13 @@ TEST_F(PartitionTest, NamesAreTransparent) {
   };
   ASSERT_OK_AND_ASSIGN(const Graph named, loaded.rules->Function("named"));
   ASSERT_OK_AND_ASSIGN(const Graph plain, loaded.rules->Function("plain"));
-  SyntheticRules synthetic(*loaded.rules);
   for (const int order : {1, 2}) {
     Graph a = named;
     Graph b = plain;
     for (int i = 0; i < order; ++i) {
       const std::vector<bool> active(a.inputs().size(), true);
-      ASSERT_OK_AND_ASSIGN(JvpResult jvp_a, Jvp(a, active, synthetic));
-      ASSERT_OK_AND_ASSIGN(JvpResult jvp_b, Jvp(b, active, synthetic));
+      ASSERT_OK_AND_ASSIGN(JvpResult jvp_a, Jvp(a, active, *loaded.rules));
+      ASSERT_OK_AND_ASSIGN(JvpResult jvp_b, Jvp(b, active, *loaded.rules));
       a = std::move(jvp_a.graph);
       b = std::move(jvp_b.graph);
     }
@@ -185,7 +182,7 @@ TEST_F(PartitionTest, NamesAreTransparent) {
     EXPECT_EQ(expanded(a), expanded(b));
   }
   const auto batched = [&](const Graph& graph) {
-    return Vmap(graph, {0}, Dim::Variable("B"), {0}, synthetic);
+    return Vmap(graph, {0}, Dim::Variable("B"), {0}, *loaded.rules);
   };
   ASSERT_OK_AND_ASSIGN(const Graph batch, batched(named));
   EXPECT_THAT(PrintGraph(batch), HasSubstr("checkpoint_name"));

@@ -124,8 +124,7 @@ absl::StatusOr<JointGraph> JointOf(const std::string& function,
     const DType dtype = graph.type(input.value).dtype;
     options.active.push_back(IsFloat(dtype) || IsComplex(dtype));
   }
-  SyntheticRules synthetic(rules);
-  return MakeJointGraph(graph, options, synthetic);
+  return MakeJointGraph(graph, options, rules);
 }
 
 absl::StatusOr<std::vector<Tensor>> DrawInputs(const Graph& graph,

@@ -21,8 +21,11 @@ void Describe(const Graph& graph, const std::vector<bool>& active,
   log->decomposed = {decompositions.own.begin(), decompositions.own.end()};
   log->preserved = {decompositions.preserve.begin(),
                     decompositions.preserve.end()};
-  log->replaced = {decompositions.replace.begin(),
-                   decompositions.replace.end()};
+  log->replaced.clear();
+  for (const auto& [op, by] : decompositions.replace) {
+    const auto* other = std::get_if<std::string>(&by);
+    log->replaced.emplace_back(op, other != nullptr ? *other : kByFunction);
+  }
 }
 
 }  // namespace
@@ -32,10 +35,7 @@ absl::StatusOr<std::shared_ptr<TraceRules>> MakeTraceRules(
   auto made = std::make_shared<TraceRules>();
   CLEAVE_ASSIGN_OR_RETURN(made->decompositions,
                           Resolve(options.decompositions, std::move(rules)));
-  SyntheticOptions synthetic;
-  synthetic.recompute_loops = options.recompute_loops;
-  made->synthetic =
-      std::make_unique<SyntheticRules>(*made->decompositions.rules, synthetic);
+  made->transform.recompute_loops = options.recompute_loops;
   return made;
 }
 
@@ -50,7 +50,11 @@ absl::StatusOr<PartitionedFunction> PartitionFunctionGraph(
   CLEAVE_ASSIGN_OR_RETURN(made.graph, ReplaceOps(graph, decompositions));
   clock.Phase("replace", &made.graph);
   const auto decompose = [&](const Graph& whole) -> absl::StatusOr<Graph> {
-    if (options.expand) return Expand(whole, *decompositions.rules);
+    if (options.expand) {
+      ExpandOptions all;
+      all.preserve = decompositions.preserve;
+      return Expand(whole, *decompositions.rules, all);
+    }
     return Decompose(whole, decompositions);
   };
   if (std::find(active.begin(), active.end(), true) == active.end()) {
@@ -63,7 +67,8 @@ absl::StatusOr<PartitionedFunction> PartitionFunctionGraph(
   joint_options.active = active;
   joint_options.num_params_buffers = options.num_params_buffers;
   CLEAVE_ASSIGN_OR_RETURN(
-      made.joint, MakeJointGraph(made.graph, joint_options, *rules.synthetic));
+      made.joint, MakeJointGraph(made.graph, joint_options,
+                                 *decompositions.rules, rules.transform));
   clock.Phase("joint", &made.joint.graph);
   JointGraph decomposed = made.joint;
   CLEAVE_ASSIGN_OR_RETURN(decomposed.graph, decompose(made.joint.graph));

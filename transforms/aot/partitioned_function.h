@@ -15,14 +15,14 @@
 #include "transforms/aot/decompositions.h"
 #include "transforms/aot/joint_graph.h"
 #include "transforms/aot/partition.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/transform_options.h"
 
 namespace cleave::aot {
 
-// The rules of a trace, and the table that its transforms share.
+// The rules of a trace, and how it is transformed by them.
 struct TraceRules {
   ResolvedDecompositions decompositions;
-  std::unique_ptr<SyntheticRules> synthetic;
+  TransformOptions transform;
 };
 // Errors as of Resolve.
 absl::StatusOr<std::shared_ptr<TraceRules>> MakeTraceRules(

@@ -158,6 +158,12 @@ absl::StatusOr<NodeCost> CostModel::OfCall(const Graph& graph, Value node) {
   Signature signature = RuleSet::SignatureOf(graph, node);
   const auto it = calls_.find(signature);
   if (it != calls_.end()) return it->second;
+  if (rules_.NeedsHost(signature.op)) {
+    // What a host does may cost anything.
+    NodeCost never;
+    never.kind = RecomputeClass::kNever;
+    return never;
+  }
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules_.Body(signature));
   CLEAVE_ASSIGN_OR_RETURN(const NodeCost cost, OfBody(*body));
   calls_.emplace(std::move(signature), cost);

@@ -54,6 +54,12 @@ absl::StatusOr<std::vector<ReplayedPhase>> ReplayTrace(
     options.decompositions.by_op.emplace(op, OwnBody());
   }
   for (const auto& [op, other] : trace.replaced) {
+    if (other == kByFunction) {
+      return absl::UnimplementedError(absl::StrCat(
+          "not supported: the replay of a trace in which a C++ function "
+          "decomposed `",
+          op, "`"));
+    }
     options.decompositions.by_op.insert_or_assign(op, RuleName{other});
   }
   options.decompositions.preserve = {trace.preserved.begin(),

@@ -358,11 +358,32 @@ absl::Status CheckArguments(const TreeShape& arguments,
 }
 
 std::vector<int> FirstOfStorage(absl::Span<const functional::Tensor> leaves) {
-  std::vector<int> first;
+  std::vector<int> first(leaves.size());
+  if (leaves.size() <= 8) {
+    for (size_t i = 0; i < leaves.size(); ++i) {
+      size_t j = 0;
+      while (!leaves[j].SharesStorage(leaves[i]) && j < i) ++j;
+      first[i] = static_cast<int>(j);
+    }
+    return first;
+  }
+  // A table of leaves by the addresses of their storages, at most half full.
+  size_t size = 32;
+  while (size < 2 * leaves.size()) size *= 2;
+  std::vector<int> table(size, -1);
   for (size_t i = 0; i < leaves.size(); ++i) {
-    size_t j = 0;
-    while (!leaves[j].SharesStorage(leaves[i]) && j < i) ++j;
-    first.push_back(static_cast<int>(j));
+    const auto address = reinterpret_cast<uintptr_t>(leaves[i].storage_id());
+    size_t at = (address >> 4) * 0x9E3779B97F4A7C15u >> 32;
+    while (true) {
+      at &= size - 1;
+      if (table[at] < 0) table[at] = static_cast<int>(i);
+      if (table[at] == static_cast<int>(i) ||
+          leaves[table[at]].SharesStorage(leaves[i])) {
+        break;
+      }
+      ++at;
+    }
+    first[i] = table[at];
   }
   return first;
 }

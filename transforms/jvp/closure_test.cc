@@ -77,7 +77,7 @@ class ClosureTest : public ::testing::Test {
     std::set<std::string>& parts = derivatives_[name];
     if (!any) return;
     ASSERT_OK_AND_ASSIGN(const JvpResult once,
-                         Jvp(graph, active, synthetic_, {false}));
+                         Jvp(graph, active, *rules_, {false, {}}));
     Collect(once.graph, parts);
     std::vector<bool> again;
     for (const NamedValue& input : once.graph.inputs()) {
@@ -86,7 +86,7 @@ class ClosureTest : public ::testing::Test {
     }
     if (sample.primitive == Primitive::kPolygamma) again[0] = false;
     ASSERT_OK_AND_ASSIGN(const JvpResult twice,
-                         Jvp(once.graph, again, synthetic_));
+                         Jvp(once.graph, again, *rules_));
     for (uint32_t id = 0; id < twice.graph.size(); ++id) {
       ASSERT_TRUE(IsPrimitive(twice.graph.node(Value{id}).op));
     }
@@ -177,7 +177,6 @@ class ClosureTest : public ::testing::Test {
 
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_);
-  SyntheticRules synthetic_{*rules_};
   std::map<std::string, std::set<std::string>> derivatives_;
   std::set<std::string> linear_;
 };

@@ -5,20 +5,24 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 #include "transforms/jvp/tangent_graph.h"
 #include "transforms/table/emit.h"
 #include "transforms/table/names.h"
+#include "transforms/table/rule_tables.h"
 
 namespace cleave {
+
 absl::StatusOr<JvpResult> Jvp(const Graph& graph,
                               const std::vector<bool>& active,
-                              SyntheticRules& rules,
-                              const JvpOptions& options) {
+                              const RuleSet& rules, const JvpOptions& options) {
+  const BudgetScope scope;
+  CLEAVE_ASSIGN_OR_RETURN(RuleTable * table, TableOf(rules, options.transform));
   GraphBuilder builder(graph.context());
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> primals,
-                          AddActiveInputs(builder, graph, active, rules.rules(),
-                                          "jvp", "no tangents"));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<Value> primals,
+      AddActiveInputs(builder, graph, active, rules, "jvp", "no tangents"));
   absl::flat_hash_set<std::string> taken = NamesOf(graph.inputs());
   std::vector<Value> tangents(active.size());
   for (size_t i = 0; i < active.size(); ++i) {
@@ -30,7 +34,7 @@ absl::StatusOr<JvpResult> Jvp(const Graph& graph,
   }
   CLEAVE_ASSIGN_OR_RETURN(
       TangentGraphResult both,
-      TangentGraph(builder, graph, primals, tangents, rules));
+      TangentGraph(builder, graph, primals, tangents, *table));
   JvpResult result;
   taken = NamesOf(graph.outputs());
   std::vector<NamedValue> outputs;
@@ -52,13 +56,6 @@ absl::StatusOr<JvpResult> Jvp(const Graph& graph,
   }
   result.graph = std::move(builder).Build(std::move(outputs));
   return result;
-}
-
-absl::StatusOr<JvpResult> Jvp(const Graph& graph,
-                              const std::vector<bool>& active,
-                              const RuleSet& rules, const JvpOptions& options) {
-  SyntheticRules synthetic(rules);
-  return Jvp(graph, active, synthetic, options);
 }
 
 }  // namespace cleave

@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/transform_options.h"
 
 namespace cleave {
 
@@ -26,21 +26,18 @@ struct JvpResult {
 struct JvpOptions {
   // Gives every inexact output a tangent, zeros where it is symbolically zero.
   bool instantiate_zeros = true;
+  TransformOptions transform = {};
 };
 
 // `active[i]`: input i has a tangent, an input named `<name>.tangent` behind
 // all primals (inexact inputs only: InvalidArgument otherwise). The outputs are
 // the primal ones, then the tangents of those that have one, `<name>.tangent`.
 // Where a nested jvp made that name before, `.tangent` is repeated.
-// Unimplemented("impossible: ...") where a reached derivative has no rule.
+// Unimplemented("impossible: ...") where a reached derivative has no rule;
+// FailedPrecondition for rules without transforms (LoadOptions::derive).
 absl::StatusOr<JvpResult> Jvp(const Graph& graph,
                               const std::vector<bool>& active,
                               const RuleSet& rules,
-                              const JvpOptions& options = {});
-// The same with a table of rules that transforms share.
-absl::StatusOr<JvpResult> Jvp(const Graph& graph,
-                              const std::vector<bool>& active,
-                              SyntheticRules& rules,
                               const JvpOptions& options = {});
 
 }  // namespace cleave

@@ -59,7 +59,7 @@ JointInputs AddInputs(GraphBuilder& builder, const Graph& region,
 
 absl::StatusOr<JointRegion> DifferentiateRegion(
     const Graph& region, const std::vector<bool>& active,
-    const std::vector<int>& group_ends, SyntheticRules& rules) {
+    const std::vector<int>& group_ends, RuleTable& rules) {
   GraphBuilder builder(region.context());
   const JointInputs inputs = AddInputs(builder, region, active, group_ends);
   CLEAVE_ASSIGN_OR_RETURN(
@@ -74,7 +74,7 @@ absl::StatusOr<JointRegion> DifferentiateRegion(
 absl::StatusOr<JointRegion> DifferentiateLoop(const Graph& body, int consts,
                                               int carries,
                                               const std::vector<int>& groups,
-                                              SyntheticRules& rules,
+                                              RuleTable& rules,
                                               std::vector<bool>& active) {
   for (;;) {
     CLEAVE_ASSIGN_OR_RETURN(JointRegion region,

@@ -9,14 +9,14 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_table.h"
 
 namespace cleave {
 
 // A primitive node to differentiate.
 struct JvpNode {
   GraphBuilder& builder;
-  SyntheticRules& rules;
+  RuleTable& rules;
   Primitive primitive;
   const Attributes& attributes;
   std::vector<Value> operands;

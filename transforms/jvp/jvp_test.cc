@@ -75,7 +75,7 @@ class JvpTest : public ::testing::Test {
   // one random point in one random direction.
   void ExpectDerivative(const SampleNode& sample, const Graph& graph,
                         const std::vector<bool>& active, uint64_t seed) {
-    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, *rules_));
     ASSERT_THAT(Verify(jvp.graph), IsOk());
     std::mt19937_64 random(seed);
     SampleNode direction = sample;
@@ -135,7 +135,7 @@ class JvpTest : public ::testing::Test {
       if (is_active) again.push_back(true);
     }
     if (again.size() == active.size()) return;
-    ASSERT_OK_AND_ASSIGN(const JvpResult once, Jvp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult once, Jvp(graph, active, *rules_));
     // The tangents are drawn as the sample's floats are.
     ExpectDerivative(sample, once.graph, again, seed);
   }
@@ -146,17 +146,16 @@ class JvpTest : public ::testing::Test {
     const std::vector<bool> active = AllActive(sample, graph);
     if (ActiveMask(sample, graph) == 0) return;
     const Dim batch = 3;
-    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, *rules_));
     ASSERT_OK_AND_ASSIGN(
         const Graph one,
         Vmap(jvp.graph, std::vector<int>(jvp.graph.inputs().size(), 0), batch,
-             std::vector<int>(jvp.graph.outputs().size(), 0), synthetic_));
+             std::vector<int>(jvp.graph.outputs().size(), 0), *rules_));
     ASSERT_OK_AND_ASSIGN(
         const Graph batched,
         Vmap(graph, std::vector<int>(graph.inputs().size(), 0), batch,
-             std::vector<int>(graph.outputs().size(), 0), synthetic_));
-    ASSERT_OK_AND_ASSIGN(const JvpResult other,
-                         Jvp(batched, active, synthetic_));
+             std::vector<int>(graph.outputs().size(), 0), *rules_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult other, Jvp(batched, active, *rules_));
     std::mt19937_64 random(seed);
     std::vector<Tensor> arguments;
     for (const NamedValue& input : one.inputs()) {
@@ -204,7 +203,6 @@ class JvpTest : public ::testing::Test {
 
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_);
-  SyntheticRules synthetic_{*rules_};
 };
 
 // Every primitive, every subset of active operands.
@@ -374,7 +372,7 @@ graph (%x: f32[n], %w: f32[n]) -> (y: f32[n], z: f32[n], i: i32[n]) {
 )",
                                                      context_));
   ASSERT_OK_AND_ASSIGN(const JvpResult sparse,
-                       Jvp(graph, {true, false}, *rules_, {false}));
+                       Jvp(graph, {true, false}, *rules_, {false, {}}));
   EXPECT_THAT(sparse.has_tangent, ::testing::ElementsAre(true, false, false));
   EXPECT_EQ(sparse.graph.outputs().size(), 4u);
   ASSERT_OK_AND_ASSIGN(const JvpResult dense,

@@ -2,6 +2,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
@@ -11,8 +12,7 @@ namespace {
 
 class Differentiator {
  public:
-  Differentiator(GraphBuilder& builder, const Graph& graph,
-                 SyntheticRules& rules)
+  Differentiator(GraphBuilder& builder, const Graph& graph, RuleTable& rules)
       : builder_(builder),
         graph_(graph),
         rules_(rules),
@@ -27,6 +27,7 @@ class Differentiator {
       tangents_[id] = tangents[i];
     }
     for (uint32_t id = 0; id < primals_.size(); ++id) {
+      CLEAVE_RETURN_IF_ERROR(PollBudget());
       CLEAVE_RETURN_IF_ERROR(Visit(Value{id}));
     }
     for (const ShapeGuard& guard : graph_.guards()) builder_.AddGuard(guard);
@@ -79,7 +80,7 @@ class Differentiator {
                                           {tangent}, node.provenance);
       return absl::OkStatus();
     }
-    CLEAVE_ASSIGN_OR_RETURN(const TangentRule* rule,
+    CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<const TangentRule> rule,
                             rules_.Tangent(graph_, v, active_));
     const bool tuple = graph_.types(v).size() > 1;
     if (rule->takes_results) {
@@ -105,7 +106,7 @@ class Differentiator {
 
   // Loops and branches run once for the primals and the tangents.
   absl::Status VisitJoint(Value v) {
-    CLEAVE_ASSIGN_OR_RETURN(const TangentRule* rule,
+    CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<const TangentRule> rule,
                             rules_.Tangent(graph_, v, active_));
     AppendTangents(graph_.operands(v));
     std::vector<Value> outputs = builder_.Inline(rule->graph, arguments_);
@@ -166,7 +167,7 @@ class Differentiator {
 
   GraphBuilder& builder_;
   const Graph& graph_;
-  SyntheticRules& rules_;
+  RuleTable& rules_;
   std::vector<Value> primals_;   // by node
   std::vector<Value> tangents_;  // by node; invalid: none
   absl::flat_hash_map<uint32_t, Tuple> tuples_;
@@ -178,7 +179,7 @@ class Differentiator {
 
 absl::StatusOr<TangentGraphResult> TangentGraph(
     GraphBuilder& builder, const Graph& graph, absl::Span<const Value> primals,
-    absl::Span<const Value> tangents, SyntheticRules& rules) {
+    absl::Span<const Value> tangents, RuleTable& rules) {
   CLEAVE_CHECK(primals.size() == graph.inputs().size() &&
                tangents.size() == primals.size())
       << primals.size() << " primals, " << tangents.size() << " tangents";

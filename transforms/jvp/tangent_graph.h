@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_table.h"
 
 namespace cleave {
 
@@ -23,7 +23,7 @@ struct TangentGraphResult {
 // are linear in the tangents, loops and branches excepted, which compute both.
 absl::StatusOr<TangentGraphResult> TangentGraph(
     GraphBuilder& builder, const Graph& graph, absl::Span<const Value> primals,
-    absl::Span<const Value> tangents, SyntheticRules& rules);
+    absl::Span<const Value> tangents, RuleTable& rules);
 
 }  // namespace cleave
 

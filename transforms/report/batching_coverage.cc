@@ -13,7 +13,7 @@
 #include "engine/rules/rank_bound.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_tables.h"
 
 namespace cleave {
 namespace {
@@ -59,14 +59,14 @@ std::vector<uint32_t> Subsets(int inputs) {
 // Rows in the making, by the names in their subsets.
 class Table {
  public:
-  explicit Table(const RuleSet& rules) : synthetic_(rules) {}
+  explicit Table(RuleTable& rules) : rules_(rules) {}
 
   void Add(const Graph& call) {
     const Value node = CallNode(call);
     const std::vector<NamedValue>& inputs = call.inputs();
     CLEAVE_CHECK(inputs.size() == call.operands(node).size())
         << call.context()->op_name(call.node(node).op);
-    const uint32_t batch = synthetic_.BatchId(Dim::Variable("batch"));
+    const uint32_t batch = rules_.BatchId(Dim::Variable("batch"));
     for (uint32_t mask : Subsets(static_cast<int>(inputs.size()))) {
       std::vector<std::string> names;
       absl::InlinedVector<bool, 8> batched;
@@ -74,7 +74,7 @@ class Table {
         batched.push_back(i < 31 ? (mask >> i & 1) != 0 : mask != 0);
         if (batched.back()) names.push_back(inputs[i].name);
       }
-      const auto rule = synthetic_.Batch(call, node, batched, batch);
+      const auto rule = rules_.Batch(call, node, batched, batch);
       BatchingRow& row = RowOf(names);
       ++row.calls;
       if (!rule.ok()) {
@@ -134,7 +134,7 @@ class Table {
     row.why = why.empty() ? "" : absl::StrCat(DescribeCall(call), ": ", why);
   }
 
-  SyntheticRules synthetic_;
+  RuleTable& rules_;
   std::vector<BatchingRow> rows_;
   std::map<std::vector<std::string>, size_t> places_;
 };
@@ -146,7 +146,8 @@ absl::StatusOr<BatchingCoverage> CoverBatching(const RuleSet& rules,
   CLEAVE_ASSIGN_OR_RETURN(const RankBound bound, FindRankBound(rules, op));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Graph> calls,
                           rules.SymbolicCalls(op));
-  Table table(rules);
+  CLEAVE_ASSIGN_OR_RETURN(RuleTable * rule_table, TableOf(rules));
+  Table table(*rule_table);
   bool any = false;
   for (const Graph& call : calls) {
     any = true;

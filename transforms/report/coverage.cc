@@ -39,10 +39,16 @@ Coverage Refused(const absl::Status& status) {
   return {Coverage::Kind::kNotSupported, std::string(line)};
 }
 
-Coverage Covered(const Item* item, StatementKind kind) {
+// Given, and where, or derived.
+Coverage Covered(const RuleSet& rules, absl::string_view op,
+                 StatementKind kind) {
+  const std::vector<RuleSet::Line> lines = rules.Lines(op, kind);
+  if (lines.empty()) return {Coverage::Kind::kDerived, ""};
+  const Source& source = rules.SourceOf(*lines[0].item);
   return {
-      Declares(item, kind) ? Coverage::Kind::kGiven : Coverage::Kind::kDerived,
-      ""};
+      Coverage::Kind::kGiven,
+      absl::StrCat(source.name(), ":",
+                   source.PositionOf(lines[0].statement->range.begin).line)};
 }
 
 StatementKind OverrideOf(Transform transform) {
@@ -59,7 +65,7 @@ StatementKind OverrideOf(Transform transform) {
 
 // Over a batch, in all inputs.
 absl::StatusOr<Graph> Batched(const Graph& graph, absl::string_view batch,
-                              SyntheticRules& rules) {
+                              const RuleSet& rules) {
   return Vmap(graph, std::vector<int>(graph.inputs().size(), 0),
               Dim::Variable(batch), std::vector<int>(graph.outputs().size(), 0),
               rules);
@@ -67,7 +73,7 @@ absl::StatusOr<Graph> Batched(const Graph& graph, absl::string_view batch,
 
 absl::StatusOr<Graph> DerivativeIn(const Graph& graph, Transform transform,
                                    const std::vector<bool>& active,
-                                   SyntheticRules& rules) {
+                                   const RuleSet& rules) {
   if (transform == Transform::kJvp) {
     CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(graph, active, rules));
     return std::move(jvp.graph);
@@ -80,7 +86,7 @@ absl::StatusOr<Graph> DerivativeIn(const Graph& graph, Transform transform,
 // possible. A derivative that is 0 everywhere (of round) is one, too; a result
 // that can have none makes the op discrete.
 absl::StatusOr<Graph> Differentiated(const Graph& graph, Transform transform,
-                                     SyntheticRules& rules) {
+                                     const RuleSet& rules) {
   std::vector<bool> all;
   std::vector<size_t> inexact;
   for (size_t i = 0; i < graph.inputs().size(); ++i) {
@@ -109,7 +115,7 @@ absl::StatusOr<Graph> Differentiated(const Graph& graph, Transform transform,
 
 absl::StatusOr<Graph> Transformed(const Graph& graph, Transform transform,
                                   absl::string_view batch,
-                                  SyntheticRules& rules) {
+                                  const RuleSet& rules) {
   if (graph.inputs().empty()) {
     // What could differ between examples are sizes and other statics.
     return absl::UnimplementedError(transform == Transform::kVmap
@@ -192,15 +198,13 @@ bool AllSettled(absl::Span<const Attempts> attempts) {
 
 absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
                                              absl::string_view op) {
-  SyntheticRules synthetic(rules);
-  const Item* item = rules.Find(op);
   std::vector<Attempts> attempts(std::size(kTransforms));
   const auto try_call = [&](const Graph& call) {
     for (size_t i = 0; i < attempts.size(); ++i) {
       if (attempts[i].done) continue;
       attempts[i].Add(
-          Transformed(call, kTransforms[i], "batch", synthetic).status(),
-          Covered(item, OverrideOf(kTransforms[i])));
+          Transformed(call, kTransforms[i], "batch", rules).status(),
+          Covered(rules, op, OverrideOf(kTransforms[i])));
     }
   };
   CLEAVE_ASSIGN_OR_RETURN(
@@ -215,18 +219,17 @@ absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
 
 absl::StatusOr<std::vector<PairCoverage>> TransformPairs(const RuleSet& rules,
                                                          absl::string_view op) {
-  SyntheticRules synthetic(rules);
   constexpr size_t kCount = std::size(kTransforms);
   std::vector<Attempts> attempts(kCount * kCount);
   const auto try_call = [&](const Graph& call) {
     for (size_t inner = 0; inner < kCount; ++inner) {
       const absl::StatusOr<Graph> once =
-          Transformed(call, kTransforms[inner], "batch", synthetic);
+          Transformed(call, kTransforms[inner], "batch", rules);
       for (size_t outer = 0; outer < kCount; ++outer) {
         Attempts& pair = attempts[outer * kCount + inner];
         if (pair.done) continue;
         pair.Add(once.ok() ? Transformed(*once, kTransforms[outer],
-                                         "outer_batch", synthetic)
+                                         "outer_batch", rules)
                                  .status()
                            : once.status(),
                  {Coverage::Kind::kDerived, ""});

@@ -34,10 +34,11 @@ struct PairCoverage {
 };
 
 // Transforms calls of `op`, those that stand for all of them where its
-// declaration gives such, else those that a search finds: kGiven where it
-// declares an override, kDerived where its bodies give the transform for at
-// least one of them, else kImpossible ("ragged: ..", "discrete", "no closed
-// form known") or kNotSupported with the reason. NotFound for no op.
+// declaration gives such, else those that a search finds: kGiven, and where, if
+// it or an `override` of it gives the transform, kDerived where its bodies give
+// the transform for at least one of them, else kImpossible ("ragged: ..",
+// "discrete", "no closed form known") or kNotSupported with the reason.
+// NotFound for no op.
 absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
                                              absl::string_view op);
 

@@ -106,16 +106,16 @@ size_t PlaceOf(absl::string_view output, absl::string_view suffix,
 
 // Appends the rule, and gives its override.
 absl::StatusOr<OverrideLine> AddJvp(const Subject& subject, size_t input,
-                                    bool only, SyntheticRules& rules,
+                                    bool only, const RuleSet& rules,
                                     std::string& text) {
   std::vector<bool> active(subject.graph.inputs().size(), false);
   active[input] = true;
   CLEAVE_ASSIGN_OR_RETURN(
       const JvpResult jvp,
-      Jvp(subject.graph, active, rules, {/*instantiate_zeros=*/false}));
+      Jvp(subject.graph, active, rules, {/*instantiate_zeros=*/false, {}}));
   const size_t results = subject.graph.outputs().size();
   const Graph tangents =
-      Simplify(WithoutOutputsBefore(jvp.graph, results), rules.rules());
+      Simplify(WithoutOutputsBefore(jvp.graph, results), rules);
   const std::string& x = subject.input(input);
   OverrideLine line{absl::StrCat("jvp ", x), "0"};
   if (tangents.outputs().empty()) return line;
@@ -123,7 +123,7 @@ absl::StatusOr<OverrideLine> AddJvp(const Subject& subject, size_t input,
       absl::StrCat(subject.name, "_jvp", only ? "" : absl::StrCat("_", x));
   CLEAVE_ASSIGN_OR_RETURN(
       const WrittenOp rule,
-      GraphToOp(tangents, op, rules.rules(),
+      GraphToOp(tangents, op, rules,
                 Documented(absl::StrCat("The tangent of `", subject.name,
                                         "` along `", x, "`."))));
   // A tangent that is 0 is written so.
@@ -152,7 +152,7 @@ absl::StatusOr<OverrideLine> AddJvp(const Subject& subject, size_t input,
 
 absl::StatusOr<OverrideLine> AddVjp(const Subject& subject,
                                     const std::vector<bool>& active,
-                                    SyntheticRules& rules, std::string& text) {
+                                    const RuleSet& rules, std::string& text) {
   CLEAVE_ASSIGN_OR_RETURN(const VjpResult vjp,
                           Vjp(subject.graph, active, rules));
   const Graph& graph = subject.graph;
@@ -187,12 +187,11 @@ absl::StatusOr<OverrideLine> AddVjp(const Subject& subject,
     ++place;
   }
   if (!asked.empty()) {
-    const Graph asked_graph =
-        Simplify(WithOutputsAt(vjp.graph, asked), rules.rules());
+    const Graph asked_graph = Simplify(WithOutputsAt(vjp.graph, asked), rules);
     const std::string op = absl::StrCat(subject.name, "_vjp");
     CLEAVE_ASSIGN_OR_RETURN(
         const WrittenOp rule,
-        GraphToOp(asked_graph, op, rules.rules(),
+        GraphToOp(asked_graph, op, rules,
                   Documented(absl::StrCat("The cotangents of `", subject.name,
                                           "`."))));
     absl::StrAppend(&text, rule.text, "\n");
@@ -208,7 +207,7 @@ absl::StatusOr<OverrideLine> AddVjp(const Subject& subject,
 
 absl::StatusOr<OverrideLine> AddVmap(const Subject& subject,
                                      const std::vector<bool>& batched,
-                                     SyntheticRules& rules, std::string& text) {
+                                     const RuleSet& rules, std::string& text) {
   const Graph& graph = subject.graph;
   std::vector<int> in_axes;
   std::vector<std::string> inputs;
@@ -224,12 +223,11 @@ absl::StatusOr<OverrideLine> AddVmap(const Subject& subject,
   CLEAVE_ASSIGN_OR_RETURN(
       Graph whole, Vmap(graph, in_axes, Dim::Variable(batch),
                         std::vector<int>(graph.outputs().size(), 0), rules));
-  CLEAVE_ASSIGN_OR_RETURN(whole,
-                          WithWritableCalls(std::move(whole), rules.rules()));
+  CLEAVE_ASSIGN_OR_RETURN(whole, WithWritableCalls(std::move(whole), rules));
   const std::string op = absl::StrCat(subject.name, "_vmap");
   CLEAVE_ASSIGN_OR_RETURN(
       const WrittenOp rule,
-      GraphToOp(Simplify(whole, rules.rules()), op, rules.rules(),
+      GraphToOp(Simplify(whole, rules), op, rules,
                 Documented(absl::StrCat("`", subject.name,
                                         "` over a batch, the first axis."))));
   absl::StrAppend(&text, rule.text, "\n");
@@ -254,7 +252,7 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
                                        absl::string_view name,
                                        Transform transform,
                                        const std::vector<bool>& inputs,
-                                       SyntheticRules& rules) {
+                                       const RuleSet& rules) {
   if (inputs.size() != graph.inputs().size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("derive: ", inputs.size(), " inputs are described, and `",
@@ -274,8 +272,7 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
   }
   Subject subject;
   subject.name = absl::StrReplaceAll(name, {{".", "_"}});
-  CLEAVE_ASSIGN_OR_RETURN(subject.graph,
-                          WithWritableCalls(graph, rules.rules()));
+  CLEAVE_ASSIGN_OR_RETURN(subject.graph, WithWritableCalls(graph, rules));
   const std::string with =
       absl::StrCat(subject.name, "_with_", TransformName(transform));
   GraphToOpOptions options;
@@ -283,8 +280,8 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
   options.docs = {absl::StrCat("`", name,
                                "` with what stands above for an override, "
                                "which its check compares.")};
-  CLEAVE_ASSIGN_OR_RETURN(
-      subject.written, GraphToOp(subject.graph, with, rules.rules(), options));
+  CLEAVE_ASSIGN_OR_RETURN(subject.written,
+                          GraphToOp(subject.graph, with, rules, options));
   std::string text = "language 1\n\n";
   if (transform == Transform::kVmap) {
     CLEAVE_ASSIGN_OR_RETURN(OverrideLine line,
@@ -303,9 +300,8 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
       options.overrides.push_back(std::move(line));
     }
   }
-  CLEAVE_ASSIGN_OR_RETURN(
-      const WrittenOp written,
-      GraphToOp(subject.graph, with, rules.rules(), options));
+  CLEAVE_ASSIGN_OR_RETURN(const WrittenOp written,
+                          GraphToOp(subject.graph, with, rules, options));
   return absl::StrCat(text, written.text);
 }
 
@@ -353,22 +349,21 @@ absl::StatusOr<Graph> InF64(const Graph& call, const RuleSet& rules) {
 absl::StatusOr<std::string> DeriveOpRule(absl::string_view op,
                                          Transform transform,
                                          const ChooseInputs& choose,
-                                         SyntheticRules& rules) {
+                                         const RuleSet& rules) {
   absl::Status refused;
   const auto try_call = [&](const Graph& call) -> absl::StatusOr<std::string> {
-    CLEAVE_ASSIGN_OR_RETURN(const Graph wide, InF64(call, rules.rules()));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph wide, InF64(call, rules));
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> inputs, choose(wide));
     return DeriveRule(wide, op, transform, inputs, rules);
   };
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Graph> calls,
-                          rules.rules().SymbolicCalls(op));
+                          rules.SymbolicCalls(op));
   for (const Graph& call : calls) {
     absl::StatusOr<std::string> text = try_call(call);
     if (text.ok()) return text;
     refused.Update(text.status());
   }
-  CLEAVE_ASSIGN_OR_RETURN(CallSearch search,
-                          CallSearch::Create(rules.rules(), op));
+  CLEAVE_ASSIGN_OR_RETURN(CallSearch search, CallSearch::Create(rules, op));
   while (const std::optional<Graph> call = search.Next()) {
     absl::StatusOr<std::string> text = try_call(*call);
     if (text.ok()) return text;

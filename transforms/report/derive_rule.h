@@ -28,8 +28,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/ir/graph.h"
+#include "engine/rules/rule_set.h"
 #include "transforms/report/transform.h"
-#include "transforms/table/synthetic_rules.h"
 
 namespace cleave {
 
@@ -43,7 +43,7 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
                                        absl::string_view name,
                                        Transform transform,
                                        const std::vector<bool>& inputs,
-                                       SyntheticRules& rules);
+                                       const RuleSet& rules);
 
 // The inputs of a call that are active, or batched.
 using ChooseInputs =
@@ -56,7 +56,7 @@ using ChooseInputs =
 absl::StatusOr<std::string> DeriveOpRule(absl::string_view op,
                                          Transform transform,
                                          const ChooseInputs& choose,
-                                         SyntheticRules& rules);
+                                         const RuleSet& rules);
 
 }  // namespace cleave
 

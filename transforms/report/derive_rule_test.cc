@@ -128,13 +128,12 @@ class DeriveRuleTest : public ::testing::Test {
         [&](const Graph& call) -> absl::StatusOr<std::vector<bool>> {
           return AllInputs(call, transform);
         },
-        synthetic_);
+        *rules_);
   }
 
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ =
       LoadTestRules(context_, "", {"core", "aten", "onnx"});
-  SyntheticRules synthetic_{*rules_};
 };
 
 // Every op of the library has each rule as text that loads, or a reason of the
@@ -190,12 +189,11 @@ TEST_F(DeriveRuleTest, Golden) {
 TEST_F(DeriveRuleTest, WantsAnInput) {
   ASSERT_OK_AND_ASSIGN(const std::vector<Graph> calls,
                        rules_->SymbolicCalls("softmax"));
-  EXPECT_THAT(
-      DeriveRule(calls[0], "softmax", Transform::kJvp, {false}, synthetic_)
-          .status()
-          .message(),
-      HasSubstr("no input of `softmax` is chosen"));
-  EXPECT_THAT(DeriveRule(calls[0], "softmax", Transform::kJvp, {}, synthetic_)
+  EXPECT_THAT(DeriveRule(calls[0], "softmax", Transform::kJvp, {false}, *rules_)
+                  .status()
+                  .message(),
+              HasSubstr("no input of `softmax` is chosen"));
+  EXPECT_THAT(DeriveRule(calls[0], "softmax", Transform::kJvp, {}, *rules_)
                   .status()
                   .message(),
               HasSubstr("0 inputs are described"));

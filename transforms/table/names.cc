@@ -20,6 +20,12 @@ absl::flat_hash_set<std::string> NamesOf(const std::vector<NamedValue>& named) {
   return names;
 }
 
+ProvenanceId RuleProvenance(Context& context, absl::string_view transform,
+                            OpId op) {
+  return context.Intern(
+      Provenance{absl::StrCat(transform, " ", context.op_name(op)), "", 0});
+}
+
 std::vector<NamedValue> Numbered(const std::vector<Value>& values) {
   std::vector<NamedValue> named;
   for (size_t i = 0; i < values.size(); ++i) {

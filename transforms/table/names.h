@@ -25,6 +25,10 @@ std::string NameWith(const std::string& name, absl::string_view suffix,
 
 absl::flat_hash_set<std::string> NamesOf(const std::vector<NamedValue>& named);
 
+// Of the nodes of a rule: "vmap reduce_sum".
+ProvenanceId RuleProvenance(Context& context, absl::string_view transform,
+                            OpId op);
+
 // The values as y0, y1, ..
 std::vector<NamedValue> Numbered(const std::vector<Value>& values);
 

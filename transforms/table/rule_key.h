@@ -1,4 +1,4 @@
-// Keys of the tables of synthetic rules. Internal to transforms.
+// Keys of the tables of rules. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_TABLE_RULE_KEY_H_
 #define CLEAVE_TRANSFORMS_TABLE_RULE_KEY_H_

@@ -13,7 +13,7 @@
 
 #include "engine/rules/rule_set.h"
 #include "ops/check.h"
-#include "transforms/derived_bodies.h"
+#include "transforms/derived_rules.h"
 
 namespace cleave {
 
@@ -44,7 +44,7 @@ inline std::shared_ptr<const RuleSet> LoadTestRules(
     }
   }
   if (!extra.empty()) sources.push_back({"extra.rules", extra});
-  LoadResult loaded = LoadRules(sources, context, {MakeDerivedBodies()});
+  LoadResult loaded = LoadRules(sources, context, WithTransforms());
   std::string all;
   for (const std::string& diagnostic : loaded.diagnostics) all += diagnostic;
   CLEAVE_CHECK(loaded.rules != nullptr) << all;

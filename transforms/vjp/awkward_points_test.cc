@@ -93,7 +93,6 @@ class AwkwardPointTest : public ::testing::TestWithParam<AwkwardPoint> {
     const LoadResult loaded = ExtendRules(Core(), {"point.rules", text});
     ASSERT_TRUE(loaded.diagnostics.empty()) << loaded.diagnostics[0];
     rules_ = loaded.rules;
-    synthetic_ = std::make_unique<SyntheticRules>(*rules_);
     ASSERT_OK_AND_ASSIGN(function_, rules_->Function("f"));
     x_ = Tensors(point.inputs, dtype);
     t_ = Tensors(point.tangents, dtype);
@@ -151,12 +150,10 @@ class AwkwardPointTest : public ::testing::TestWithParam<AwkwardPoint> {
 
   void CheckFirstOrder(DType dtype) {
     const AwkwardResults& expected = GetParam().expected;
-    ASSERT_OK_AND_ASSIGN(const JvpResult jvp,
-                         Jvp(function_, active_, *synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(function_, active_, *rules_));
     const std::vector<Tensor> dy = Run(jvp.graph, {x_, t_}, 1);
     ExpectNear(dy[0], expected.jvp[0].ToTensor(dtype), "jvp");
-    ASSERT_OK_AND_ASSIGN(const VjpResult vjp,
-                         Vjp(function_, active_, *synthetic_));
+    ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(function_, active_, *rules_));
     const std::vector<Tensor> dx = Run(vjp.graph, {x_, w_}, t_.size());
     ExpectAll(dx, expected.vjp, dtype, "vjp");
     const double forward = Dot(w_, dy);
@@ -170,40 +167,37 @@ class AwkwardPointTest : public ::testing::TestWithParam<AwkwardPoint> {
     const NamedAwkwardArrays& expected = GetParam().expected.second;
     const size_t count = t_.size();
     std::vector<bool> primals = active_;
-    ASSERT_OK_AND_ASSIGN(const JvpResult jvp,
-                         Jvp(function_, active_, *synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(function_, active_, *rules_));
     // Without the result: no zero cotangent of it meets an infinite slope.
     const Graph tangent = WithoutOutputsBefore(jvp.graph, 1);
     primals.resize(tangent.inputs().size(), false);
     ASSERT_OK_AND_ASSIGN(const VjpResult vjp_jvp,
-                         Vjp(tangent, primals, *synthetic_));
+                         Vjp(tangent, primals, *rules_));
     ExpectAll(Run(vjp_jvp.graph, {x_, t_, w_}, count), expected, dtype,
               "vjp of jvp");
     ASSERT_OK_AND_ASSIGN(const JvpResult jvp_jvp,
-                         Jvp(tangent, primals, *synthetic_));
+                         Jvp(tangent, primals, *rules_));
     const Tensor along = Run(jvp_jvp.graph, {x_, t_, t_}, 1)[0];
     const double sum = Dot(t_, Tensors(expected, dtype));
     if (std::isfinite(sum)) {
       EXPECT_NEAR(Dot(w_, {along}), sum, dtype == DType::kF64 ? 1e-12 : 1e-4)
           << "jvp of jvp: " << along.ToString();
     }
-    ASSERT_OK_AND_ASSIGN(const VjpResult vjp,
-                         Vjp(function_, active_, *synthetic_));
+    ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(function_, active_, *rules_));
     const Graph cotangents = WithoutOutputsBefore(vjp.graph, 1);
     primals = active_;
     primals.resize(cotangents.inputs().size(), false);
     ASSERT_OK_AND_ASSIGN(const JvpResult jvp_vjp,
-                         Jvp(cotangents, primals, *synthetic_));
+                         Jvp(cotangents, primals, *rules_));
     ExpectAll(Run(jvp_vjp.graph, {x_, w_, t_}, count), expected, dtype,
               "jvp of vjp");
     ASSERT_OK_AND_ASSIGN(const VjpResult vjp_vjp,
-                         Vjp(cotangents, primals, *synthetic_));
+                         Vjp(cotangents, primals, *rules_));
     ExpectAll(Run(vjp_vjp.graph, {x_, w_, t_}, count), expected, dtype,
               "vjp of vjp");
   }
 
   std::shared_ptr<const RuleSet> rules_;
-  std::unique_ptr<SyntheticRules> synthetic_;
   Graph function_;
   std::vector<bool> active_;
   std::vector<Tensor> x_, t_, w_;

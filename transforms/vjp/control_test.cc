@@ -127,7 +127,7 @@ class ControlTest : public ::testing::Test {
   // f differentiated `orders` times, in all that can be.
   Graph Derivative(Graph graph, int orders) {
     for (int i = 0; i < orders; ++i) {
-      absl::StatusOr<JvpResult> jvp = Jvp(graph, Inexact(graph), synthetic_);
+      absl::StatusOr<JvpResult> jvp = Jvp(graph, Inexact(graph), *rules_);
       EXPECT_THAT(jvp, IsOk()) << PrintGraph(graph);
       if (!jvp.ok()) return Graph();
       EXPECT_THAT(Verify(jvp->graph), IsOk());
@@ -139,7 +139,7 @@ class ControlTest : public ::testing::Test {
   Graph Batched(const Graph& graph, const std::vector<int>& axes) {
     absl::StatusOr<Graph> batched =
         Vmap(graph, axes, Dim::Variable("batch"),
-             std::vector<int>(graph.outputs().size(), 0), synthetic_);
+             std::vector<int>(graph.outputs().size(), 0), *rules_);
     EXPECT_THAT(batched, IsOk()) << PrintGraph(graph);
     if (!batched.ok()) return Graph();
     EXPECT_THAT(Verify(*batched), IsOk());
@@ -200,7 +200,7 @@ class ControlTest : public ::testing::Test {
   }
 
   Graph Reverse(const Graph& graph) {
-    absl::StatusOr<VjpResult> vjp = Vjp(graph, Inexact(graph), synthetic_);
+    absl::StatusOr<VjpResult> vjp = Vjp(graph, Inexact(graph), *rules_);
     EXPECT_THAT(vjp, IsOk()) << PrintGraph(graph);
     if (!vjp.ok()) return Graph();
     EXPECT_THAT(Verify(vjp->graph), IsOk());
@@ -281,7 +281,6 @@ class ControlTest : public ::testing::Test {
 
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_, kFunctions);
-  SyntheticRules synthetic_{*rules_};
 };
 
 TEST_F(ControlTest, NothingLeaksFromABranchThatIsNotTaken) {
@@ -343,7 +342,7 @@ TEST_F(ControlTest, NestedBatches) {
     const Graph once = Batched(one, axes);
     absl::StatusOr<Graph> twice =
         Vmap(once, axes, Dim::Variable("outer"),
-             std::vector<int>(once.outputs().size(), 0), synthetic_);
+             std::vector<int>(once.outputs().size(), 0), *rules_);
     ASSERT_THAT(twice, IsOk());
     ASSERT_THAT(Verify(*twice), IsOk());
     ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
@@ -417,7 +416,7 @@ TEST_F(ControlTest, ALoopWithABoundInReverse) {
 
 TEST_F(ControlTest, ALoopWithoutABoundHasNoReverse) {
   const Graph function = Function("divided");
-  EXPECT_THAT(Vjp(function, Inexact(function), synthetic_),
+  EXPECT_THAT(Vjp(function, Inexact(function), *rules_),
               StatusIs(absl::StatusCode::kUnimplemented,
                        HasSubstr("impossible: unbounded loop in reverse")));
 }

@@ -5,6 +5,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
@@ -17,7 +18,7 @@ namespace {
 // have a walk of their own.
 class ReverseWalk {
  public:
-  ReverseWalk(GraphBuilder& builder, const Graph& graph, SyntheticRules& rules)
+  ReverseWalk(GraphBuilder& builder, const Graph& graph, RuleTable& rules)
       : builder_(builder),
         graph_(graph),
         rules_(rules),
@@ -33,6 +34,7 @@ class ReverseWalk {
       active_[id] = active[i];
     }
     for (uint32_t id = 0; id < graph_.size(); ++id) {
+      CLEAVE_RETURN_IF_ERROR(PollBudget());
       CLEAVE_RETURN_IF_ERROR(VisitForward(Value{id}));
     }
     for (const ShapeGuard& guard : graph_.guards()) builder_.AddGuard(guard);
@@ -53,6 +55,7 @@ class ReverseWalk {
       Give(graph_.outputs()[i].value, {cotangents[i], Value()});
     }
     for (uint32_t id = graph_.size(); id-- > 0;) {
+      CLEAVE_RETURN_IF_ERROR(PollBudget());
       CLEAVE_RETURN_IF_ERROR(VisitBackward(Value{id}));
     }
     std::vector<Guarded> result;
@@ -66,7 +69,7 @@ class ReverseWalk {
   // A node that something else stands for: its results, and how to go back.
   struct Replaced {
     std::vector<Value> results;
-    const ControlRule* control = nullptr;
+    std::shared_ptr<const ControlRule> control;
     std::vector<Value> residuals;
     std::unique_ptr<ReverseWalk> walk;
   };
@@ -227,7 +230,7 @@ class ReverseWalk {
       arguments_.push_back(primals_[operand.id]);
     }
     for (Value cotangent : given) live.push_back(cotangent.valid());
-    CLEAVE_ASSIGN_OR_RETURN(const CotangentRule* rule,
+    CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<const CotangentRule> rule,
                             rules_.Cotangent(graph_, v, mask_, live));
     if (rule->takes_results) {
       for (size_t i = 0; i < given.size(); ++i) {
@@ -267,7 +270,7 @@ class ReverseWalk {
 
   GraphBuilder& builder_;
   const Graph& graph_;
-  SyntheticRules& rules_;
+  RuleTable& rules_;
   std::vector<Value> primals_;  // by node
   std::vector<bool> active_;    // by node: a cotangent may reach it
   CotangentTable cotangents_;
@@ -281,7 +284,7 @@ class ReverseWalk {
 absl::StatusOr<CotangentGraphResult> CotangentGraph(
     GraphBuilder& builder, const Graph& graph, absl::Span<const Value> primals,
     const std::vector<bool>& active, absl::Span<const Value> cotangents,
-    SyntheticRules& rules) {
+    RuleTable& rules) {
   CLEAVE_CHECK(primals.size() == graph.inputs().size() &&
                active.size() == primals.size() &&
                cotangents.size() == graph.outputs().size())

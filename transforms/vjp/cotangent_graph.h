@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_table.h"
 #include "transforms/vjp/guarded.h"
 
 namespace cleave {
@@ -27,7 +27,7 @@ struct CotangentGraphResult {
 absl::StatusOr<CotangentGraphResult> CotangentGraph(
     GraphBuilder& builder, const Graph& graph, absl::Span<const Value> primals,
     const std::vector<bool>& active, absl::Span<const Value> cotangents,
-    SyntheticRules& rules);
+    RuleTable& rules);
 
 }  // namespace cleave
 

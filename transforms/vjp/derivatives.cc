@@ -76,9 +76,11 @@ Shape Joined(const Shape& a, const Shape& b) {
 
 absl::StatusOr<Graph> ValueAndGrad(const Graph& graph,
                                    const std::vector<bool>& active,
-                                   SyntheticRules& rules) {
+                                   const RuleSet& rules,
+                                   const TransformOptions& options) {
   CLEAVE_RETURN_IF_ERROR(OneScalar(graph, "grad"));
-  CLEAVE_ASSIGN_OR_RETURN(const VjpResult vjp, Vjp(graph, active, rules));
+  CLEAVE_ASSIGN_OR_RETURN(const VjpResult vjp,
+                          Vjp(graph, active, rules, options));
   GraphBuilder b(graph.context());
   std::vector<Value> arguments = AddInputsOf(b, graph);
   arguments.push_back(
@@ -96,25 +98,28 @@ absl::StatusOr<Graph> ValueAndGrad(const Graph& graph,
 }
 
 absl::StatusOr<Graph> Grad(const Graph& graph, const std::vector<bool>& active,
-                           SyntheticRules& rules) {
-  CLEAVE_ASSIGN_OR_RETURN(const Graph both, ValueAndGrad(graph, active, rules));
+                           const RuleSet& rules,
+                           const TransformOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(const Graph both,
+                          ValueAndGrad(graph, active, rules, options));
   return WithoutOutputsBefore(both, 1);
 }
 
 // The tangents of all unit tensors at once; the batch comes to stand last.
 absl::StatusOr<Graph> JacobianForward(const Graph& graph, int input,
-                                      SyntheticRules& rules) {
+                                      const RuleSet& rules,
+                                      const TransformOptions& options) {
   CLEAVE_RETURN_IF_ERROR(FloatInput(graph, input, "jacobian"));
   const TensorType type = graph.type(graph.inputs()[input].value);
   CLEAVE_ASSIGN_OR_RETURN(const Dim count, NumElements(type.shape));
-  CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp,
-                          Jvp(graph, Only(graph, input), rules));
+  CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp, Jvp(graph, Only(graph, input),
+                                                   rules, {true, options}));
   std::vector<int> in_axes(graph.inputs().size(), kNotMapped);
   in_axes.push_back(0);
   std::vector<int> out_axes(graph.outputs().size(), kNotMapped);
   out_axes.resize(jvp.graph.outputs().size(), 0);
-  CLEAVE_ASSIGN_OR_RETURN(const Graph all,
-                          Vmap(jvp.graph, in_axes, count, out_axes, rules));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph all, Vmap(jvp.graph, in_axes, count,
+                                                out_axes, rules, options));
   GraphBuilder b(graph.context());
   std::vector<Value> arguments = AddInputsOf(b, graph);
   CLEAVE_ASSIGN_OR_RETURN(arguments.emplace_back(),
@@ -141,11 +146,12 @@ absl::StatusOr<Graph> JacobianForward(const Graph& graph, int input,
 
 // The cotangents of each output's unit tensors at once; the batch leads.
 absl::StatusOr<Graph> JacobianReverse(const Graph& graph, int input,
-                                      SyntheticRules& rules) {
+                                      const RuleSet& rules,
+                                      const TransformOptions& options) {
   CLEAVE_RETURN_IF_ERROR(FloatInput(graph, input, "jacobian"));
   const TensorType type = graph.type(graph.inputs()[input].value);
   CLEAVE_ASSIGN_OR_RETURN(const VjpResult vjp,
-                          Vjp(graph, Only(graph, input), rules));
+                          Vjp(graph, Only(graph, input), rules, options));
   GraphBuilder b(graph.context());
   const std::vector<Value> primals = AddInputsOf(b, graph);
   absl::flat_hash_set<std::string> taken;
@@ -163,8 +169,8 @@ absl::StatusOr<Graph> JacobianReverse(const Graph& graph, int input,
     in_axes[own] = 0;
     std::vector<int> out_axes(results, kNotMapped);
     out_axes.push_back(0);
-    CLEAVE_ASSIGN_OR_RETURN(const Graph all,
-                            Vmap(vjp.graph, in_axes, count, out_axes, rules));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph all, Vmap(vjp.graph, in_axes, count,
+                                                  out_axes, rules, options));
     std::vector<Value> arguments = primals;
     for (size_t i = inputs; i < all.inputs().size(); ++i) {
       if (i == own) {
@@ -186,13 +192,14 @@ absl::StatusOr<Graph> JacobianReverse(const Graph& graph, int input,
 }
 
 absl::StatusOr<Graph> Hessian(const Graph& graph, int input,
-                              SyntheticRules& rules) {
+                              const RuleSet& rules,
+                              const TransformOptions& options) {
   CLEAVE_RETURN_IF_ERROR(OneScalar(graph, "hessian"));
   CLEAVE_RETURN_IF_ERROR(FloatInput(graph, input, "hessian"));
   CLEAVE_ASSIGN_OR_RETURN(const Graph gradient,
-                          Grad(graph, Only(graph, input), rules));
+                          Grad(graph, Only(graph, input), rules, options));
   CLEAVE_ASSIGN_OR_RETURN(const Graph jacobian,
-                          JacobianForward(gradient, input, rules));
+                          JacobianForward(gradient, input, rules, options));
   GraphBuilder b(graph.context());
   const std::vector<Value> arguments = AddInputsOf(b, graph);
   const std::vector<Value> values = b.Inline(jacobian, arguments);
@@ -202,10 +209,13 @@ absl::StatusOr<Graph> Hessian(const Graph& graph, int input,
 
 absl::StatusOr<Graph> HessianVectorProduct(const Graph& graph,
                                            const std::vector<bool>& active,
-                                           SyntheticRules& rules) {
+                                           const RuleSet& rules,
+                                           const TransformOptions& options) {
   CLEAVE_RETURN_IF_ERROR(OneScalar(graph, "hessian"));
-  CLEAVE_ASSIGN_OR_RETURN(const Graph gradient, Grad(graph, active, rules));
-  CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp, Jvp(gradient, active, rules));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph gradient,
+                          Grad(graph, active, rules, options));
+  CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp,
+                          Jvp(gradient, active, rules, {true, options}));
   GraphBuilder b(graph.context());
   const std::vector<Value> arguments = AddInputsOf(b, jvp.graph);
   const std::vector<Value> values = b.Inline(jvp.graph, arguments);

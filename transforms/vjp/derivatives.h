@@ -17,7 +17,8 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "transforms/table/synthetic_rules.h"
+#include "engine/rules/rule_set.h"
+#include "transforms/table/transform_options.h"
 
 namespace cleave {
 
@@ -25,32 +26,37 @@ namespace cleave {
 // active: outputs `<input>.gradient`. InvalidArgument for another number of
 // outputs, or one that is no float scalar.
 absl::StatusOr<Graph> Grad(const Graph& graph, const std::vector<bool>& active,
-                           SyntheticRules& rules);
+                           const RuleSet& rules,
+                           const TransformOptions& options = {});
 // The same with the value in front, under its own name.
 absl::StatusOr<Graph> ValueAndGrad(const Graph& graph,
                                    const std::vector<bool>& active,
-                                   SyntheticRules& rules);
+                                   const RuleSet& rules,
+                                   const TransformOptions& options = {});
 
 // The Jacobians of all float outputs in one input, `<output>.jacobian`: by jvp
 // along each of the input's elements, or by vjp along each of the outputs'.
 // The former costs as many evaluations as the input has elements, the latter
 // as the outputs have; they agree but for rounding.
 absl::StatusOr<Graph> JacobianForward(const Graph& graph, int input,
-                                      SyntheticRules& rules);
+                                      const RuleSet& rules,
+                                      const TransformOptions& options = {});
 absl::StatusOr<Graph> JacobianReverse(const Graph& graph, int input,
-                                      SyntheticRules& rules);
+                                      const RuleSet& rules,
+                                      const TransformOptions& options = {});
 
 // The Hessian of a float scalar in one input, forward over reverse: one output,
 // `<output>.hessian`, with the axes of the input twice.
 absl::StatusOr<Graph> Hessian(const Graph& graph, int input,
-                              SyntheticRules& rules);
+                              const RuleSet& rules,
+                              const TransformOptions& options = {});
 
 // The Hessian of a float scalar in the active inputs times a vector, forward
 // over reverse, in a constant number of evaluations: further inputs
 // `<input>.tangent`, outputs `<input>.product`.
-absl::StatusOr<Graph> HessianVectorProduct(const Graph& graph,
-                                           const std::vector<bool>& active,
-                                           SyntheticRules& rules);
+absl::StatusOr<Graph> HessianVectorProduct(
+    const Graph& graph, const std::vector<bool>& active, const RuleSet& rules,
+    const TransformOptions& options = {});
 
 }  // namespace cleave
 

@@ -16,7 +16,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_table.h"
 
 namespace cleave {
 

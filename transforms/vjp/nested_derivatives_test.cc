@@ -153,7 +153,6 @@ class NestedDerivatives : public ::testing::TestWithParam<Function> {
   void SetUp() override {
     rules_ = WithCore(GetParam().rule);
     ASSERT_NE(rules_, nullptr);
-    synthetic_ = std::make_unique<SyntheticRules>(*rules_);
     absl::StatusOr<Graph> function = rules_->Function("f");
     ASSERT_THAT(function, IsOk());
     function_ = *std::move(function);
@@ -258,7 +257,6 @@ class NestedDerivatives : public ::testing::TestWithParam<Function> {
   }
 
   std::shared_ptr<const RuleSet> rules_;
-  std::unique_ptr<SyntheticRules> synthetic_;
   Graph function_;
   std::vector<bool> active_;
   std::vector<Tensor> x_, v_, u_, w_;
@@ -269,24 +267,24 @@ TEST_P(NestedDerivatives, AllFourAreRight) {
   const double tolerance = kTolerance * std::fmax(1, std::fabs(expected));
   const std::vector<bool>& all = active_;
   std::vector<bool> primals = all;
-  ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(function_, all, *synthetic_));
+  ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(function_, all, *rules_));
   primals.resize(jvp.graph.inputs().size(), false);
   ASSERT_OK_AND_ASSIGN(const JvpResult jvp_jvp,
-                       Jvp(jvp.graph, primals, *synthetic_));
+                       Jvp(jvp.graph, primals, *rules_));
   EXPECT_NEAR(Product(jvp_jvp.graph, {&x_, &v_, &u_}, w_), expected, tolerance);
   const std::vector<Tensor> none = {Tensor(DType::kF64, w_[0].shape())};
   ASSERT_OK_AND_ASSIGN(const VjpResult vjp_jvp,
-                       Vjp(jvp.graph, primals, *synthetic_));
+                       Vjp(jvp.graph, primals, *rules_));
   EXPECT_NEAR(Product(vjp_jvp.graph, {&x_, &v_, &none, &w_}, u_), expected,
               tolerance);
-  ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(function_, all, *synthetic_));
+  ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(function_, all, *rules_));
   primals = all;
   primals.resize(vjp.graph.inputs().size(), false);
   ASSERT_OK_AND_ASSIGN(const JvpResult jvp_vjp,
-                       Jvp(vjp.graph, primals, *synthetic_));
+                       Jvp(vjp.graph, primals, *rules_));
   EXPECT_NEAR(Product(jvp_vjp.graph, {&x_, &w_, &u_}, v_), expected, tolerance);
   ASSERT_OK_AND_ASSIGN(const VjpResult vjp_vjp,
-                       Vjp(vjp.graph, primals, *synthetic_));
+                       Vjp(vjp.graph, primals, *rules_));
   EXPECT_NEAR(Product(vjp_vjp.graph, {&x_, &w_, &none, &v_}, u_), expected,
               tolerance);
 }
@@ -308,11 +306,10 @@ TEST(NestedDerivativesOfLayerNorm, StatisticsVary) {
       "eps: 0.25)\n"
       "  reduce_sum(r.y, axes: [0], keepdims: false)\n}\n");
   ASSERT_NE(rules, nullptr);
-  SyntheticRules synthetic(*rules);
   ASSERT_OK_AND_ASSIGN(const Graph f, rules->Function("f"));
-  ASSERT_OK_AND_ASSIGN(const JvpResult once, Jvp(f, {true}, synthetic));
+  ASSERT_OK_AND_ASSIGN(const JvpResult once, Jvp(f, {true}, *rules));
   ASSERT_OK_AND_ASSIGN(const JvpResult twice,
-                       Jvp(once.graph, {true, false}, synthetic));
+                       Jvp(once.graph, {true, false}, *rules));
   ASSERT_OK_AND_ASSIGN(const Graph primitives, Expand(twice.graph, *rules));
   const Tensor direction = Tensor::FromDoubles(DType::kF64, {2}, {1, 0});
   ASSERT_OK_AND_ASSIGN(
@@ -328,13 +325,12 @@ TEST(NestedDerivativesOfSine, ThreeDeep) {
   auto context = std::make_shared<Context>();
   const auto rules = LoadTestRules(
       context, "language 1\n\nfn f(x: f64[n]) -> f64[n] = sin(x)\n");
-  SyntheticRules synthetic(*rules);
   ASSERT_OK_AND_ASSIGN(const Graph f, rules->Function("f"));
-  ASSERT_OK_AND_ASSIGN(const VjpResult once, Vjp(f, {true}, synthetic));
+  ASSERT_OK_AND_ASSIGN(const VjpResult once, Vjp(f, {true}, *rules));
   ASSERT_OK_AND_ASSIGN(const JvpResult twice,
-                       Jvp(once.graph, {true, false}, synthetic));
+                       Jvp(once.graph, {true, false}, *rules));
   ASSERT_OK_AND_ASSIGN(const VjpResult thrice,
-                       Vjp(twice.graph, {true, false, false}, synthetic));
+                       Vjp(twice.graph, {true, false, false}, *rules));
   const auto vector = [](double value) {
     return Tensor::FromDoubles(DType::kF64, {1}, {value});
   };

@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/table/names.h"
@@ -63,6 +64,7 @@ class Evaluator {
   absl::StatusOr<PartialEvaluation> Run(
       const std::vector<bool>& outputs_unknown) {
     for (uint32_t id = 0; id < graph_.size(); ++id) {
+      CLEAVE_RETURN_IF_ERROR(PollBudget());
       CLEAVE_RETURN_IF_ERROR(Visit(Value{id}));
     }
     PartialEvaluation result;

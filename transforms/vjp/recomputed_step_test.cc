@@ -73,11 +73,13 @@ class RecomputedStepTest : public ::testing::Test {
   }
 
   // Reverse mode, `order` times.
-  Graph Reversed(const std::string& name, int order, SyntheticRules& rules) {
+  Graph Reversed(const std::string& name, int order,
+                 const TransformOptions& options) {
     absl::StatusOr<Graph> graph = rules_->Function(name);
     EXPECT_THAT(graph, IsOk());
     for (int i = 0; i < order; ++i) {
-      absl::StatusOr<VjpResult> vjp = Vjp(*graph, Active(*graph), rules);
+      absl::StatusOr<VjpResult> vjp =
+          Vjp(*graph, Active(*graph), *rules_, options);
       EXPECT_THAT(vjp, IsOk());
       graph = std::move(vjp->graph);
     }
@@ -109,10 +111,9 @@ class RecomputedStepTest : public ::testing::Test {
 
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_, kFunctions);
-  SyntheticRules saving_{*rules_};
-  SyntheticRules recomputing_{*rules_,
-                              {/*keep_identity=*/true,
-                               /*recompute_loops=*/true}};
+  const TransformOptions saving_;
+  const TransformOptions recomputing_{/*keep_identity=*/true,
+                                      /*recompute_loops=*/true};
 };
 
 TEST_F(RecomputedStepTest, GivesTheSameCotangents) {
@@ -141,11 +142,11 @@ TEST_F(RecomputedStepTest, GivesTheSameCotangents) {
 
 // Values that a linearization saves of each step: those with the axis L.
 TEST_F(RecomputedStepTest, SavesTheCarriesAlone) {
-  const auto saved = [&](SyntheticRules& rules) {
+  const auto saved = [&](const TransformOptions& options) {
     absl::StatusOr<Graph> graph = rules_->Function("recurrent");
     EXPECT_THAT(graph, IsOk());
     absl::StatusOr<Linearization> halves =
-        Linearize(*graph, Active(*graph), rules);
+        Linearize(*graph, Active(*graph), *rules_, options);
     EXPECT_THAT(halves, IsOk());
     int count = 0;
     const std::vector<NamedValue>& outputs = halves->primal.outputs();

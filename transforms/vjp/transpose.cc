@@ -5,10 +5,12 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
 #include "transforms/table/names.h"
+#include "transforms/table/rule_tables.h"
 #include "transforms/vjp/partial_evaluation.h"
 #include "transforms/vjp/transpose_primitive.h"
 
@@ -19,7 +21,7 @@ namespace {
 // all linear, or none is.
 class Transposer {
  public:
-  Transposer(GraphBuilder& builder, const Graph& graph, SyntheticRules& rules)
+  Transposer(GraphBuilder& builder, const Graph& graph, RuleTable& rules)
       : builder_(builder),
         graph_(graph),
         rules_(rules),
@@ -43,6 +45,7 @@ class Transposer {
       }
     }
     for (uint32_t id = graph_.size(); id-- > 0;) {
+      CLEAVE_RETURN_IF_ERROR(PollBudget());
       CLEAVE_RETURN_IF_ERROR(Backward(Value{id}));
     }
     std::vector<Guarded> result;
@@ -141,7 +144,7 @@ class Transposer {
       live.push_back(cotangent.valid());
       if (live.back()) arguments.push_back(cotangent);
     }
-    CLEAVE_ASSIGN_OR_RETURN(const CotangentRule* rule,
+    CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<const CotangentRule> rule,
                             rules_.Transposed(graph_, v, linear, live));
     const std::vector<Guarded> given = OutputsOf(builder_, *rule, arguments);
     for (size_t i = 0; i < operands.size(); ++i) {
@@ -152,7 +155,7 @@ class Transposer {
 
   GraphBuilder& builder_;
   const Graph& graph_;
-  SyntheticRules& rules_;
+  RuleTable& rules_;
   std::vector<Value> known_;  // by node; invalid: linear
   std::vector<bool> linear_;  // by node
   CotangentTable cotangents_;
@@ -184,10 +187,10 @@ bool HasMixedControl(const Graph& graph, absl::Span<const Value> arguments) {
 absl::StatusOr<std::vector<Value>> TransposeGraph(
     GraphBuilder& builder, const Graph& graph,
     absl::Span<const Value> arguments, absl::Span<const Value> cotangents,
-    SyntheticRules& rules) {
+    RuleTable& table) {
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Guarded> guarded,
-      TransposeGuarded(builder, graph, arguments, cotangents, rules));
+      TransposeGuarded(builder, graph, arguments, cotangents, table));
   std::vector<Value> result;
   for (const Guarded& cotangent : guarded) {
     result.push_back(Unguarded(builder, cotangent));
@@ -198,13 +201,13 @@ absl::StatusOr<std::vector<Value>> TransposeGraph(
 absl::StatusOr<std::vector<Guarded>> TransposeGuarded(
     GraphBuilder& builder, const Graph& graph,
     absl::Span<const Value> arguments, absl::Span<const Value> cotangents,
-    SyntheticRules& rules) {
+    RuleTable& table) {
   CLEAVE_CHECK(arguments.size() == graph.inputs().size() &&
                cotangents.size() == graph.outputs().size())
       << arguments.size() << " arguments, " << cotangents.size()
       << " cotangents";
   if (!HasMixedControl(graph, arguments)) {
-    return Transposer(builder, graph, rules).Run(arguments, cotangents);
+    return Transposer(builder, graph, table).Run(arguments, cotangents);
   }
   std::vector<bool> unknown;
   std::vector<Value> known;
@@ -214,7 +217,7 @@ absl::StatusOr<std::vector<Guarded>> TransposeGuarded(
   }
   CLEAVE_ASSIGN_OR_RETURN(
       const PartialEvaluation cut,
-      PartiallyEvaluate(graph, unknown, {}, {rules.options().recompute_loops}));
+      PartiallyEvaluate(graph, unknown, {}, {table.options().recompute_loops}));
   const std::vector<Value> computed = builder.Inline(cut.known, known);
   const size_t linear_inputs = cut.unknown.inputs().size() - cut.residuals;
   std::vector<Value> cut_arguments(linear_inputs);
@@ -225,7 +228,7 @@ absl::StatusOr<std::vector<Guarded>> TransposeGuarded(
     if (cut.output_unknown[i]) cut_cotangents.push_back(cotangents[i]);
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Guarded> of_linear,
-                          Transposer(builder, cut.unknown, rules)
+                          Transposer(builder, cut.unknown, table)
                               .Run(cut_arguments, cut_cotangents));
   std::vector<Guarded> result(arguments.size());
   size_t next = 0;
@@ -237,7 +240,9 @@ absl::StatusOr<std::vector<Guarded>> TransposeGuarded(
 
 absl::StatusOr<Graph> Transpose(const Graph& graph,
                                 const std::vector<bool>& linear,
-                                SyntheticRules& rules) {
+                                const RuleSet& rules,
+                                const TransformOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(RuleTable * table, TableOf(rules, options));
   if (linear.size() != graph.inputs().size()) {
     return absl::InvalidArgumentError(
         absl::StrCat("transpose: `linear` has ", linear.size(), " entries for ",
@@ -277,7 +282,7 @@ absl::StatusOr<Graph> Transpose(const Graph& graph,
   }
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Value> results,
-      TransposeGraph(builder, graph, arguments, cotangents, rules));
+      TransposeGraph(builder, graph, arguments, cotangents, *table));
   std::vector<NamedValue> outputs;
   taken.clear();
   for (size_t i = 0; i < linear.size(); ++i) {

@@ -15,7 +15,7 @@
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_table.h"
 #include "transforms/vjp/guarded.h"
 
 namespace cleave {
@@ -27,7 +27,8 @@ namespace cleave {
 // input of an exact dtype; Internal where the graph is not linear in them.
 absl::StatusOr<Graph> Transpose(const Graph& graph,
                                 const std::vector<bool>& linear,
-                                SyntheticRules& rules);
+                                const RuleSet& rules,
+                                const TransformOptions& options = {});
 
 // The walk, internal to transforms: `arguments` stand for the inputs that are
 // not linear, and are invalid for those that are; `cotangents` are those of the
@@ -36,12 +37,12 @@ absl::StatusOr<Graph> Transpose(const Graph& graph,
 absl::StatusOr<std::vector<Value>> TransposeGraph(
     GraphBuilder& builder, const Graph& graph,
     absl::Span<const Value> arguments, absl::Span<const Value> cotangents,
-    SyntheticRules& rules);
+    RuleTable& table);
 // The same, with what selects keep from the results beside them.
 absl::StatusOr<std::vector<Guarded>> TransposeGuarded(
     GraphBuilder& builder, const Graph& graph,
     absl::Span<const Value> arguments, absl::Span<const Value> cotangents,
-    SyntheticRules& rules);
+    RuleTable& table);
 
 }  // namespace cleave
 

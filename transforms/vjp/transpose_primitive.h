@@ -15,14 +15,14 @@
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_table.h"
 
 namespace cleave {
 
 // A primitive node that is linear in those operands together that are marked.
 struct TransposeNode {
   GraphBuilder& builder;
-  SyntheticRules& rules;
+  RuleTable& rules;
   Primitive primitive;
   const Attributes& attributes;
   std::vector<Value> operands;    // invalid where linear

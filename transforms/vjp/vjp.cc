@@ -6,10 +6,12 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/table/emit.h"
 #include "transforms/table/names.h"
+#include "transforms/table/rule_tables.h"
 #include "transforms/vjp/cotangent_graph.h"
 #include "transforms/vjp/guarded.h"
 #include "transforms/vjp/partial_evaluation.h"
@@ -18,11 +20,14 @@ namespace cleave {
 
 absl::StatusOr<VjpResult> Vjp(const Graph& graph,
                               const std::vector<bool>& active,
-                              SyntheticRules& rules) {
+                              const RuleSet& rules,
+                              const TransformOptions& options) {
+  const BudgetScope scope;
+  CLEAVE_ASSIGN_OR_RETURN(RuleTable * table, TableOf(rules, options));
   GraphBuilder builder(graph.context());
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> primals,
-                          AddActiveInputs(builder, graph, active, rules.rules(),
-                                          "vjp", "no cotangent"));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<Value> primals,
+      AddActiveInputs(builder, graph, active, rules, "vjp", "no cotangent"));
   absl::flat_hash_set<std::string> taken = NamesOf(graph.inputs());
   std::vector<Value> cotangents;
   for (const NamedValue& output : graph.outputs()) {
@@ -34,7 +39,7 @@ absl::StatusOr<VjpResult> Vjp(const Graph& graph,
   }
   CLEAVE_ASSIGN_OR_RETURN(
       const CotangentGraphResult walked,
-      CotangentGraph(builder, graph, primals, active, cotangents, rules));
+      CotangentGraph(builder, graph, primals, active, cotangents, *table));
   VjpResult result;
   taken = NamesOf(graph.outputs());
   std::vector<NamedValue> outputs;
@@ -55,17 +60,13 @@ absl::StatusOr<VjpResult> Vjp(const Graph& graph,
   return result;
 }
 
-absl::StatusOr<VjpResult> Vjp(const Graph& graph,
-                              const std::vector<bool>& active,
-                              const RuleSet& rules) {
-  SyntheticRules synthetic(rules);
-  return Vjp(graph, active, synthetic);
-}
-
 absl::StatusOr<Linearization> Linearize(const Graph& graph,
                                         const std::vector<bool>& active,
-                                        SyntheticRules& rules) {
-  CLEAVE_ASSIGN_OR_RETURN(const JvpResult both, Jvp(graph, active, rules));
+                                        const RuleSet& rules,
+                                        const TransformOptions& options) {
+  const BudgetScope scope;
+  CLEAVE_ASSIGN_OR_RETURN(const JvpResult both,
+                          Jvp(graph, active, rules, {true, options}));
   std::vector<bool> unknown(both.graph.inputs().size(), true);
   std::fill_n(unknown.begin(), graph.inputs().size(), false);
   std::vector<bool> outputs_unknown(both.graph.outputs().size(), true);
@@ -73,7 +74,7 @@ absl::StatusOr<Linearization> Linearize(const Graph& graph,
   CLEAVE_ASSIGN_OR_RETURN(
       PartialEvaluation cut,
       PartiallyEvaluate(both.graph, unknown, outputs_unknown,
-                        {rules.options().recompute_loops}));
+                        {options.recompute_loops}));
   return Linearization{std::move(cut.known), std::move(cut.unknown),
                        cut.residuals};
 }

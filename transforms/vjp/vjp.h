@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/transform_options.h"
 
 namespace cleave {
 
@@ -30,14 +30,12 @@ struct VjpResult {
 // repeated. An op's `vjp` override is used where it has one; else the transpose
 // of its `jvp` override; else what follows from its body.
 // Unimplemented("impossible: ...") where a cotangent reaches what has no
-// derivative.
+// derivative; FailedPrecondition for rules without transforms
+// (LoadOptions::derive).
 absl::StatusOr<VjpResult> Vjp(const Graph& graph,
                               const std::vector<bool>& active,
-                              const RuleSet& rules);
-// The same with a table of rules that transforms share.
-absl::StatusOr<VjpResult> Vjp(const Graph& graph,
-                              const std::vector<bool>& active,
-                              SyntheticRules& rules);
+                              const RuleSet& rules,
+                              const TransformOptions& options = {});
 
 // A function at a point: what it gives there, and its derivative there as a
 // linear function of the tangents, which may be applied, or transposed, many
@@ -56,7 +54,8 @@ struct Linearization {
 // Errors as of Jvp.
 absl::StatusOr<Linearization> Linearize(const Graph& graph,
                                         const std::vector<bool>& active,
-                                        SyntheticRules& rules);
+                                        const RuleSet& rules,
+                                        const TransformOptions& options = {});
 
 }  // namespace cleave
 

@@ -55,8 +55,8 @@ class VjpLawsTest : public ::testing::Test {
   // <J v, w> = <v, J^T w> at one random point, for random v and w.
   void ExpectAdjoint(const SampleNode& sample, const Graph& graph,
                      const std::vector<bool>& active, uint64_t seed) {
-    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, synthetic_));
-    ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, *rules_));
+    ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(graph, active, *rules_));
     ASSERT_THAT(Verify(vjp.graph), IsOk());
     std::mt19937_64 random(seed);
     SampleNode direction = sample;
@@ -106,8 +106,8 @@ class VjpLawsTest : public ::testing::Test {
   // inner product is that of their parts.
   void ExpectAdjointInF64(const SampleNode& sample, const Graph& graph,
                           const std::vector<bool>& active, uint64_t seed) {
-    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, synthetic_));
-    ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, *rules_));
+    ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(graph, active, *rules_));
     std::mt19937_64 random(seed);
     const auto draw = [&](const TensorType& type) {
       return DrawTensor(sample, type.dtype, ConstantShape(type), random);
@@ -183,7 +183,6 @@ class VjpLawsTest : public ::testing::Test {
 
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_);
-  SyntheticRules synthetic_{*rules_};
 };
 
 // Every primitive, every subset of active operands.
@@ -222,7 +221,7 @@ TEST_F(VjpLawsTest, IsItsOwnSecondDerivative) {
     ASSERT_OK_AND_ASSIGN(const Graph graph, SampleGraph(sample, context_));
     std::vector<bool> active = AllActive(sample, graph);
     if (!Any(active)) continue;
-    ASSERT_OK_AND_ASSIGN(const VjpResult once, Vjp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const VjpResult once, Vjp(graph, active, *rules_));
     while (active.size() < once.graph.inputs().size()) active.push_back(true);
     ExpectAdjoint(sample, once.graph, active, ++seed);
   }
@@ -238,7 +237,7 @@ TEST_F(VjpLawsTest, IsTheTransposeOfNestedJvp) {
     ASSERT_OK_AND_ASSIGN(const Graph graph, SampleGraph(sample, context_));
     std::vector<bool> active = AllActive(sample, graph);
     if (!Any(active)) continue;
-    ASSERT_OK_AND_ASSIGN(const JvpResult once, Jvp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult once, Jvp(graph, active, *rules_));
     while (active.size() < once.graph.inputs().size()) active.push_back(true);
     ExpectAdjoint(sample, once.graph, active, ++seed);
   }
@@ -260,7 +259,7 @@ TEST_F(VjpLawsTest, IsTheTransposeOfVmap) {
     ASSERT_OK_AND_ASSIGN(
         const Graph batched,
         Vmap(graph, std::vector<int>(graph.inputs().size(), 0), 3,
-             std::vector<int>(graph.outputs().size(), 0), synthetic_));
+             std::vector<int>(graph.outputs().size(), 0), *rules_));
     ExpectAdjoint(sample, batched, active, ++seed);
   }
 }
@@ -275,17 +274,16 @@ TEST_F(VjpLawsTest, CommutesWithVmap) {
     ASSERT_OK_AND_ASSIGN(const Graph graph, SampleGraph(sample, context_));
     const std::vector<bool> active = AllActive(sample, graph);
     if (!Any(active)) continue;
-    ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const VjpResult vjp, Vjp(graph, active, *rules_));
     ASSERT_OK_AND_ASSIGN(
         const Graph one,
         Vmap(vjp.graph, std::vector<int>(vjp.graph.inputs().size(), 0), 3,
-             std::vector<int>(vjp.graph.outputs().size(), 0), synthetic_));
+             std::vector<int>(vjp.graph.outputs().size(), 0), *rules_));
     ASSERT_OK_AND_ASSIGN(
         const Graph batched,
         Vmap(graph, std::vector<int>(graph.inputs().size(), 0), 3,
-             std::vector<int>(graph.outputs().size(), 0), synthetic_));
-    ASSERT_OK_AND_ASSIGN(const VjpResult other,
-                         Vjp(batched, active, synthetic_));
+             std::vector<int>(graph.outputs().size(), 0), *rules_));
+    ASSERT_OK_AND_ASSIGN(const VjpResult other, Vjp(batched, active, *rules_));
     std::mt19937_64 random(++seed);
     std::vector<Tensor> arguments;
     for (const NamedValue& input : one.inputs()) {
@@ -316,10 +314,10 @@ TEST_F(VjpLawsTest, LinearizeIsBothHalves) {
     const std::vector<bool> active = AllActive(sample, graph);
     if (!Any(active)) continue;
     ASSERT_OK_AND_ASSIGN(const Linearization halves,
-                         Linearize(graph, active, synthetic_));
+                         Linearize(graph, active, *rules_));
     ASSERT_THAT(Verify(halves.primal), IsOk());
     ASSERT_THAT(Verify(halves.linear), IsOk());
-    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, synthetic_));
+    ASSERT_OK_AND_ASSIGN(const JvpResult jvp, Jvp(graph, active, *rules_));
     std::mt19937_64 random(++seed);
     const auto draw = [&](const Graph& of, size_t i) {
       const TensorType& type = of.type(of.inputs()[i].value);
@@ -353,7 +351,7 @@ TEST_F(VjpLawsTest, LinearizeIsBothHalves) {
     }
     std::vector<bool> is_linear(halves.linear.inputs().size(), false);
     std::fill_n(is_linear.begin(), tangent_count, true);
-    EXPECT_THAT(Transpose(halves.linear, is_linear, synthetic_), IsOk());
+    EXPECT_THAT(Transpose(halves.linear, is_linear, *rules_), IsOk());
   }
 }
 
@@ -363,7 +361,7 @@ TEST_F(VjpLawsTest, RefusesLoopsWithoutABound) {
     if (!IsUnbounded(sample)) continue;
     ++unbounded;
     ASSERT_OK_AND_ASSIGN(const Graph graph, SampleGraph(sample, context_));
-    EXPECT_THAT(Vjp(graph, AllActive(sample, graph), synthetic_),
+    EXPECT_THAT(Vjp(graph, AllActive(sample, graph), *rules_),
                 StatusIs(absl::StatusCode::kUnimplemented,
                          HasSubstr("impossible: unbounded loop in reverse")));
   }

@@ -3,6 +3,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
+#include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
@@ -16,7 +17,7 @@ constexpr TypeId kNoType = UINT32_MAX;
 class Batcher {
  public:
   Batcher(GraphBuilder& builder, const Graph& graph, const Dim& batch,
-          SyntheticRules& rules)
+          RuleTable& rules)
       : builder_(builder),
         graph_(graph),
         batch_(batch),
@@ -29,6 +30,7 @@ class Batcher {
       values_[graph_.inputs()[i].value.id] = arguments[i];
     }
     for (uint32_t id = 0; id < values_.size(); ++id) {
+      CLEAVE_RETURN_IF_ERROR(PollBudget());
       CLEAVE_RETURN_IF_ERROR(Visit(Value{id}));
     }
     for (const ShapeGuard& guard : graph_.guards()) builder_.AddGuard(guard);
@@ -75,7 +77,7 @@ class Batcher {
           true};
       return absl::OkStatus();
     }
-    CLEAVE_ASSIGN_OR_RETURN(const BatchRule* rule,
+    CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<const BatchRule> rule,
                             rules_.Batch(graph_, v, batched_, batch_id_));
     for (Value operand : operands) {
       arguments_.push_back(values_[operand.id].value);
@@ -133,7 +135,7 @@ class Batcher {
   GraphBuilder& builder_;
   const Graph& graph_;
   const Dim& batch_;
-  SyntheticRules& rules_;
+  RuleTable& rules_;
   const uint32_t batch_id_;
   std::vector<BatchedValue> values_;  // by node; tuples are in tuples_
   absl::flat_hash_map<uint32_t, std::vector<BatchedValue>> tuples_;
@@ -147,7 +149,7 @@ class Batcher {
 
 BatchedResults BatchGraph(GraphBuilder& builder, const Graph& graph,
                           absl::Span<const BatchedValue> arguments,
-                          const Dim& batch, SyntheticRules& rules) {
+                          const Dim& batch, RuleTable& rules) {
   CLEAVE_CHECK(arguments.size() == graph.inputs().size())
       << arguments.size() << " arguments";
   return Batcher(builder, graph, batch, rules).Run(arguments);

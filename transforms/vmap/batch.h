@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_table.h"
 
 namespace cleave {
 
@@ -24,7 +24,7 @@ struct BatchedValue {
 absl::StatusOr<std::vector<BatchedValue>> BatchGraph(
     GraphBuilder& builder, const Graph& graph,
     absl::Span<const BatchedValue> arguments, const Dim& batch,
-    SyntheticRules& rules);
+    RuleTable& rules);
 
 // `type` with the batch in front.
 TensorType WithBatch(const TensorType& type, const Dim& batch);
@@ -35,7 +35,7 @@ Value InFront(GraphBuilder& builder, BatchedValue value, const Dim& batch);
 struct BatchNode {
   GraphBuilder& builder;
   const Dim& batch;
-  SyntheticRules& rules;
+  RuleTable& rules;
   Primitive primitive;
   const Attributes& attributes;
   std::vector<BatchedValue> operands;

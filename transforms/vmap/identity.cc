@@ -7,8 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/substitute.h"
-#include "engine/rewrite/expand.h"
-#include "engine/rewrite/simplify.h"
+#include "engine/rewrite/in_primitives.h"
 #include "engine/rules/call_of.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
@@ -110,7 +109,7 @@ class Search {
   // Whether there is anything to compare with; else refusal() says why not.
   bool Begin() {
     const absl::StatusOr<Graph> one = CallOf(rules_, signature_);
-    absl::StatusOr<Graph> expanded = InPrimitives(derived_.graph);
+    absl::StatusOr<Graph> expanded = InPrimitives(derived_.graph, rules_);
     if (!one.ok() || !expanded.ok()) {
       Refuse(Stage::kCall,
              FirstLine(one.ok() ? expanded.status() : one.status()));
@@ -214,12 +213,6 @@ class Search {
   }
 
  private:
-  // Simplified: rules of what the body calls are.
-  absl::StatusOr<Graph> InPrimitives(const Graph& graph) const {
-    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(graph, rules_));
-    return Simplify(expanded, rules_);
-  }
-
   void Refuse(Stage stage, std::string why) {
     if (!refusal_.why.empty() && stage <= refusal_.stage) return;
     refusal_ = {stage, std::move(why)};
@@ -326,7 +319,7 @@ class Search {
   // body's transform does, under no other guards.
   bool SameMeaning(const Graph& call, const Graph& of_call,
                    const IdentityProposal& proposal) {
-    absl::StatusOr<Graph> expanded = InPrimitives(call);
+    absl::StatusOr<Graph> expanded = InPrimitives(call, rules_);
     if (!expanded.ok()) {
       Refuse(Stage::kTypes, FirstLine(expanded.status()));
       return false;
@@ -431,9 +424,9 @@ IdentityAnswer IdentityFinder::Find(const Signature& signature,
               .first->second);
     }
   }
-  const auto known = memos_.find(key);
-  if (known != memos_.end() && known->second.proposal < 0) {
-    return {std::nullopt, known->second.why};
+  const std::shared_ptr<const Memo> known = memos_.Find(key);
+  if (known != nullptr && known->proposal < 0) {
+    return {std::nullopt, known->why};
   }
   if (!search.Begin()) return {std::nullopt, search.refusal().why};
   const std::vector<IdentityProposal> proposals = search.Proposals();
@@ -443,18 +436,18 @@ IdentityAnswer IdentityFinder::Find(const Signature& signature,
     }
     return {search.Try(proposals[i]), proposals[i].how};
   };
-  if (known != memos_.end()) {
-    IdentityAnswer answer = attempt(known->second.proposal);
+  if (known != nullptr) {
+    IdentityAnswer answer = attempt(known->proposal);
     if (answer.call) return answer;
   }
   for (int i = 0; i <= static_cast<int>(proposals.size()); ++i) {
     const int number = i < static_cast<int>(proposals.size()) ? i : kMerged;
     IdentityAnswer answer = attempt(number);
     if (!answer.call) continue;
-    memos_[key] = {number, ""};
+    memos_.Add(key, {number, ""});
     return answer;
   }
-  memos_[key] = {-1, search.refusal().why};
+  memos_.Add(key, {-1, search.refusal().why});
   return {std::nullopt, search.refusal().why};
 }
 

@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "engine/rules/rule_set.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_cache.h"
+#include "transforms/table/rule_table.h"
 
 namespace cleave {
 
@@ -36,10 +36,11 @@ struct IdentityAnswer {
   std::string how;
 };
 
-// Not thread-safe. The rule set must outlive it.
+// Thread-safe. The rule set must outlive it.
 class IdentityFinder {
  public:
-  explicit IdentityFinder(const RuleSet& rules) : rules_(rules) {}
+  explicit IdentityFinder(const RuleSet& rules)
+      : rules_(rules), memos_(RuleTable::kMaxRules) {}
 
   // `signature` is the call of one example, `batched` its operands with a batch
   // of extent `batch`, `derived` the transform of the body. Which proposal is
@@ -57,7 +58,7 @@ class IdentityFinder {
   };
 
   const RuleSet& rules_;
-  absl::flat_hash_map<Key, Memo> memos_;
+  RuleCache<Key, Memo> memos_;
 };
 
 }  // namespace cleave

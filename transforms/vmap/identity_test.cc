@@ -16,7 +16,7 @@
 #include "ops/dtype.h"
 #include "ops/tensor.h"
 #include "testing/status_matchers.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/rule_tables.h"
 #include "transforms/testing/test_rules.h"
 #include "transforms/vmap/parallel_axis.h"
 #include "transforms/vmap/unit_axes.h"
@@ -127,7 +127,7 @@ class IdentityTest : public ::testing::Test {
     if (!graph.ok()) return "";
     const std::vector<int> out_axes(graph->outputs().size(), 0);
     const absl::StatusOr<Graph> batched =
-        Vmap(*graph, in_axes, Dim::Variable("B"), out_axes, synthetic_);
+        Vmap(*graph, in_axes, Dim::Variable("B"), out_axes, *rules_);
     EXPECT_THAT(batched, IsOk());
     if (!batched.ok()) return "";
     EXPECT_THAT(Verify(*batched), IsOk());
@@ -140,10 +140,13 @@ class IdentityTest : public ::testing::Test {
     const absl::StatusOr<Graph> graph = ParseGraph(text, context_);
     EXPECT_THAT(graph, IsOk());
     if (!graph.ok()) return "";
-    const absl::StatusOr<const BatchRule*> rule = synthetic_.Batch(
+    const absl::StatusOr<RuleTable*> table = TableOf(*rules_);
+    EXPECT_THAT(table, IsOk());
+    if (!table.ok()) return "";
+    const auto rule = (*table)->Batch(
         *graph, Value{static_cast<uint32_t>(batched.size())},
         absl::InlinedVector<bool, 8>(batched.begin(), batched.end()),
-        synthetic_.BatchId(Dim::Variable("B")));
+        (*table)->BatchId(Dim::Variable("B")));
     EXPECT_THAT(rule, IsOk());
     if (!rule.ok()) return "";
     EXPECT_EQ((*rule)->kind, BatchRule::Kind::kDerived);
@@ -213,7 +216,6 @@ class IdentityTest : public ::testing::Test {
   static constexpr int64_t kExamples = 3;
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_, kOps);
-  SyntheticRules synthetic_{*rules_};
 };
 
 TEST_F(IdentityTest, ShiftsAxes) {
@@ -389,7 +391,6 @@ graph (%x: f32[n], %w: f32[m]) -> (y: f32[n]) {
 }
 
 TEST_F(IdentityTest, KeepsNothingWhereToldSo) {
-  SyntheticRules expanding(*rules_, {/*keep_identity=*/false});
   ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
 graph (%x: f32[n]) -> (y: f32[n]) {
   %1: f32[n] = smooth(%x, axis: 0)
@@ -398,7 +399,8 @@ graph (%x: f32[n]) -> (y: f32[n]) {
 )",
                                                      context_));
   ASSERT_OK_AND_ASSIGN(const Graph batched,
-                       Vmap(graph, {0}, Dim::Variable("B"), {0}, expanding));
+                       Vmap(graph, {0}, Dim::Variable("B"), {0}, *rules_,
+                            {/*keep_identity=*/false}));
   EXPECT_THAT(PrintGraph(batched), HasSubstr("reduce_max"));
 }
 

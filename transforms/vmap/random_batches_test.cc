@@ -107,7 +107,6 @@ constexpr const char* kSmall[] = {
 // Every op, and all choices for all inputs: batched, shared, and, of the key,
 // split. Each example draws, bit by bit, what the loop over the examples draws.
 TEST_F(DrawsInBatchesTest, BatchesAreTheLoop) {
-  SyntheticRules synthetic(*rules_);
   constexpr int64_t kBatch = 3;
   for (const char* name : kSmall) {
     const Graph graph = Function(name);
@@ -130,7 +129,7 @@ TEST_F(DrawsInBatchesTest, BatchesAreTheLoop) {
       if (!mapped || !fits) continue;
       SCOPED_TRACE(absl::StrCat(name, ", choice ", choice));
       ASSERT_OK_AND_ASSIGN(const Graph batched,
-                           Vmap(graph, in_axes, Dim(kBatch), {0}, synthetic));
+                           Vmap(graph, in_axes, Dim(kBatch), {0}, *rules_));
       std::vector<Tensor> inputs;
       std::vector<std::vector<Tensor>> examples(kBatch);
       for (int i = 0; i < count; ++i) {

@@ -121,6 +121,8 @@ class Searcher {
 
   absl::StatusOr<RegionSafety> OfCall(const Graph& region, Value v) {
     const Node& node = region.node(v);
+    // Nothing is known of what a host does.
+    if (rules_.NeedsHost(node.op)) return RegionSafety::kMayFail;
     std::vector<uint32_t> key = {node.op, node.attributes};
     for (Value operand : region.operands(v)) {
       key.push_back(region.node(operand).type);

@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "ops/budget.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
+#include "transforms/table/rule_tables.h"
 #include "transforms/vmap/batch.h"
 
 namespace cleave {
@@ -64,12 +66,15 @@ absl::Status CheckAxes(const Graph& graph, const std::vector<int>& in_axes,
 
 absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
                            const Dim& batch, const std::vector<int>& out_axes,
-                           SyntheticRules& rules) {
+                           const RuleSet& rules,
+                           const TransformOptions& options) {
+  const BudgetScope scope;
   CLEAVE_RETURN_IF_ERROR(CheckAxes(graph, in_axes, out_axes));
-  if (graph.context() != rules.rules().context()) {
+  if (graph.context() != rules.context()) {
     return absl::InvalidArgumentError(
         "vmap: the graph and the rules are of different contexts");
   }
+  CLEAVE_ASSIGN_OR_RETURN(RuleTable * table, TableOf(rules, options));
   GraphBuilder builder(graph.context());
   std::vector<BatchedValue> arguments;
   for (size_t i = 0; i < in_axes.size(); ++i) {
@@ -88,7 +93,7 @@ absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
     arguments.push_back({value, batched});
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<BatchedValue> results,
-                          BatchGraph(builder, graph, arguments, batch, rules));
+                          BatchGraph(builder, graph, arguments, batch, *table));
   std::vector<NamedValue> outputs;
   for (size_t j = 0; j < results.size(); ++j) {
     const std::string& name = graph.outputs()[j].name;
@@ -105,13 +110,6 @@ absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
     outputs.push_back({name, emit::MoveAxis(builder, front, 0, out_axes[j])});
   }
   return std::move(builder).Build(std::move(outputs));
-}
-
-absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
-                           const Dim& batch, const std::vector<int>& out_axes,
-                           const RuleSet& rules) {
-  SyntheticRules synthetic(rules);
-  return Vmap(graph, in_axes, batch, out_axes, synthetic);
 }
 
 std::string FreshBatch(const Graph& graph) {

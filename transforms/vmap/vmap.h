@@ -31,7 +31,7 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
-#include "transforms/table/synthetic_rules.h"
+#include "transforms/table/transform_options.h"
 
 namespace cleave {
 
@@ -48,14 +48,12 @@ inline constexpr int kSplit = -2;
 // `out_axes[j]` is where it stands in output j; kNotMapped demands that output
 // j does not depend on the batch. What does not depend on the batch stays as it
 // is. Inputs keep their names. InvalidArgument for axes that do not fit;
-// Unimplemented("impossible: ragged ...") for data-dependent shapes.
+// Unimplemented("impossible: ragged ...") for data-dependent shapes;
+// FailedPrecondition for rules without transforms (LoadOptions::derive).
 absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
                            const Dim& batch, const std::vector<int>& out_axes,
-                           const RuleSet& rules);
-// The same with a table of rules that transforms share.
-absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,
-                           const Dim& batch, const std::vector<int>& out_axes,
-                           SyntheticRules& rules);
+                           const RuleSet& rules,
+                           const TransformOptions& options = {});
 
 // A variable for the batch that no input has: "batch", "batch_1", ...
 std::string FreshBatch(const Graph& graph);

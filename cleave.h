@@ -1,0 +1,53 @@
+// Cleave: an operator decomposition and transform rule engine. This header is
+// all that a program needs: rules in, graphs out, run and checked.
+//
+//   #include "cleave.h"
+//
+//   auto shipped = cleave::LoadRules(*cleave::ReadRuleFiles({"rules"}),
+//                                    std::make_shared<cleave::Context>(),
+//                                    cleave::WithTransforms());
+//   auto mine = cleave::ExtendRules(shipped.rules, {"mine.rules", R"(language 1
+//   fn f(x: f32[n]) -> f32[n] = silu(x)
+//   )"});
+//   cleave::Graph f = *mine.rules->Function("f");
+//   cleave::Graph jvp = cleave::Jvp(f, {true}, *mine.rules)->graph;
+//   cleave::Interpret(*cleave::Expand(jvp, *mine.rules), {x, dx});
+//
+// In Bazel it is the target //:cleave. Parts of it stand by themselves, each
+// with a header that says what it is for; a program that wants less includes
+// these instead.
+
+#ifndef CLEAVE_CLEAVE_H_
+#define CLEAVE_CLEAVE_H_
+
+// The version of the interface: MAJOR changes where programs must, MINOR where
+// there is more to call, PATCH where neither is so.
+#define CLEAVE_VERSION_MAJOR 0
+#define CLEAVE_VERSION_MINOR 1
+#define CLEAVE_VERSION_PATCH 0
+#define CLEAVE_VERSION_STRING "0.1.0"
+
+// Graphs of operations: built, printed, parsed, run.
+#include "engine/ir/graph.h"
+#include "engine/ir/graph_text.h"
+#include "engine/ir/host_kernel.h"
+#include "engine/ir/interpreter.h"
+
+// Rules: loaded, extended, expanded to primitives, simplified.
+#include "engine/rewrite/expand.h"
+#include "engine/rewrite/simplify.h"
+#include "engine/rules/rule_files.h"
+#include "engine/rules/rule_set.h"
+
+// Transforms of graphs, and how each op gets them.
+#include "transforms/derived_rules.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/report/coverage.h"
+#include "transforms/vjp/derivatives.h"
+#include "transforms/vjp/vjp.h"
+#include "transforms/vmap/vmap.h"
+
+// Whether rules mean what their ops mean.
+#include "testing/check/check.h"
+
+#endif  // CLEAVE_CLEAVE_H_

@@ -1,0 +1,273 @@
+// What a process keeps of its checks for the next one, and what threads share.
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/files/file.h"
+#include "engine/ir/context.h"
+#include "engine/ir/graph.h"
+#include "engine/ir/graph_text.h"
+#include "engine/rules/rule_set.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+namespace fs = std::filesystem;
+
+constexpr char kTwice[] =
+    "language 1\n\nop twice(x: T[S..]) -> T[S..]\n  where T: float\n"
+    "  = 2 * x\n";
+constexpr char kFourfold[] =
+    "language 1\n\nop fourfold(x: T[S..]) -> T[S..]\n  where T: float\n"
+    "  = twice(twice(x))\n";
+// Nothing but a check of its body at symbolic signatures finds the mistake.
+constexpr char kWrong[] =
+    "language 1\n\nop wrong(x: T[n]) -> T[n + 1]\n  where T: float\n"
+    "  = x + x\n";
+constexpr char kUnique[] =
+    "language 1\n\nop places(x: bool[n]) -> i64[new m <= n, 1]\n"
+    "  = nonzero(x)\n";
+
+class LoadRulesTest : public ::testing::Test {
+ protected:
+  LoadRulesTest()
+      : folder_(absl::StrCat(
+            ::testing::TempDir(), "/load_rules_test_", getpid(), "_",
+            ::testing::UnitTest::GetInstance()->current_test_info()->name())) {
+    fs::remove_all(folder_);
+  }
+  ~LoadRulesTest() override { fs::remove_all(folder_); }
+
+  LoadResult Load(const std::vector<NamedSource>& sources) const {
+    LoadOptions options;
+    options.cache_folder = folder_;
+    return LoadRules(sources, std::make_shared<Context>(), options);
+  }
+
+  std::vector<std::string> Entries() const {
+    std::vector<std::string> entries;
+    std::error_code error;
+    for (const auto& entry : fs::recursive_directory_iterator(folder_, error)) {
+      if (entry.is_regular_file()) entries.push_back(entry.path().string());
+    }
+    return entries;
+  }
+
+  const std::string folder_;
+};
+
+TEST_F(LoadRulesTest, RulesAreCheckedOnce) {
+  const LoadResult first = Load({{"a.rules", kTwice}});
+  ASSERT_THAT(first.diagnostics, IsEmpty());
+  EXPECT_FALSE(first.checked_before);
+  const LoadResult second = Load({{"elsewhere/a.rules", kTwice}});
+  ASSERT_THAT(second.diagnostics, IsEmpty());
+  EXPECT_TRUE(second.checked_before);
+  // Bodies are compiled when they are used.
+  GraphBuilder builder(second.rules->context());
+  const Value x = builder.Input("x", {DType::kF32, {3}});
+  EXPECT_OK(second.rules->Call(builder, "twice", {{"x", x}}, {}).status());
+}
+
+TEST_F(LoadRulesTest, OtherTextsAreChecked) {
+  ASSERT_THAT(Load({{"a.rules", kTwice}}).diagnostics, IsEmpty());
+  EXPECT_FALSE(Load({{"a.rules", absl::StrCat(kTwice, "\n")}}).checked_before);
+  EXPECT_FALSE(
+      Load({{"a.rules", kTwice}, {"b.rules", kFourfold}}).checked_before);
+  EXPECT_TRUE(
+      Load({{"a.rules", kTwice}, {"b.rules", kFourfold}}).checked_before);
+}
+
+TEST_F(LoadRulesTest, MistakesAreNeverRemembered) {
+  for (int i = 0; i < 3; ++i) {
+    const LoadResult loaded = Load({{"a.rules", kTwice}, {"b.rules", kWrong}});
+    EXPECT_THAT(loaded.diagnostics, ElementsAre(HasSubstr("b.rules:5:5")));
+    EXPECT_EQ(loaded.rules, nullptr);
+    EXPECT_FALSE(loaded.checked_before);
+  }
+  EXPECT_THAT(Entries(), IsEmpty());
+}
+
+TEST_F(LoadRulesTest, ExtensionsOfRememberedRulesAreChecked) {
+  ASSERT_THAT(Load({{"a.rules", kTwice}}).diagnostics, IsEmpty());
+  const LoadResult base = Load({{"a.rules", kTwice}});
+  ASSERT_TRUE(base.checked_before);
+  const LoadResult wrong =
+      ExtendRules(base.rules, NamedSource{"b.rules", kWrong});
+  EXPECT_THAT(wrong.diagnostics, ElementsAre(HasSubstr("b.rules:5:5")));
+  const NamedSource fourfold{"b.rules", kFourfold};
+  EXPECT_FALSE(ExtendRules(base.rules, fourfold).checked_before);
+  EXPECT_TRUE(ExtendRules(base.rules, fourfold).checked_before);
+  // The same texts without a base are other rules: all of them are new.
+  EXPECT_FALSE(Load({{"a.rules", kTwice}, fourfold}).checked_before);
+}
+
+TEST_F(LoadRulesTest, TrustedRulesAreNotChecked) {
+  LoadOptions options;
+  options.cache_folder = folder_;
+  options.trusted = true;
+  const LoadResult loaded =
+      LoadRules({{"a.rules", kWrong}, {"b.rules", kTwice}},
+                std::make_shared<Context>(), options);
+  ASSERT_THAT(loaded.diagnostics, IsEmpty());
+  EXPECT_TRUE(loaded.checked_before);
+  EXPECT_THAT(Entries(), IsEmpty());
+  // The mistake shows where it is used.
+  Signature signature;
+  signature.op = loaded.rules->context()->InternOp("wrong");
+  signature.operands = {
+      loaded.rules->context()->Intern(TensorType{DType::kF32, {3}})};
+  EXPECT_FALSE(loaded.rules->Body(signature).ok());
+  // Trust is for these rules, not for what extends them.
+  const LoadResult extended =
+      ExtendRules(loaded.rules, NamedSource{"c.rules",
+                                            "language 1\n\n"
+                                            "op more(x: f32[n]) -> f32[n + 1]\n"
+                                            "  = x\n"});
+  EXPECT_THAT(extended.diagnostics, SizeIs(1));
+  // Syntax, and names declared twice, are mistakes all the same.
+  EXPECT_THAT(LoadRules({{"a.rules", kTwice}, {"b.rules", kTwice}},
+                        std::make_shared<Context>(), options)
+                  .diagnostics,
+              ElementsAre(HasSubstr("declared twice")));
+}
+
+TEST_F(LoadRulesTest, DamagedEntriesAreIgnored) {
+  ASSERT_THAT(Load({{"a.rules", kTwice}}).diagnostics, IsEmpty());
+  const std::vector<std::string> entries = Entries();
+  ASSERT_THAT(entries, SizeIs(1));
+  ASSERT_OK_AND_ASSIGN(const std::string whole, ReadFile(entries[0]));
+  for (const size_t at : {size_t{0}, whole.size() / 2, whole.size() - 1}) {
+    std::string damaged = whole;
+    damaged[at] ^= 1;
+    ASSERT_OK(WriteFileAtomically(entries[0], damaged));
+    EXPECT_FALSE(Load({{"a.rules", kTwice}}).checked_before) << at;
+    EXPECT_TRUE(Load({{"a.rules", kTwice}}).checked_before) << at;
+  }
+  ASSERT_OK(WriteFileAtomically(entries[0], ""));
+  EXPECT_FALSE(Load({{"a.rules", kTwice}}).checked_before);
+  // An entry under another's name says nothing of these rules.
+  ASSERT_THAT(Load({{"a.rules", kTwice}, {"b.rules", kFourfold}}).diagnostics,
+              IsEmpty());
+  for (const std::string& other : Entries()) {
+    if (other != entries[0]) fs::rename(other, entries[0]);
+  }
+  EXPECT_FALSE(Load({{"a.rules", kTwice}}).checked_before);
+}
+
+TEST_F(LoadRulesTest, FoldersOfOthersAreNotBelieved) {
+  ASSERT_THAT(Load({{"a.rules", kTwice}}).diagnostics, IsEmpty());
+  ASSERT_TRUE(Load({{"a.rules", kTwice}}).checked_before);
+  const std::string inner = folder_ + "/checked";
+  ASSERT_EQ(chmod(inner.c_str(), 0777), 0);
+  const LoadResult loaded = Load({{"a.rules", kTwice}});
+  EXPECT_THAT(loaded.diagnostics, IsEmpty());
+  EXPECT_FALSE(loaded.checked_before);
+  ASSERT_EQ(chmod(inner.c_str(), 0700), 0);
+  EXPECT_TRUE(Load({{"a.rules", kTwice}}).checked_before);
+}
+
+TEST_F(LoadRulesTest, NothingIsRememberedWithoutAFolder) {
+  LoadOptions options;
+  options.cache_folder = "";
+  for (int i = 0; i < 2; ++i) {
+    const LoadResult loaded =
+        LoadRules({{"a.rules", kTwice}}, std::make_shared<Context>(), options);
+    EXPECT_THAT(loaded.diagnostics, IsEmpty());
+    EXPECT_FALSE(loaded.checked_before);
+  }
+}
+
+TEST_F(LoadRulesTest, TheFolderIsTheDefaultOne) {
+  const std::string chosen = folder_ + "/default";
+  ASSERT_EQ(setenv("CLEAVE_CACHE", chosen.c_str(), 1), 0);
+  EXPECT_FALSE(LoadRules({{"a.rules", kTwice}}, std::make_shared<Context>())
+                   .checked_before);
+  EXPECT_TRUE(LoadRules({{"a.rules", kTwice}}, std::make_shared<Context>())
+                  .checked_before);
+  ASSERT_EQ(unsetenv("CLEAVE_CACHE"), 0);
+  EXPECT_THAT(Entries(), SizeIs(1));
+}
+
+// What an op's extents are named does not tell whether it was checked.
+TEST_F(LoadRulesTest, ExtentsHaveTheSameNamesBothTimes) {
+  std::vector<std::string> printed;
+  for (int i = 0; i < 2; ++i) {
+    const LoadResult loaded = Load({{"a.rules", kUnique}});
+    ASSERT_THAT(loaded.diagnostics, IsEmpty());
+    EXPECT_EQ(loaded.checked_before, i == 1);
+    GraphBuilder builder(loaded.rules->context());
+    const Value x = builder.Input("x", {DType::kBool, {3}});
+    ASSERT_OK_AND_ASSIGN(const auto results,
+                         loaded.rules->Call(builder, "places", {{"x", x}}, {}));
+    printed.push_back(
+        PrintGraph(std::move(builder).Build({{"y", *results[0]}})));
+  }
+  EXPECT_EQ(printed[0], printed[1]);
+}
+
+// Run it under ThreadSanitizer, too.
+TEST_F(LoadRulesTest, ThreadsShareARuleSet) {
+  std::string text = "language 1\n";
+  constexpr int kOps = 12;
+  for (int i = 0; i < kOps; ++i) {
+    const std::string inner =
+        i == 0 ? "x" : absl::StrCat("f", i - 1, "(x, k: k)");
+    absl::StrAppend(&text, "\nop f", i,
+                    "(x: T[S..], *, k: int = 1) -> T[S..]\n",
+                    "  where T: float\n  = ", inner, " * k + ", i, "\n");
+  }
+  absl::StrAppend(&text, "\njvp exp(a) = y * da\n");
+  const LoadResult loaded = Load({{"ops.rules", text}});
+  ASSERT_THAT(loaded.diagnostics, IsEmpty());
+  const RuleSet& rules = *loaded.rules;
+  constexpr int kThreads = 8;
+  std::vector<std::vector<std::string>> printed(kThreads);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < kThreads; ++t) {
+    threads.emplace_back([&rules, &mine = printed[t], t] {
+      for (int n = 0; n < 40; ++n) {
+        for (int step = 0; step < kOps; ++step) {
+          // Each thread begins with another op.
+          const int i = (step + t) % kOps;
+          GraphBuilder builder(rules.context());
+          const Value x = builder.Input("x", {DType::kF32, {n, i}});
+          const auto results = rules.Call(builder, absl::StrCat("f", i),
+                                          {{"x", x}}, {{"k", n % 5}});
+          if (!results.ok()) {
+            mine.push_back(results.status().ToString());
+            return;
+          }
+          const Graph call = std::move(builder).Build({{"y", *(*results)[0]}});
+          const auto body =
+              rules.Body(RuleSet::SignatureOf(call, call.outputs()[0].value));
+          mine.resize(40 * kOps);
+          mine[n * kOps + i] =
+              body.ok() ? PrintGraph(**body) : body.status().ToString();
+        }
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (int t = 1; t < kThreads; ++t) EXPECT_EQ(printed[t], printed[0]) << t;
+  EXPECT_THAT(printed[0].back(), HasSubstr("f10"));
+}
+
+}  // namespace
+}  // namespace cleave

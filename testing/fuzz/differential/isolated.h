@@ -1,0 +1,39 @@
+// CheckIsolated: CheckCase in a process of its own, so that a crash, a hang or
+// memory without end is an outcome like any other.
+
+#ifndef CLEAVE_TESTING_FUZZ_DIFFERENTIAL_ISOLATED_H_
+#define CLEAVE_TESTING_FUZZ_DIFFERENTIAL_ISOLATED_H_
+
+#include <memory>
+
+#include "engine/rules/rule_set.h"
+#include "engine/runtime/kernel_cache.h"
+#include "testing/fuzz/differential/check_case.h"
+#include "testing/fuzz/differential/fuzz_case.h"
+
+namespace cleave::fuzz {
+
+struct IsolatedLimits {
+  int seconds = 120;
+  int64_t bytes = int64_t{6} << 30;  // of addresses
+};
+
+// What all cases share: the shipped rules, and a cache that has the runtimes of
+// the kernels, so that no case makes them.
+class Workbench {
+ public:
+  // Reads the rules below the working folder; CHECKs that they load.
+  Workbench();
+
+  // The caller has no other threads. A crash is kDiffers, its `what` the signal
+  // or exit code.
+  Outcome CheckIsolated(const FuzzCase& one, const IsolatedLimits& limits = {});
+
+ private:
+  std::shared_ptr<const RuleSet> rules_;
+  std::unique_ptr<KernelCache> cache_;
+};
+
+}  // namespace cleave::fuzz
+
+#endif  // CLEAVE_TESTING_FUZZ_DIFFERENTIAL_ISOLATED_H_

@@ -1,0 +1,50 @@
+#include "tools/command/limit_flags.h"
+
+#include <cstdint>
+#include <new>
+#include <string>
+
+#include "tools/command/interrupt.h"
+#include "tools/command/load.h"
+
+namespace cleave {
+
+void AddLimitFlags(CLI::App& app, Limits& limits) {
+  // Also behind the verb.
+  app.fallthrough();
+  const auto add = [&](const char* flag, auto& value, const char* what) {
+    return app.add_option(flag, value, what)
+        ->check(CLI::PositiveNumber)
+        ->group("Limits")
+        ->capture_default_str();
+  };
+  app.add_option("--max-memory", limits.tensor_bytes,
+                 "Bytes of tensors alive at one time (`2GB`)")
+      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
+      ->group("Limits")
+      ->capture_default_str();
+  add("--max-steps", limits.loop_steps, "Steps of loops in one evaluation");
+  add("--max-expressions", limits.expressions,
+      "Expressions of rules that one call elaborates");
+  add("--max-bodies", limits.bodies, "Bodies that one call compiles");
+  add("--max-nodes", limits.nodes, "Nodes of graphs that one call makes");
+  add("--max-depth", limits.depth, "Levels of what stands within others");
+}
+
+int RunWithin(const Limits& limits, const Action& action) {
+  InstallInterrupts();
+  Limits all = limits;
+  all.cancelled = &Interrupted();
+  const BudgetScope scope(all, BudgetScope::Mode::kDefaults);
+  int status = kExitUsage;
+  try {
+    status = action();
+  } catch (const std::bad_alloc&) {
+    // What is counted stays far below what a machine has: something is not.
+    Complain("no memory");
+  }
+  InterruptsEnd();
+  return Interrupted() ? kExitInterrupted : status;
+}
+
+}  // namespace cleave
