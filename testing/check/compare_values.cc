@@ -152,8 +152,7 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
       suspect.got = tensor.GetDouble(i);
       suspect.is_eps = bound.is_eps;
       suspect.dtype = tensor.dtype();
-      suspect.ulp =
-          bound.is_eps ? bound.eps[i] : std::max(bound.ulp[i], allowed_ulp_);
+      suspect.ulp = bound.is_eps ? bound.eps[i] : bound.ulp[i];
       suspect.condition = bound.is_eps ? 0 : bound.condition[i];
       suspect.error = bound.is_eps ? EpsError(want, suspect.got, suspect.dtype)
                                    : UlpError(want, suspect.got, suspect.dtype);

@@ -59,9 +59,6 @@ class ValueComparer {
   absl::StatusOr<ValueComparison> CompareResults(
       absl::Span<const Tensor> inputs, absl::Span<const Tensor> got) const;
 
-  // Errors up to so many ulp are allowed, whatever is declared.
-  void AllowUlp(double ulp) { allowed_ulp_ = ulp; }
-
   // Spec and body are elementwise: elements may be compared apart.
   bool elementwise() const { return elementwise_; }
   const Graph& body() const { return body_; }
@@ -85,7 +82,6 @@ class ValueComparer {
   Graph body_;
   std::optional<SpecReference> reference_;
   bool elementwise_ = false;
-  double allowed_ulp_ = 0;
 };
 
 // The chosen elements of tensors of one shape, as tensors of shape [n].
