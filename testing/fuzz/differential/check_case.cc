@@ -28,8 +28,14 @@ using Results = absl::StatusOr<std::vector<Tensor>>;
 constexpr int kNoises = 6;
 constexpr int64_t kBatches[] = {2, 1, 3, 0};
 
-// How two results part; empty where they do not.
+bool IsOverLimits(const Results& results) {
+  return absl::IsResourceExhausted(results.status());
+}
+
+// How two results part; empty where they do not. Where one of them is over
+// limits, nothing is known.
 std::string Parting(const Results& got, const Results& want) {
+  if (IsOverLimits(got) || IsOverLimits(want)) return "";
   if (got.ok() != want.ok() ||
       (!want.ok() && got.status().code() != want.status().code())) {
     return absl::StrCat("got ", got.status().ToString(), ", want ",
@@ -91,6 +97,10 @@ class Checker {
     std::vector<Results> wanted;
     for (const Point& point : one_.points) {
       wanted.push_back(Interpret(graph_, TensorsOf(point)));
+      if (IsOverLimits(wanted.back())) {
+        Fail("interpreter", wanted.back().status());
+        return outcome_;
+      }
       if (wanted.back().status().code() == absl::StatusCode::kInternal) {
         Fail("internal error", wanted.back().status().ToString());
         return outcome_;
@@ -111,6 +121,15 @@ class Checker {
     return false;
   }
 
+  // A step that did not succeed.
+  bool Fail(const std::string& what, const absl::Status& status) {
+    if (!absl::IsResourceExhausted(status))
+      return Fail(what, status.ToString());
+    outcome_.kind = OutcomeKind::kOverLimits;
+    outcome_.text = absl::StrCat(what, ": ", status.message());
+    return false;
+  }
+
   bool Load() {
     LoadResult loaded =
         ExtendRules(base_, {"fuzz.rules", one_.rules, false, true});
@@ -127,6 +146,9 @@ class Checker {
     if (!function.ok()) return reject(function.status().ToString());
     function_ = *function;
     const absl::StatusOr<Graph> expanded = Expand(function_, *rules_);
+    if (absl::IsResourceExhausted(expanded.status())) {
+      return Fail("expansion", expanded.status());
+    }
     if (!expanded.ok()) return reject(expanded.status().ToString());
     graph_ = *expanded;
     simple_ = Simplify(graph_, *rules_);
@@ -174,7 +196,7 @@ class Checker {
         GraphToOp(graph_, "written", *rules_, options);
     if (written.status().code() == absl::StatusCode::kUnimplemented)
       return true;
-    if (!written.ok()) return Fail("rule text", written.status().ToString());
+    if (!written.ok()) return Fail("rule text", written.status());
     const std::string text = absl::StrCat("language 1\n\n", written->text);
     LoadResult loaded =
         ExtendRules(base_, {"written.rules", text, false, true});
@@ -236,8 +258,7 @@ class Checker {
       }
       const absl::StatusOr<Kernel> kernel = Compile(made, *rules_, options);
       if (!kernel.ok()) {
-        return Fail(absl::StrCat(what, " is not made"),
-                    kernel.status().ToString());
+        return Fail(absl::StrCat(what, " is not made"), kernel.status());
       }
       for (const std::vector<Tensor>& inputs : points) {
         const Results want = Interpret(meant, inputs);
@@ -326,10 +347,10 @@ class Checker {
           batched.status().code() == absl::StatusCode::kInvalidArgument) {
         return true;  // an output that does not depend on the batch
       }
-      return Fail("vmap", batched.status().ToString());
+      return Fail("vmap", batched.status());
     }
     const absl::StatusOr<Graph> expanded = Expand(*batched, *rules_);
-    if (!expanded.ok()) return Fail("vmap", expanded.status().ToString());
+    if (!expanded.ok()) return Fail("vmap", expanded.status());
     std::vector<std::vector<Tensor>> points;
     for (size_t p = 0; p < one_.points.size() && p < 4; ++p) {
       std::vector<Tensor> stacks;

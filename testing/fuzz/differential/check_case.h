@@ -30,7 +30,9 @@ namespace cleave::fuzz {
 
 enum class OutcomeKind : uint8_t {
   kAgrees,
-  kRejected,  // the rules do not load
+  kRejected,     // the rules do not load
+  kOverLimits,   // more memory or work than it may cause, and an error says so
+  kInterrupted,  // before it ended
   kDiffers,
 };
 

@@ -2,10 +2,12 @@
 
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <chrono>
 #include <cstring>
 #include <string>
@@ -14,10 +16,14 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "engine/rules/rule_files.h"
 #include "engine/runtime/kernel.h"
+#include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/status_macros.h"
+#include "testing/fuzz/differential/interrupt.h"
 #include "transforms/derived_rules.h"
 
 namespace cleave::fuzz {
@@ -56,17 +62,19 @@ void WriteAll(int file, const std::string& bytes) {
   }
 }
 
-// All that comes before the end or the time; false where time was up.
+// All that comes before the end or the time; false where time was up, or the
+// process was interrupted.
 bool ReadUntil(int file, std::chrono::steady_clock::time_point end,
                std::string& bytes) {
   while (true) {
     const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(
         end - std::chrono::steady_clock::now());
-    if (left.count() <= 0) return false;
+    if (left.count() <= 0 || Interrupted()) return false;
     pollfd ready = {file, POLLIN, 0};
     if (poll(&ready, 1, static_cast<int>(left.count())) <= 0) continue;
     char buffer[4096];
     const ssize_t n = read(file, buffer, sizeof buffer);
+    if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return true;
     bytes.append(buffer, n);
   }
@@ -74,25 +82,34 @@ bool ReadUntil(int file, std::chrono::steady_clock::time_point end,
 
 }  // namespace
 
-Workbench::Workbench()
-    : cache_(std::make_unique<KernelCache>(KernelCacheOptions())) {
-  const auto sources = ReadRuleFiles(
-      {"rules/core", "rules/derivative", "rules/numerics", "rules/simplify"});
-  CLEAVE_CHECK(sources.ok()) << sources.status();
-  LoadResult loaded =
-      LoadRules(*sources, std::make_shared<Context>(), WithTransforms());
-  CLEAVE_CHECK(loaded.rules != nullptr);
-  rules_ = loaded.rules;
-  GraphBuilder builder(rules_->context());
+Workbench::Workbench(std::shared_ptr<const RuleSet> rules,
+                     std::unique_ptr<KernelCache> cache)
+    : rules_(std::move(rules)), cache_(std::move(cache)) {}
+
+absl::StatusOr<Workbench> Workbench::Create(const std::string& rules) {
+  std::vector<std::string> folders;
+  for (const char* folder : {"core", "derivative", "numerics", "simplify"}) {
+    folders.push_back(absl::StrCat(rules, "/", folder));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<NamedSource> sources,
+                          ReadRuleFiles(folders));
+  const LoadResult loaded =
+      LoadRules(sources, std::make_shared<Context>(), WithTransforms());
+  if (loaded.rules == nullptr) {
+    return absl::InvalidArgumentError(absl::StrJoin(loaded.diagnostics, "\n"));
+  }
+  auto cache = std::make_unique<KernelCache>(KernelCacheOptions());
+  GraphBuilder builder(loaded.rules->context());
   const Value x = builder.Input("x", {DType::kF32, {Dim::Variable("n")}});
   const Value y = builder.Apply(Primitive::kNeg, {x});
   const Graph graph = std::move(builder).Build({{"y", y}});
   for (const TargetLevel level : HostLevels()) {
     CompileOptions options;
-    options.cache = cache_.get();
+    options.cache = cache.get();
     options.level = level;
-    CLEAVE_CHECK(Compile(graph, *rules_, options).ok());
+    CLEAVE_RETURN_IF_ERROR(Compile(graph, *loaded.rules, options).status());
   }
+  return Workbench(loaded.rules, std::move(cache));
 }
 
 Outcome Workbench::CheckIsolated(const FuzzCase& one,
@@ -103,11 +120,18 @@ Outcome Workbench::CheckIsolated(const FuzzCase& one,
   CLEAVE_CHECK(child >= 0) << std::strerror(errno);
   if (child == 0) {
     close(ends[0]);
+    // It ends with its parent, which a terminal interrupts in its place.
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_DFL);
     const rlimit memory = {static_cast<rlim_t>(limits.bytes),
                            static_cast<rlim_t>(limits.bytes)};
     setrlimit(RLIMIT_AS, &memory);
     const rlimit core = {0, 0};
     setrlimit(RLIMIT_CORE, &core);
+    Limits budget;
+    budget.tensor_bytes = limits.tensor_bytes;
+    const BudgetScope scope(budget);
     WriteAll(ends[1], Write(CheckCase(one, rules_, *cache_)));
     _exit(0);
   }
@@ -119,13 +143,18 @@ Outcome Workbench::CheckIsolated(const FuzzCase& one,
   close(ends[0]);
   if (!ended) kill(child, SIGKILL);
   int status = 0;
-  waitpid(child, &status, 0);
+  while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
   Outcome outcome;
   if (ended && WIFEXITED(status) && WEXITSTATUS(status) == 0 &&
       Read(bytes, outcome)) {
     return outcome;
   }
   outcome = {};
+  if (Interrupted()) {
+    outcome.kind = OutcomeKind::kInterrupted;
+    return outcome;
+  }
   outcome.kind = OutcomeKind::kDiffers;
   if (!ended) {
     outcome.what = "it does not end";

@@ -5,7 +5,9 @@
 #define CLEAVE_TESTING_FUZZ_DIFFERENTIAL_ISOLATED_H_
 
 #include <memory>
+#include <string>
 
+#include "absl/status/statusor.h"
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel_cache.h"
 #include "testing/fuzz/differential/check_case.h"
@@ -16,20 +18,26 @@ namespace cleave::fuzz {
 struct IsolatedLimits {
   int seconds = 120;
   int64_t bytes = int64_t{6} << 30;  // of addresses
+  // Of tensors that are alive: what needs more is kOverLimits.
+  int64_t tensor_bytes = int64_t{512} << 20;
 };
 
 // What all cases share: the shipped rules, and a cache that has the runtimes of
 // the kernels, so that no case makes them.
 class Workbench {
  public:
-  // Reads the rules below the working folder; CHECKs that they load.
-  Workbench();
+  // Reads the rules in folders of `rules`; an error where they are not there or
+  // do not load.
+  static absl::StatusOr<Workbench> Create(const std::string& rules);
 
   // The caller has no other threads. A crash is kDiffers, its `what` the signal
-  // or exit code.
+  // or exit code. kInterrupted once the process was (interrupt.h).
   Outcome CheckIsolated(const FuzzCase& one, const IsolatedLimits& limits = {});
 
  private:
+  Workbench(std::shared_ptr<const RuleSet> rules,
+            std::unique_ptr<KernelCache> cache);
+
   std::shared_ptr<const RuleSet> rules_;
   std::unique_ptr<KernelCache> cache_;
 };

@@ -1,172 +1,107 @@
-// differential --seed S --seconds N --jobs J: random functions, by all the ways
-// that must agree, from seed S on. `differential FILE..` checks cases that are
-// kept. What differs is printed, and, shrunk, written to a file of the folder
-// --out. Exits with 1 where anything differs.
+// The program of `tools/fuzz differential`.
 
-#include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <chrono>
-#include <cstdio>
-#include <fstream>
 #include <iostream>
-#include <map>
-#include <sstream>
 #include <string>
 #include <vector>
 
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
-#include "ops/check.h"
-#include "testing/fuzz/differential/fuzz_case.h"
-#include "testing/fuzz/differential/generate.h"
+#include "CLI/CLI.hpp"
+#include "testing/fuzz/differential/campaign.h"
+#include "testing/fuzz/differential/interrupt.h"
 #include "testing/fuzz/differential/isolated.h"
-#include "testing/fuzz/differential/shrink.h"
 
 namespace cleave::fuzz {
 namespace {
 
-struct Flags {
-  int64_t seed = 1;
-  int64_t seconds = 60;
-  int64_t jobs = 1;
-  int64_t trials = 400;  // of one shrinking
-  std::string out = ".cleave/fuzz/differential";
-  bool print = false;
-  std::vector<std::string> files;
-};
+constexpr int kExitInterrupted = 130;
+constexpr char kHelp[] =
+    "Random functions of the rule language, each computed by all the ways that "
+    "must agree: interpreter and kernels, batches and loops, derivatives and "
+    "differences, and what is written as text and read again.";
+constexpr char kFooter[] =
+    "Files are checked instead of random functions. A finding is shrunk and\n"
+    "written to seed_N.rules in the folder --out, with the line that replays "
+    "it.\nCtrl-C ends a run with what was found; again, at once.\n"
+    "Exit status: 0, 1 where something differs, 2 for bad input, 130 where it "
+    "was interrupted.";
 
-bool ReadFlags(int argc, char** argv, Flags& flags) {
-  const std::map<std::string, int64_t*> numbers = {
-      {"--seed", &flags.seed},
-      {"--seconds", &flags.seconds},
-      {"--jobs", &flags.jobs},
-      {"--trials", &flags.trials}};
-  for (int i = 1; i < argc; ++i) {
-    const std::string flag = argv[i];
-    const auto number = numbers.find(flag);
-    if (flag == "--print") {
-      flags.print = true;
-    } else if (number != numbers.end()) {
-      if (++i == argc || !absl::SimpleAtoi(argv[i], number->second)) {
-        return false;
-      }
-    } else if (flag == "--out") {
-      if (++i == argc) return false;
-      flags.out = argv[i];
-    } else if (flag[0] == '-') {
-      return false;
-    } else {
-      flags.files.push_back(flag);
-    }
-  }
-  return flags.seconds >= 0 && flags.jobs >= 1;
-}
-
-void Report(const std::string& name, const Outcome& outcome) {
-  // One write: several processes share the output.
-  std::string text = absl::StrCat("== ", name, ": ", outcome.what, "\n",
-                                  outcome.text.substr(0, 3000), "\n");
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-}
-
-int CheckFiles(const Flags& flags, Workbench& bench) {
-  int failed = 0;
-  for (const std::string& path : flags.files) {
-    std::ifstream file(path);
-    std::ostringstream text;
-    text << file.rdbuf();
-    const auto one = CaseFromText(text.str());
-    if (!file.good() || !one.ok()) {
-      std::cerr << path << ": " << one.status() << "\n";
-      return 2;
-    }
-    const Outcome outcome = bench.CheckIsolated(*one);
-    if (outcome.kind == OutcomeKind::kAgrees) {
-      std::cout << path << ": agrees\n";
-      continue;
-    }
-    Report(path, outcome);
-    ++failed;
-  }
-  return failed > 0;
-}
-
-// The seeds that are `job` modulo the jobs, until the time is up.
-int RunSeeds(const Flags& flags, int64_t job, Workbench& bench) {
-  const auto end =
-      std::chrono::steady_clock::now() + std::chrono::seconds(flags.seconds);
-  int64_t seed = flags.seed + job;
-  int64_t cases = 0, rejected = 0, differing = 0, comparisons = 0;
-  int64_t undecided = 0;
-  for (; std::chrono::steady_clock::now() < end; seed += flags.jobs) {
-    const FuzzCase one = Generate(seed);
-    const Outcome outcome = bench.CheckIsolated(one);
-    ++cases;
-    comparisons += outcome.comparisons;
-    undecided += outcome.undecided;
-    rejected += outcome.kind == OutcomeKind::kRejected;
-    if (flags.print && outcome.kind == OutcomeKind::kRejected) {
-      Report(absl::StrCat("seed ", seed, " rejected\n", one.rules), outcome);
-    }
-    if (outcome.kind != OutcomeKind::kDiffers) continue;
-    ++differing;
-    Report(absl::StrCat("seed ", seed), outcome);
-    const FuzzCase small =
-        Shrink(one, flags.trials, [&](const FuzzCase& trial) {
-          const Outcome again = bench.CheckIsolated(trial);
-          return again.kind == OutcomeKind::kDiffers &&
-                 again.what == outcome.what;
-        });
-    const std::string path = absl::StrCat(flags.out, "/seed_", seed, ".rules");
-    std::ofstream file(path);
-    file << CaseToText(small);
-    CLEAVE_CHECK(file.good()) << "cannot write " << path;
-    Report(absl::StrCat(path, "\n", CaseToText(small)),
-           bench.CheckIsolated(small));
-  }
-  const std::string text =
-      absl::StrCat("job ", job, ": ", cases, " functions up to seed ", seed,
-                   ", ", rejected, " rejected, ", comparisons, " comparisons, ",
-                   undecided, " elements undecided, ", differing, " differ\n");
-  std::fwrite(text.data(), 1, text.size(), stdout);
-  std::fflush(stdout);
-  return differing > 0;
-}
-
-int Main(int argc, char** argv) {
-  Flags flags;
-  if (!ReadFlags(argc, argv, flags)) {
-    std::cerr << "usage: differential [--seed S] [--seconds N] [--jobs J] "
-                 "[--out FOLDER] [FILE..]\n";
-    return 2;
-  }
-  Workbench bench;
-  if (!flags.files.empty()) return CheckFiles(flags, bench);
-  for (size_t at = 0; at != std::string::npos;) {
-    at = flags.out.find('/', at + 1);
-    mkdir(flags.out.substr(0, at).c_str(), 0777);
-  }
-  std::vector<pid_t> children;
-  for (int64_t job = 0; job < flags.jobs; ++job) {
-    const pid_t child = fork();
-    CLEAVE_CHECK(child >= 0);
-    if (child == 0) _exit(RunSeeds(flags, job, bench));
-    children.push_back(child);
-  }
+int CheckFiles(const std::vector<std::string>& files, Workbench& bench) {
   int result = 0;
-  for (const pid_t child : children) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    if (!WIFEXITED(status)) {
-      result = 2;
-    } else {
-      result = std::max(result, WEXITSTATUS(status));
+  for (const std::string& path : files) {
+    const Outcome outcome = CheckKept(path, bench);
+    switch (outcome.kind) {
+      case OutcomeKind::kAgrees:
+        std::cout << path << ": agrees, " << outcome.comparisons
+                  << " comparisons" << std::endl;
+        break;
+      case OutcomeKind::kOverLimits:
+        std::cout << path << ": over limits: " << outcome.text << std::endl;
+        break;
+      case OutcomeKind::kDiffers:
+        result = std::max(result, 1);
+        break;
+      case OutcomeKind::kRejected:
+        std::cerr << path << ": " << outcome.text << std::endl;
+        result = 2;
+        break;
+      case OutcomeKind::kInterrupted:
+        return kExitInterrupted;
     }
   }
   return result;
+}
+
+int Main(int argc, char** argv) {
+  CampaignOptions options;
+  options.progress = isatty(STDERR_FILENO) != 0;
+  std::vector<std::string> files;
+  std::string rules = "rules";
+  CLI::App app(kHelp, "tools/fuzz differential");
+  app.footer(kFooter);
+  app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
+  app.add_option("--seed", options.seed, "the first seed")
+      ->capture_default_str();
+  app.add_option("--seconds", options.seconds, "how long")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--count", options.count, "at most so many functions")
+      ->check(CLI::NonNegativeNumber);
+  app.add_option("--jobs", options.jobs, "processes at a time")
+      ->check(CLI::Range(1, 256))
+      ->capture_default_str();
+  app.add_option("--trials", options.trials,
+                 "smaller functions that are tried for one finding")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
+  app.add_option("--out", options.out, "the folder of findings")
+      ->capture_default_str();
+  app.add_option("--rules", rules, "the folder of the shipped rules")
+      ->capture_default_str();
+  app.add_flag("--print-rejected", options.print_rejected,
+               "print the functions that do not load, and why");
+  app.add_option("FILE", files, "kept functions")
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  InstallInterrupts();
+  absl::StatusOr<Workbench> bench = Workbench::Create(rules);
+  if (!bench.ok()) {
+    std::cerr << "tools/fuzz: " << bench.status().message() << "\n";
+    return 2;
+  }
+  if (!files.empty()) return CheckFiles(files, *bench);
+  const CampaignTally tally = RunCampaign(options, *bench);
+  std::cout << tally.ToString() << "\n";
+  if (options.jobs == 1) {
+    std::cout << "seeds " << options.seed << " to " << tally.next_seed - 1
+              << "\n";
+  }
+  if (Interrupted()) return kExitInterrupted;
+  return tally.differing > 0 ? 1 : 0;
 }
 
 }  // namespace
