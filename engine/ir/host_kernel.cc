@@ -75,6 +75,10 @@ absl::StatusOr<std::vector<Tensor>> HostKernels::Run(const HostCall& call,
   for (size_t i = 0; i < types.size(); ++i) {
     const Tensor& result = (*results)[i];
     const TensorType& type = types[i];
+    if (!result.valid()) {
+      return fail(result.status().code(), ": result ", i, ": ",
+                  result.status().message());
+    }
     bool fits = result.dtype() == type.dtype && result.rank() == type.rank();
     for (int d = 0; fits && d < type.rank(); ++d) {
       const int64_t extent = result.shape()[d];

@@ -188,6 +188,12 @@ TEST(HostKernels, AreChecked) {
   EXPECT_THAT(failure(giving({x, x})),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("`times` gave 2 results, not 1")));
+  // A mistake in making a tensor, whatever type it then has.
+  EXPECT_THAT(failure([](const HostCall&) -> Results {
+                return std::vector<Tensor>{F32({2}, {1, 2, 3})};
+              }),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("`times`: result 0: 3 values for f32[2]")));
   EXPECT_THAT(failure([](const HostCall&) -> Results {
                 return absl::UnavailableError("the device is gone");
               }),
