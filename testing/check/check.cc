@@ -13,6 +13,7 @@
 #include "engine/rules/rule_set.h"
 #include "ops/budget.h"
 #include "testing/check/check_examples.h"
+#include "testing/check/check_host.h"
 #include "testing/check/check_kernels.h"
 #include "testing/check/check_primitive.h"
 #include "testing/check/check_rewrite.h"
@@ -86,9 +87,9 @@ class OpChecker {
       return std::move(layers_);
     }
     if (!TakesWantedDType()) {
-      for (Layer layer :
-           {Layer::kTypes, Layer::kReals, Layer::kRounding, Layer::kEdges,
-            Layer::kTransforms, Layer::kKernels, Layer::kExamples}) {
+      for (Layer layer : {Layer::kTypes, Layer::kReals, Layer::kRounding,
+                          Layer::kEdges, Layer::kTransforms, Layer::kKernels,
+                          Layer::kHostKernel, Layer::kExamples}) {
         if (!Wants(layer)) continue;
         layers_[layer] = Verdict::NotChecked("it takes none of these dtypes");
       }
@@ -100,9 +101,9 @@ class OpChecker {
     }
     const PreparedCalls concrete = PrepareConcreteCalls(context_);
     if (concrete.exceeded) {
-      for (Layer layer :
-           {Layer::kTypes, Layer::kReals, Layer::kRounding, Layer::kEdges,
-            Layer::kTransforms, Layer::kKernels, Layer::kExamples}) {
+      for (Layer layer : {Layer::kTypes, Layer::kReals, Layer::kRounding,
+                          Layer::kEdges, Layer::kTransforms, Layer::kKernels,
+                          Layer::kHostKernel, Layer::kExamples}) {
         if (!Wants(layer)) continue;
         layers_[layer] = Verdict::Inconclusive(concrete.problems.back());
       }
@@ -127,6 +128,7 @@ class OpChecker {
     if (Wants(Layer::kKernels)) {
       layers_[Layer::kKernels] = CheckKernels(context_, prepared);
     }
+    CheckHost(prepared, concrete);
     if (Wants(Layer::kExamples)) {
       Verdict verdict = CheckExamples(context_);
       if (!context_.item->laws.empty()) {
@@ -175,13 +177,23 @@ class OpChecker {
     if (context_.item->spec == nullptr) {
       const Verdict nothing = Verdict::NotChecked("no body and no spec");
       if (Wants(Layer::kTransforms)) layers_[Layer::kTransforms] = nothing;
+      if (Wants(Layer::kHostKernel)) layers_[Layer::kHostKernel] = nothing;
       return;
     }
     const PreparedCalls prepared = PrepareCalls(context_);
+    const PreparedCalls concrete = PrepareConcreteCalls(context_);
     if (Wants(Layer::kTransforms)) {
-      layers_[Layer::kTransforms] =
-          CheckTransforms(prepared, PrepareConcreteCalls(context_));
+      layers_[Layer::kTransforms] = CheckTransforms(prepared, concrete);
     }
+    CheckHost(prepared, concrete);
+  }
+
+  void CheckHost(const PreparedCalls& prepared, const PreparedCalls& concrete) {
+    if (!Wants(Layer::kHostKernel)) return;
+    layers_[Layer::kHostKernel] =
+        context_.host_kernels == nullptr
+            ? Verdict::NotChecked("no host kernel")
+            : CheckHostKernel(context_, prepared, concrete);
   }
 
   void CheckRewrite() {
@@ -207,6 +219,7 @@ class OpChecker {
   bool Wants(Layer layer) const {
     if (layer == Layer::kKernels && options_.kernels) return true;
     if (!options_.layers.empty()) return options_.layers.count(layer) != 0;
+    if (layer == Layer::kHostKernel) return context_.host_kernels != nullptr;
     return layer != Layer::kKernels;
   }
 
@@ -284,6 +297,10 @@ class ItemChecks {
     context.run_seed = options_.seed;
     context.seed = SeedOf(options_.seed, name);
     context.dtypes = options_.dtypes;
+    context.host_tolerance = options_.host_tolerance;
+    if (item->kind == ItemKind::kOp && options_.host_kernels.Has(name)) {
+      context.host_kernels = &options_.host_kernels;
+    }
     context.deadline =
         start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
                     std::chrono::duration<double>(options_.seconds_per_op));
@@ -329,8 +346,22 @@ int ThreadCount(const CheckOptions& options, size_t items) {
 
 }  // namespace
 
-CheckReport CheckRules(std::shared_ptr<const RuleSet> rules,
-                       const CheckOptions& options) {
+absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
+                                       const CheckOptions& options) {
+  if (rules == nullptr) {
+    return absl::InvalidArgumentError(
+        "no rules to check: did loading them give diagnostics?");
+  }
+  for (const std::string& name : options.host_kernels.Ops()) {
+    const Item* item = rules->Find(name);
+    if (item != nullptr && item->kind == ItemKind::kOp) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the host kernel of `", name, "` is for no op of these rules",
+        item != nullptr
+            ? ": the item of that name is no `op`, and host ops are compared "
+              "with case suites"
+            : ""));
+  }
   CheckReport report;
   report.seed = options.seed;
   std::vector<Entry> items;

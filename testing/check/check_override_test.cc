@@ -48,7 +48,7 @@ CheckReport CheckOverride(const std::string& override) {
   options.sources = {"user.rules"};
   options.seconds_per_op = 3600;
   return loaded.rules == nullptr ? CheckReport()
-                                 : CheckRules(loaded.rules, options);
+                                 : CheckedRules(loaded.rules, options);
 }
 
 VerdictKind KindOf(const CheckReport& report, Layer layer) {

@@ -1,6 +1,7 @@
 #include "testing/check/check_testing.h"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "engine/files/file.h"
@@ -30,6 +31,13 @@ std::shared_ptr<const RuleSet> LoadText(const std::string& name,
   return loaded.rules;
 }
 
+CheckReport CheckedRules(std::shared_ptr<const RuleSet> rules,
+                         const CheckOptions& options) {
+  absl::StatusOr<CheckReport> report = CheckRules(std::move(rules), options);
+  EXPECT_OK(report);
+  return report.ok() ? *std::move(report) : CheckReport();
+}
+
 CheckReport CheckText(const std::string& name, const std::string& text,
                       const std::string& ops, bool kernels) {
   const std::shared_ptr<const RuleSet> rules = LoadText(name, text);
@@ -37,7 +45,7 @@ CheckReport CheckText(const std::string& name, const std::string& text,
   options.ops = ops;
   options.kernels = kernels;
   options.seconds_per_op = 3600;  // the test's own limit comes first
-  return rules == nullptr ? CheckReport() : CheckRules(rules, options);
+  return rules == nullptr ? CheckReport() : CheckedRules(rules, options);
 }
 
 }  // namespace cleave

@@ -15,6 +15,10 @@ namespace cleave {
 std::shared_ptr<const RuleSet> LoadText(const std::string& name,
                                         const std::string& text);
 
+// The report of CheckRules, whose error fails the test; it is then empty.
+CheckReport CheckedRules(std::shared_ptr<const RuleSet> rules,
+                         const CheckOptions& options);
+
 // Loads `text` as the file `name` beside shipped derivatives and numerics of
 // primitives, and checks the ops that `ops` matches, without a limit of time;
 // with L6 if `kernels`. A mistake in the rules fails the test; the report is

@@ -38,18 +38,6 @@ double EpsError(const Real& expected, double got, DType dtype) {
   return std::abs(difference.ToDouble()) / EpsOf(dtype);
 }
 
-// Whether two references of growing precision are one number.
-bool Settled(const Real& before, const Real& after) {
-  if (mpfr_nan_p(before.get()) || mpfr_nan_p(after.get())) {
-    return mpfr_nan_p(before.get()) && mpfr_nan_p(after.get());
-  }
-  if (mpfr_equal_p(before.get(), after.get())) return true;
-  Real change(after.bits());
-  mpfr_sub(change.get(), before.get(), after.get(), MPFR_RNDN);
-  mpfr_div(change.get(), change.get(), after.get(), MPFR_RNDN);
-  return std::abs(change.ToDouble()) < 0x1p-64;
-}
-
 // Over- and underflow of intermediate values reach only these.
 bool MayHaveLeftRange(const Real& value) {
   return !mpfr_number_p(value.get()) || mpfr_zero_p(value.get());
@@ -68,6 +56,17 @@ struct ValueComparer::Suspect {
   bool is_eps = false;
   DType dtype = DType::kF64;
 };
+
+bool Settled(const Real& before, const Real& after) {
+  if (mpfr_nan_p(before.get()) || mpfr_nan_p(after.get())) {
+    return mpfr_nan_p(before.get()) && mpfr_nan_p(after.get());
+  }
+  if (mpfr_equal_p(before.get(), after.get())) return true;
+  Real change(after.bits());
+  mpfr_sub(change.get(), before.get(), after.get(), MPFR_RNDN);
+  mpfr_div(change.get(), change.get(), after.get(), MPFR_RNDN);
+  return std::abs(change.ToDouble()) < 0x1p-64;
+}
 
 std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
                                    absl::Span<const int64_t> elements) {

@@ -84,6 +84,9 @@ class ValueComparer {
   bool elementwise_ = false;
 };
 
+// Whether two references of growing precision are one number.
+bool Settled(const Real& before, const Real& after);
+
 // The chosen elements of tensors of one shape, as tensors of shape [n].
 std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
                                    absl::Span<const int64_t> elements);

@@ -65,31 +65,38 @@ double UlpError(const Real& expected, double got, DType dtype) {
   }
   const int sign = mpfr_signbit(e) ? -1 : 1;
   if (mpfr_inf_p(e)) return got == sign * kInfinity ? 0 : kInfinity;
-  const int p = SignificandBits(dtype);
-  const int emin = MinExponent(dtype);
-  const int emax = MaxExponent(dtype);
   if (std::isinf(got)) {
     if (expected.RoundTo(dtype) == got) return 0;
     if (std::signbit(got) != (sign < 0)) return kInfinity;
   }
-  // Beyond the range the spacing stays that of the last binade.
-  const int64_t exponent = mpfr_zero_p(e) ? emin : int64_t{mpfr_get_exp(e)} - 1;
-  const int64_t unit =
-      std::min<int64_t>(std::max<int64_t>(exponent, emin), emax) - (p - 1);
   Real difference(std::max(expected.bits(), 64));
   if (std::isinf(got)) {
-    mpfr_set_si_2exp(difference.get(), got < 0 ? -1 : 1, emax + 1, MPFR_RNDN);
+    mpfr_set_si_2exp(difference.get(), got < 0 ? -1 : 1, MaxExponent(dtype) + 1,
+                     MPFR_RNDN);
     mpfr_sub(difference.get(), e, difference.get(), MPFR_RNDN);
   } else {
     mpfr_sub_d(difference.get(), e, got, MPFR_RNDN);
   }
-  mpfr_abs(difference.get(), difference.get(), MPFR_RNDN);
+  return UlpsOf(difference, expected, dtype);
+}
+
+double UlpsOf(const Real& difference, const Real& at, DType dtype) {
+  const int emin = MinExponent(dtype);
+  const int emax = MaxExponent(dtype);
+  // Beyond the range the spacing stays that of the last binade.
+  const int64_t exponent =
+      mpfr_zero_p(at.get()) ? emin : int64_t{mpfr_get_exp(at.get())} - 1;
+  const int64_t unit =
+      std::min<int64_t>(std::max<int64_t>(exponent, emin), emax) -
+      (SignificandBits(dtype) - 1);
+  Real ulps = difference;
+  mpfr_abs(ulps.get(), ulps.get(), MPFR_RNDN);
   if (unit < 0) {
-    mpfr_mul_2ui(difference.get(), difference.get(), -unit, MPFR_RNDN);
+    mpfr_mul_2ui(ulps.get(), ulps.get(), -unit, MPFR_RNDN);
   } else {
-    mpfr_div_2ui(difference.get(), difference.get(), unit, MPFR_RNDN);
+    mpfr_div_2ui(ulps.get(), ulps.get(), unit, MPFR_RNDN);
   }
-  return difference.ToDouble();
+  return ulps.ToDouble();
 }
 
 std::vector<double> SpecialValues(DType dtype) {

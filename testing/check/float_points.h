@@ -30,6 +30,9 @@ int64_t MaxOrdinal(DType dtype);
 // it; an infinity for a number that overflows counts as 2^(emax + 1).
 double UlpError(const Real& expected, double got, DType dtype);
 
+// |difference| in the same units, those of a float near `at`. Both are finite.
+double UlpsOf(const Real& difference, const Real& at, DType dtype);
+
 // +-0, +-inf, NaN, denormals, the ends of the normal range, and small numbers.
 std::vector<double> SpecialValues(DType dtype);
 

@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "engine/ir/host_kernel.h"
 #include "engine/lang/ast.h"
 #include "ops/budget.h"
 #include "ops/dtype.h"
 #include "testing/check/clause_rules.h"
+#include "testing/check/host_tolerance.h"
 #include "testing/check/sampled_call.h"
 #include "testing/check/verdict.h"
 
@@ -28,6 +30,9 @@ struct OpContext {
   uint64_t seed = 1;       // of this op's samples
   std::set<DType> dtypes;  // empty: all
   std::chrono::steady_clock::time_point deadline;
+  // With a function for the op, or null.
+  const HostKernels* host_kernels = nullptr;
+  HostTolerance host_tolerance;
 
   const RuleSet& rules() const { return clauses->rules(); }
   // Whether checking is to end, and why.

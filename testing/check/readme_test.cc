@@ -120,7 +120,9 @@ void ExpectHolds(const std::string& text) {
   CheckOptions options;
   options.sources = {kExample};
   options.seconds_per_op = 3600;  // the test's own limit comes first
-  const CheckReport report = CheckRules(loaded.rules, options);
+  const absl::StatusOr<CheckReport> checked = CheckRules(loaded.rules, options);
+  ASSERT_THAT(checked, IsOk());
+  const CheckReport& report = *checked;
   EXPECT_EQ(report.ExitStatus(), 0) << report.ToString();
   for (const OpReport& op : report.ops) {
     for (const auto& [layer, verdict] : op.layers) {

@@ -26,7 +26,7 @@ std::string Cell(Layer layer, const Verdict& verdict) {
       if (verdict.strength == Strength::kProved) return "agrees";
       std::string text = absl::StrCat("agrees ", ShortCount(verdict.samples));
       if ((layer == Layer::kRounding || layer == Layer::kTransforms ||
-           layer == Layer::kKernels) &&
+           layer == Layer::kKernels || layer == Layer::kHostKernel) &&
           verdict.worst_ulp > 0) {
         absl::StrAppend(&text, absl::StrFormat(" %.3g ulp", verdict.worst_ulp));
         // A count of ULPs alone says little beside a bound that grows with the
@@ -91,7 +91,7 @@ std::string CheckReport::ToString() const {
   for (int l = 0; l < kNumLayers; ++l) {
     const Layer layer = static_cast<Layer>(l);
     // Only where it was asked for.
-    if (layer == Layer::kKernels &&
+    if ((layer == Layer::kKernels || layer == Layer::kHostKernel) &&
         std::none_of(ops.begin(), ops.end(), [layer](const OpReport& op) {
           return op.layers.count(layer) != 0;
         })) {

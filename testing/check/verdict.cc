@@ -32,7 +32,7 @@ int Weight(VerdictKind kind) {
 
 absl::string_view LayerName(Layer layer) {
   static constexpr const char* kNames[kNumLayers] = {
-      "L0", "L1", "L2", "L3", "L4", "L5", "L6", "examples"};
+      "L0", "L1", "L2", "L3", "L4", "L5", "L6", "host", "examples"};
   return kNames[static_cast<int>(layer)];
 }
 

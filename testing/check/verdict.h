@@ -29,10 +29,11 @@ enum class Layer : uint8_t {
   kEdges,       // L4: NaN, infinities, zeros, denormals, guard constants
   kTransforms,  // L5: vmap, jvp and vjp
   kKernels,     // L6: compiled kernels against the interpreter
+  kHostKernel,  // the function of a host against the body
   kExamples,    // examples and laws
 };
-inline constexpr int kNumLayers = 8;
-// "L0", ..., "L6", "examples".
+inline constexpr int kNumLayers = 9;
+// "L0", ..., "L6", "host", "examples".
 absl::string_view LayerName(Layer layer);
 
 enum class VerdictKind : uint8_t {

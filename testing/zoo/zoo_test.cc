@@ -312,7 +312,10 @@ CheckReport Check(std::shared_ptr<const RuleSet> rules, Layer layer) {
   options.layers = {layer};
   options.dtypes = {DType::kF32, DType::kF64};
   options.seconds_per_op = 3600;  // the test's own limit comes first
-  return CheckRules(std::move(rules), options);
+  const absl::StatusOr<CheckReport> report =
+      CheckRules(std::move(rules), options);
+  EXPECT_OK(report);
+  return report.value_or(CheckReport());
 }
 
 void ExpectAgrees(const CheckReport& report) {

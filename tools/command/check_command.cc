@@ -70,6 +70,8 @@ std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
 std::vector<std::string> LayerNames() {
   std::vector<std::string> names;
   for (int i = 0; i < kNumLayers; ++i) {
+    // Only a host's program has its kernels.
+    if (static_cast<Layer>(i) == Layer::kHostKernel) continue;
     names.emplace_back(LayerName(static_cast<Layer>(i)));
   }
   return names;
@@ -142,14 +144,15 @@ int Check(const CheckFlags& flags) {
     const std::lock_guard<std::mutex> lock(done_so_far.mutex);
     Print(done_so_far.report, flags);
   });
-  const CheckReport report =
+  const absl::StatusOr<CheckReport> report =
       CheckRules(loaded->rules, ToOptions(flags, *loaded, done_so_far));
   InterruptsEnd();
   ShowProgress("");
-  if (report.ops.empty() && !Interrupted()) {
+  if (!report.ok()) return Complain(report.status());
+  if (report->ops.empty() && !Interrupted()) {
     return Complain(NothingToCheck(flags, *loaded));
   }
-  return Print(report, flags);
+  return Print(*report, flags);
 }
 
 }  // namespace
