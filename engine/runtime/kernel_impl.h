@@ -27,6 +27,8 @@ struct BufferInstance {
   halide_type_t type;
   std::vector<halide_dimension_t> dims;
   int64_t bytes = 0;
+  // From where `dims` begin to the first element.
+  int64_t bytes_before = 0;
   std::vector<int64_t> shape;  // as the step sees it
 };
 

@@ -68,6 +68,31 @@ absl::StatusOr<BufferInstance> MakeBuffer(int slot, const Operand& operand,
   return buffer;
 }
 
+// Lets the kernel take an input for larger than it is, on all sides. A kernel
+// checks, before its loops, where their bodies read; a body is simplified to
+// what holds within its loop. Of a loop over nothing the check is wrong then:
+// the last of no places is at -1. Nothing is read there.
+void Widen(BufferInstance& buffer) {
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const auto fits = [&](int64_t margin) {
+    int64_t elements = 1;
+    for (const halide_dimension_t& dim : buffer.dims) {
+      const int64_t extent = dim.extent + 2 * margin;
+      if (extent * std::max(1, dim.stride) > kMost) return false;
+      elements *= extent;
+      if (elements > kMost) return false;
+    }
+    return true;
+  };
+  int64_t margin = int64_t{1} << 20;
+  while (margin > 0 && !fits(margin)) margin /= 2;
+  for (halide_dimension_t& dim : buffer.dims) {
+    dim.min = static_cast<int32_t>(-margin);
+    dim.extent += static_cast<int32_t>(2 * margin);
+    buffer.bytes_before += margin * dim.stride * buffer.type.bytes();
+  }
+}
+
 }  // namespace
 
 absl::Status Kernel::Impl::MakeChecks(const Step& step, const DimValues& dims,
@@ -132,6 +157,11 @@ absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
           "`", dim.ToString(), "` is ", value, ": kernels count to 2^31 - 1"));
     }
     result.dims.push_back(static_cast<int32_t>(value));
+  }
+  if (step.device == Device::kCpu &&
+      std::any_of(result.dims.begin(), result.dims.end(),
+                  [](int32_t value) { return value <= 0; })) {
+    for (BufferInstance& input : result.inputs) Widen(input);
   }
   for (auto* operands : {&result.inputs, &result.outputs}) {
     for (const BufferInstance& buffer : *operands) {

@@ -199,16 +199,19 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
     for (const BufferInstance& buffer : *operands) {
       void* address = addresses[buffer.slot];
       if (buffer.bytes == 0) {
-        const size_t row = buffer.dims.empty()
-                               ? 0
-                               : buffer.dims.front().extent * sizeof(double);
+        const size_t row =
+            buffer.dims.empty()
+                ? 0
+                : std::max<int64_t>(1, buffer.shape.back()) * sizeof(double);
         address = const_cast<std::byte*>(kNothing);
         if (row > sizeof kNothing) {
           rows.emplace_back(row);
           address = rows.back().data();
         }
       }
-      next->host = static_cast<uint8_t*>(address);
+      // An integer, since it may lie outside of what the address points to.
+      next->host = reinterpret_cast<uint8_t*>(
+          reinterpret_cast<uintptr_t>(address) - buffer.bytes_before);
       next->dim = const_cast<halide_dimension_t*>(buffer.dims.data());
       if (step.device != Device::kCpu) {
         CLEAVE_RETURN_IF_ERROR(
