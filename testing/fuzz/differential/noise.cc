@@ -4,11 +4,12 @@
 #include <cmath>
 #include <utility>
 
-#include "engine/ir/interpreter.h"
-#include "engine/ir/substitute.h"
 #include "ops/primitive.h"
 #include "ops/reference.h"
+#include "ops/static_value.h"
 #include "ops/status_macros.h"
+#include "testing/fuzz/differential/evaluate.h"
+#include "testing/fuzz/differential/parts.h"
 #include "testing/fuzz/differential/random.h"
 
 namespace cleave::fuzz {
@@ -18,6 +19,8 @@ namespace {
 constexpr double kFunctionUlp = 8;
 // Of the sum of the magnitudes, that a sum may be off.
 constexpr double kSumUlp = 8;
+// What a loop or a branch may be off, where all that rounds counts.
+constexpr double kRegionUlp = 64;
 
 double Epsilon(DType dtype) {
   switch (dtype) {
@@ -26,6 +29,7 @@ double Epsilon(DType dtype) {
     case DType::kBF16:
       return std::ldexp(1, -7);
     case DType::kF32:
+    case DType::kC64:
       return std::ldexp(1, -23);
     default:
       return std::ldexp(1, -52);
@@ -45,7 +49,8 @@ bool IsSum(Primitive primitive) {
   }
 }
 
-// Rounded correctly, or exact, wherever they are computed.
+// Rounded correctly, or exact, wherever they are computed. Of complex numbers,
+// too: their parts are computed alike.
 bool IsExactFunction(Primitive primitive) {
   switch (primitive) {
     case Primitive::kAbs:
@@ -70,107 +75,186 @@ bool IsExactFunction(Primitive primitive) {
     case Primitive::kLdexp:
     case Primitive::kSelect:
     case Primitive::kFma:
+    case Primitive::kReal:
+    case Primitive::kImag:
+    case Primitive::kComplex:
       return true;
     default:
       return false;
   }
 }
 
+// |x|, as a number of the same dtype.
 Tensor Magnitudes(const Tensor& tensor) {
-  if (!IsFloat(tensor.dtype())) return tensor;
+  if (!IsInexact(tensor.dtype())) return tensor;
   Tensor result(tensor.dtype(), tensor.shape());
   for (int64_t i = 0; i < tensor.size(); ++i) {
-    result.SetDouble(i, std::abs(tensor.GetDouble(i)));
+    if (IsComplex(tensor.dtype())) {
+      result.SetComplex(i, std::abs(tensor.GetComplex(i)));
+    } else {
+      result.SetDouble(i, std::abs(tensor.GetDouble(i)));
+    }
   }
   return result;
 }
 
-// Whether all partial results are whole numbers that the dtype holds.
-bool IsExactSum(const std::vector<Tensor>& operands, const Tensor& bound) {
+// Products of two, and what is multiplied on and on.
+bool IsProduct(Primitive primitive) {
+  return primitive == Primitive::kReduceProd ||
+         primitive == Primitive::kLinearScan;
+}
+
+// Whether all partial results are whole numbers that the dtype holds, or, of
+// sums, quarters of them. `bound` is of magnitudes; those of products below 1
+// count as 1, so that no partial product is larger.
+bool IsExactSum(Primitive primitive, const std::vector<Tensor>& operands,
+                const Tensor& bound) {
+  const double parts = IsProduct(primitive) ? 1 : 4;
   for (const Tensor& operand : operands) {
-    if (!IsFloat(operand.dtype())) continue;
-    for (int64_t i = 0; i < operand.size(); ++i) {
-      // Quarters of whole numbers, and products of two.
-      const double quarters = operand.GetDouble(i) * 4;
-      if (quarters != std::floor(quarters)) return false;
+    if (!IsInexact(operand.dtype())) continue;
+    for (int64_t i = 0; i < Parts(operand); ++i) {
+      const double scaled = GetPart(operand, i) * parts;
+      if (scaled != std::floor(scaled)) return false;
     }
   }
   const double most = 1 / (32 * Epsilon(bound.dtype()));
-  for (int64_t i = 0; i < bound.size(); ++i) {
-    if (!(bound.GetDouble(i) < most)) return false;
+  for (int64_t i = 0; i < Parts(bound); ++i) {
+    if (!(GetPart(bound, i) < most)) return false;
   }
   return true;
 }
 
+Tensor AtLeastOne(const Tensor& magnitudes) {
+  if (!IsInexact(magnitudes.dtype())) return magnitudes;
+  Tensor result(magnitudes.dtype(), magnitudes.shape());
+  for (int64_t i = 0; i < result.size(); ++i) {
+    const double size = GetPart(magnitudes, i * PartsOf(result.dtype()));
+    SetPart(result, i * PartsOf(result.dtype()), size < 1 ? 1 : size);
+  }
+  return result;
+}
+
+// About how many roundings one element of a sum has gone through.
+double Terms(const EvaluatedNode& node) {
+  const double result = std::max<double>(1, node.results[0].size());
+  const double first = node.operands.empty() ? 1 : node.operands[0].size();
+  switch (node.primitive) {
+    case Primitive::kScatter:
+      return node.operands[2].size();
+    case Primitive::kLinearScan: {
+      const auto& shape = node.results[0].shape();
+      return 2.0 * shape[node.graph.attributes(node.value).GetInt("axis")];
+    }
+    default:
+      if (ClassOf(node.primitive) == PrimitiveClass::kContraction) {
+        // [b, m, k] [b, k, n] -> [b, m, n]
+        return std::sqrt(first * node.operands[1].size() / result) + 1;
+      }
+      return first / result + 1;
+  }
+}
+
+// Each part off by up to `ulp` units in the last place of the element of
+// `scale`.
 void AddNoise(Tensor& tensor, const Tensor& scale, double ulp, Random& random) {
   Tensor moved(tensor.dtype(), tensor.shape());
-  for (int64_t i = 0; i < tensor.size(); ++i) {
-    const double value = tensor.GetDouble(i);
+  const int parts = PartsOf(tensor.dtype());
+  for (int64_t i = 0; i < Parts(tensor); ++i) {
+    const double value = GetPart(tensor, i);
     const double by = ulp * Epsilon(tensor.dtype()) *
                       static_cast<double>(random.Between(-1000, 1000)) / 1000;
-    const double size = std::abs(scale.GetDouble(i));
-    moved.SetDouble(i, std::isfinite(size) ? value + by * size : value);
+    double size = std::abs(GetPart(scale, i / parts * parts));
+    if (parts == 2) size = std::hypot(size, GetPart(scale, i / 2 * 2 + 1));
+    SetPart(moved, i, std::isfinite(size) ? value + by * size : value);
   }
   tensor = moved;
+}
+
+// Of the sums of 16 bits the terms are kept in f32.
+double SumUlp(const EvaluatedNode& node) {
+  const double terms = Terms(node) / 3;
+  const DType dtype = node.results[0].dtype();
+  const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
+  return std::max(
+      kSumUlp, narrow ? terms * Epsilon(DType::kF32) / Epsilon(dtype) : terms);
+}
+
+absl::Status AddSumNoise(const EvaluatedNode& node, Random& random) {
+  std::vector<Tensor> magnitudes;
+  for (const Tensor& tensor : node.operands) {
+    magnitudes.push_back(Magnitudes(tensor));
+  }
+  const Attributes& attributes = node.graph.attributes(node.value);
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<Tensor> bounds,
+      EvalReference(node.primitive, attributes, magnitudes));
+  std::vector<Tensor> largest = bounds;
+  if (IsProduct(node.primitive)) {
+    for (Tensor& tensor : magnitudes) tensor = AtLeastOne(tensor);
+    CLEAVE_ASSIGN_OR_RETURN(
+        largest, EvalReference(node.primitive, attributes, magnitudes));
+  }
+  if (!IsExactSum(node.primitive, node.operands, largest[0])) {
+    AddNoise(node.results[0], bounds[0], SumUlp(node), random);
+  }
+  return absl::OkStatus();
+}
+
+// Whether a region computes something that is free.
+bool HasFreeOperation(const Graph& graph) {
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Value v{id};
+    const Primitive primitive = ToPrimitive(graph.node(v).op);
+    if (!IsInexact(graph.type(v).dtype)) continue;
+    if (IsSum(primitive)) return true;
+    if (ClassOf(primitive) == PrimitiveClass::kControl) return true;
+    if (ClassOf(primitive) == PrimitiveClass::kPointwise &&
+        !IsExactFunction(primitive)) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
 
 absl::StatusOr<std::vector<Tensor>> InterpretWithNoise(
-    const Graph& graph, const std::vector<Tensor>& inputs, uint64_t seed) {
-  CLEAVE_ASSIGN_OR_RETURN(const DimValues dims, BindDims(graph, inputs));
-  DimSubstitution numbers;
-  for (const auto& [name, value] : dims) numbers.emplace(name, Dim(value));
-  const Graph concrete = SubstituteDims(graph, numbers);
+    const Graph& graph, const std::vector<Tensor>& inputs, uint64_t seed,
+    NoiseOf noise_of) {
   Random random(seed);
-  std::vector<std::vector<Tensor>> values(concrete.size());
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    values[concrete.inputs()[i].value.id] = {inputs[i]};
-  }
-  for (uint32_t id = 0; id < concrete.size(); ++id) {
-    const Value v{id};
-    const Primitive primitive = ToPrimitive(concrete.node(v).op);
-    if (primitive == Primitive::kInput) continue;
-    const auto operands = concrete.operands(v);
-    if (primitive == Primitive::kResult) {
-      values[id] = {
-          values[operands[0].id][concrete.attributes(v).GetInt("index")]};
-      continue;
-    }
-    if (primitive == Primitive::kScan || primitive == Primitive::kCond ||
-        primitive == Primitive::kWhile || primitive == Primitive::kNonzero) {
-      return absl::UnimplementedError(
-          "a region, or an extent found on the way");
-    }
-    std::vector<Tensor> taken;
-    for (const Value operand : operands) {
-      taken.push_back(values[operand.id][0]);
-    }
-    const Attributes& attributes = concrete.attributes(v);
-    CLEAVE_ASSIGN_OR_RETURN(values[id],
-                            EvalReference(primitive, attributes, taken));
-    Tensor& result = values[id][0];
-    if (!IsFloat(result.dtype())) continue;
-    if (IsSum(primitive)) {
-      std::vector<Tensor> magnitudes;
-      for (const Tensor& tensor : taken) {
-        magnitudes.push_back(Magnitudes(tensor));
-      }
-      CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> bounds,
-                              EvalReference(primitive, attributes, magnitudes));
-      if (!IsExactSum(taken, bounds[0])) {
-        AddNoise(result, bounds[0], kSumUlp, random);
-      }
-    } else if (ClassOf(primitive) == PrimitiveClass::kPointwise &&
-               !IsExactFunction(primitive)) {
-      AddNoise(result, result, kFunctionUlp, random);
-    }
-  }
-  std::vector<Tensor> outputs;
-  for (const NamedValue& output : concrete.outputs()) {
-    outputs.push_back(values[output.value.id][0]);
-  }
-  return outputs;
+  return EvaluateNodes(
+      graph, inputs, [&](const EvaluatedNode& node) -> absl::Status {
+        if (ClassOf(node.primitive) == PrimitiveClass::kControl) {
+          if (noise_of == NoiseOf::kAll) {
+            for (Tensor& result : node.results) {
+              if (IsInexact(result.dtype())) {
+                AddNoise(result, result, kRegionUlp, random);
+              }
+            }
+            return absl::OkStatus();
+          }
+          for (const auto& [name, value] :
+               node.graph.attributes(node.value).values()) {
+            if (value.kind() == StaticValue::Kind::kRegion &&
+                HasFreeOperation(*value.AsRegion().graph)) {
+              return absl::UnimplementedError("a region");
+            }
+          }
+          return absl::OkStatus();
+        }
+        Tensor& result = node.results[0];
+        if (!IsInexact(result.dtype())) return absl::OkStatus();
+        if (IsSum(node.primitive)) return AddSumNoise(node, random);
+        if (ClassOf(node.primitive) != PrimitiveClass::kPointwise) {
+          return absl::OkStatus();
+        }
+        if (!IsExactFunction(node.primitive)) {
+          AddNoise(result, result, kFunctionUlp, random);
+        } else if (noise_of == NoiseOf::kAll) {
+          AddNoise(result, result, 1, random);
+        }
+        return absl::OkStatus();
+      });
 }
 
 }  // namespace cleave::fuzz

@@ -17,12 +17,19 @@
 
 namespace cleave::fuzz {
 
+enum class NoiseOf : uint8_t {
+  kFree,  // operations that are free in their rounding or their order
+  // All that rounds: by how much results differ from those of exact arithmetic.
+  kAll,
+};
+
 // The results of `graph`, of primitives, with noise that `seed` decides. What
 // sums whole numbers that are small for their dtype is exact in any order, and
-// has no noise. Errors of Interpret; Unimplemented where the body of a region
-// has a free operation.
+// has no noise. Errors of EvaluateNodes; Unimplemented where the body of a
+// region has a free operation. With kAll regions are off as a whole.
 absl::StatusOr<std::vector<Tensor>> InterpretWithNoise(
-    const Graph& graph, const std::vector<Tensor>& inputs, uint64_t seed);
+    const Graph& graph, const std::vector<Tensor>& inputs, uint64_t seed,
+    NoiseOf noise_of = NoiseOf::kFree);
 
 }  // namespace cleave::fuzz
 
