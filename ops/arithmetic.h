@@ -1,6 +1,6 @@
-// Arithmetics: what a structured kernel needs to know about its elements, so
-// that each kernel is written once for floats, integers, bools, complex numbers
-// and reals. Internal to ops.
+// Arithmetics: the operations that a structured kernel needs on its elements,
+// so that each kernel is written once for floats, integers, bools, complex
+// numbers and reals. Internal to ops.
 //
 // An arithmetic has
 //   Value, Storage      an element in memory, and the tensors of it

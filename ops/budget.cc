@@ -13,8 +13,8 @@ namespace cleave {
 namespace {
 
 constexpr size_t kStackBytes = size_t{16} << 20;
-// What one level and the functions that it calls may take before the next one
-// asks again.
+// The stack that one level and the functions that it calls may take before the
+// next level asks again.
 constexpr size_t kStackMargin = size_t{160} << 10;
 // Parsing takes one and a half megabytes where nesting is at its limit.
 constexpr size_t kAmpleBytes = size_t{4} << 20;
@@ -58,7 +58,7 @@ struct Budget {
   absl::Status exceeded;  // from then on
 };
 
-// What belongs to a chain of calls; a new stack goes on with that of the old.
+// The state of a chain of calls; a new stack goes on with that of the old one.
 struct State {
   Budget* budget = nullptr;
   int depth = 0;

@@ -63,7 +63,7 @@ struct Limits {
   std::optional<std::chrono::steady_clock::time_point> deadline;
 };
 
-// What is counted; in the order of the fields of Limits.
+// The kinds of work that are counted, in the order of the fields of Limits.
 enum class BudgetKind { kLoopSteps, kExpressions, kBodies, kNodes };
 inline constexpr int kNumBudgetKinds = 4;
 

@@ -1,4 +1,4 @@
-// CLEAVE_CHECK: states what must hold if our own code is right.
+// CLEAVE_CHECK: states a condition that holds if our own code is right.
 //
 //   CLEAVE_CHECK(index < shape.size()) << "rank " << shape.size();
 //

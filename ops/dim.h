@@ -62,12 +62,12 @@ class Dim {
   // text makes an invalid Dim.
   explicit Dim(absl::string_view name) : Dim(Variable(name)) {}
   static Dim Variable(absl::string_view name);
-  // What a mistake makes. `status` is not OK.
+  // The invalid Dim that a mistake makes. `status` is not OK.
   static Dim Invalid(absl::Status status);
   // The text that ToString prints; InvalidArgument with the offset otherwise.
   static absl::StatusOr<Dim> Parse(absl::string_view text);
 
-  // False for what a mistake made, whose status() says which.
+  // False for a Dim that a mistake made; status() says which.
   bool valid() const { return rep_ == nullptr || RepIsValid(); }
   // OK of a valid Dim.
   absl::Status status() const;

@@ -65,8 +65,8 @@ Interval Times(const Interval& x, const Interval& y) {
 }
 
 Interval FloorDivBounds(const Interval& a, const Interval& b) {
-  // Divisors are nonzero where the quotient exists. Those of unknown or
-  // negative sign are rare; nothing is said of them.
+  // Divisors are nonzero where the quotient exists. A divisor of unknown or
+  // negative sign is rare; its quotient gets no bounds.
   if (!b.low || *b.low < 0) return {};
   const int64_t least = std::max<int64_t>(*b.low, 1);
   Interval result;

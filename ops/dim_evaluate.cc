@@ -1,4 +1,4 @@
-// What a Dim is for given values of its variables.
+// Evaluation of a Dim for given values of its variables.
 
 #include <limits>
 

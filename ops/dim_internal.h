@@ -16,7 +16,8 @@
 
 namespace cleave {
 
-// What a polynomial is made of besides numbers.
+// A factor of a polynomial that is no number: a variable, or a floordiv, mod,
+// min or max of Dims.
 struct DimAtom {
   enum class Kind : uint8_t { kVariable, kFloorDiv, kMod, kMin, kMax };
   Kind kind = Kind::kVariable;
@@ -56,7 +57,8 @@ struct DimBuilder {
   static std::vector<DimTerm> Terms(const Dim& dim);
   // Sorts, merges and drops zero terms. ResourceExhausted beyond the limits.
   static absl::StatusOr<Dim> FromTerms(std::vector<DimTerm> terms);
-  // Of terms in order, of different monomials, none of them 0.
+  // A Dim of terms that are in order already, of different monomials, none of
+  // them 0.
   static absl::StatusOr<Dim> FromSorted(std::vector<DimTerm> terms);
   // a + b, or a - b.
   static absl::StatusOr<Dim> Sum(const Dim& a, const Dim& b, bool negate);

@@ -22,7 +22,7 @@ Dim P(absl::string_view text) {
   return dim.ok() ? *dim : Dim(-987654321);
 }
 
-// What `text` prints as in normal form.
+// The normal form of `text`, printed.
 std::string Normal(absl::string_view text) { return P(text).ToString(); }
 
 TEST(Dim, PolynomialsAreCanonical) {

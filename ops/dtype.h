@@ -21,7 +21,7 @@ enum class DType : uint8_t {
 #include "ops/dtype.def"
 };
 
-// What a dtype is made of; every dtype has exactly one kind.
+// The kind of a dtype's elements; every dtype has exactly one.
 enum class DTypeKind : uint8_t { kBool, kInt, kFloat, kComplex, kKey };
 
 // The classes of a rule's `where` clause: int, float < real < number; float,

@@ -264,7 +264,7 @@ absl::StatusOr<std::vector<RealTensor>> EvalDiscrete(
   return wrapped;
 }
 
-// Of a number, without its digits.
+// The bytes of a number, without its digits.
 constexpr int64_t kRealBytes = 64;
 
 absl::StatusOr<std::vector<RealTensor>> Evaluated(

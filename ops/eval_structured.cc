@@ -30,7 +30,7 @@ absl::StatusOr<std::vector<ConcreteType>> ConcreteTypes(
     ConcreteType concrete{type.dtype, {}};
     for (size_t d = 0; d < type.shape.size(); ++d) {
       std::optional<int64_t> extent = type.shape[d].Value();
-      // What nonzero finds is known only afterwards.
+      // The count of a nonzero is known only afterwards.
       if (!extent && primitive == Primitive::kNonzero) extent = 0;
       if (!extent) {
         return absl::InvalidArgumentError(

@@ -77,7 +77,7 @@ Extents StridesOf(const Extents& shape) {
 }
 
 int64_t CountOf(const Extents& shape) {
-  // Of an empty array any other extent may be of any size.
+  // In an empty array any other extent may be of any size.
   if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
   int64_t count = 1;
   for (const int64_t extent : shape) count *= extent;

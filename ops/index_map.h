@@ -44,7 +44,8 @@ std::vector<int64_t> OtherAxes(size_t rank, const std::vector<int64_t>& axes);
 // scalar fill comes after those of x).
 using IndexMap = std::vector<int64_t>;
 
-// Of a movement or of windows; `result` is the shape that InferType gives.
+// The map of a movement or of windows; `result` is the shape that InferType
+// gives.
 IndexMap MapOfMovement(Primitive primitive, const Attributes& attributes,
                        absl::Span<const Extents> operands,
                        const Extents& result);

@@ -1,5 +1,6 @@
-// What the inference of every primitive shares: reading attributes and
-// comparing extents with messages that name the primitive. Internal to ops.
+// InferContext: reads the attributes of a primitive and compares extents, with
+// messages that name the primitive. The inference of every primitive uses it.
+// Internal to ops.
 //
 //   InferContext context(Primitive::kReverse, attributes, operands);
 //   CLEAVE_ASSIGN_OR_RETURN(auto axes, context.Axes("axes", rank));

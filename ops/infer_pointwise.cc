@@ -11,7 +11,7 @@ DType RealPart(DType dtype) {
   return dtype;
 }
 
-// What a pointwise primitive asks of its operands.
+// The dtypes that a pointwise primitive takes.
 enum class Domain {
   kFloat,
   kInexact,

@@ -1,4 +1,5 @@
-// Result types of primitives on operand types; symbolic extents allowed.
+// InferType: the result types of a primitive on operand types. Extents may be
+// symbolic: (f32[m, k], f32[k, n]) of a dot_general give f32[m, n].
 
 #ifndef CLEAVE_OPS_INFER_TYPE_H_
 #define CLEAVE_OPS_INFER_TYPE_H_

@@ -32,29 +32,27 @@
 //   dot_general(a, b; batch_a, batch_b, contract_a, contract_b)
 //       -> T[batch.., free_a.., free_b..]
 //   conv(x: T[N, C, S..], w: T[O, C/groups, K..]; stride, low, high,
-//   lhs_dilation,
-//       rhs_dilation, groups, batch_groups): low and high are Dims of padding
-//       per spatial axis, possibly negative; correlation (no flip). With
-//       batch_groups = g, N = g * n, O = g * o, and group i of the batch meets
-//       group i of the outputs: result T[n, O, P..]
+//       lhs_dilation, rhs_dilation, groups, batch_groups): low and high are
+//       Dims of padding per spatial axis, possibly negative; correlation (no
+//       flip). With batch_groups = g, N = g * n, O = g * o, and group i of the
+//       batch meets group i of the outputs: result T[n, O, P..]
 //   linear_scan(a, b, init; axis, reverse): y_i = a_i y_(i-1) + b_i, y_(-1) =
 //       init (without the axis); a, b of the result's shape
 //   cumulative_max, cumulative_min(x; axis, reverse): NaN stays
-//   gather(x: T[B.., X..], index: i64[B.., I.., k], fill: T[]; axes, batch,
-//   mode):
-//       batch = len(B); axes: k ascending axes of x, each >= batch; result
-//       T[B.., I.., rest of X..]; mode "fill" reads fill out of range; "error"
-//       fails with OutOfRange (the operand fill is not read)
-//   scatter(x: T[B.., X..], index: i64[B.., I.., k], updates: T[B.., I..,
-//   rest];
-//       axes, batch, mode): mode "add"|"mul"|"max"|"min"|"set" in row-major
-//       order of I.. (set: the last one stays); out of range is dropped; max
-//       and min: tie: "even"|"first", the first update, else x
+//   gather(x: T[B.., X..], index: i64[B.., I.., k], fill: T[];
+//       axes, batch, mode): batch = len(B); axes: k ascending axes of x, each
+//       >= batch; result T[B.., I.., rest of X..]; mode "fill" reads fill out
+//       of range; "error" fails with OutOfRange (the operand fill is not read)
+//   scatter(x: T[B.., X..], index: i64[B.., I.., k],
+//       updates: T[B.., I.., rest]; axes, batch, mode): mode "add"|"mul"|"max"|
+//       "min"|"set" in row-major order of I.. (set: the last one stays); out of
+//       range is dropped; max and min: tie: "even"|"first", the first update,
+//       else x
 //   sort(x; axis, descending) -> (values, indices: i64): stable; NaN is largest
 //   nonzero(x: bool|number; size: Dim) -> i64[size, rank], row-major
-//   random_bits(key; shape, dtype), random_uniform(key; shape, dtype) in [0,
-//   1), random_split(key; count) -> key[count]: Philox 4x32-10 on (key,
-//       counter); key[S..] gives S.. blocks, each as its key alone would
+//   random_bits(key; shape, dtype), random_uniform(key; shape, dtype) in
+//       [0, 1), random_split(key; count) -> key[count]: Philox 4x32-10 on
+//       (key, counter); key[S..] gives S.. blocks, each as its key alone would
 //   random_fold_in(key[S..], i: i64[S..]) -> key[S..]: key number i of the
 //       2^64 that each key has beside those of random_split
 //   scan(consts.., carries.., xs..; body: Region, consts: int, carries: int,

@@ -1,7 +1,7 @@
-// RealTensor: an array of real numbers (MPFR) beside integers and bools, and
-// the evaluation of primitives over the reals: what a spec means, and what a
-// body means if nothing were rounded. inf and NaN behave as IEEE arithmetic
-// does.
+// RealTensor: an array of real numbers (MPFR) beside integers and bools.
+// EvalReal: the value of a primitive over the reals, which gives the meaning of
+// a spec, and the value of a body if nothing were rounded. inf and NaN behave
+// as IEEE arithmetic does.
 
 #ifndef CLEAVE_OPS_REAL_H_
 #define CLEAVE_OPS_REAL_H_
@@ -60,8 +60,8 @@ struct RealTensor {
   Tensor discrete;          // integers, bools, keys
 
   static RealTensor FromTensor(const Tensor& tensor, int bits);
-  // Each real rounded once to `dtype`. What is discrete has its own dtype only;
-  // another one makes an invalid Tensor, as do too many or too few reals.
+  // Each real rounded once to `dtype`. Discrete elements have their own dtype
+  // only; another one makes an invalid Tensor, as do too many or too few reals.
   Tensor RoundTo(DType dtype) const;
 };
 

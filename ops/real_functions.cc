@@ -129,7 +129,7 @@ void HurwitzZeta(mpfr_ptr out, unsigned long s, mpfr_srcptr q) {
   while (mpfr_cmp_ui(a, enough) < 0) {
     mpfr_pow_si(term, a, -static_cast<long>(s), MPFR_RNDN);
     mpfr_add(sum, sum, term, MPFR_RNDN);
-    // What is left is below the integral a^(1-s) / (s - 1).
+    // The rest of the sum is below the integral a^(1-s) / (s - 1).
     mpfr_mul(rest, term, a, MPFR_RNDN);
     mpfr_div_ui(rest, rest, s - 1, MPFR_RNDN);
     if (negligible(rest)) {

@@ -116,7 +116,7 @@ Tensor EvalFoldIn(const Tensor& keys, const Tensor& numbers) {
   return result;
 }
 
-// Of a number and of an element of its tensor, at most.
+// The bytes of a number and of an element of its tensor, at most.
 constexpr int64_t kNumberBytes = 16;
 
 absl::StatusOr<std::vector<Tensor>> Evaluated(

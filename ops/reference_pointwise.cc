@@ -91,8 +91,8 @@ absl::StatusOr<Tensor> EvalPolygamma(const Tensor& m, const Tensor& x) {
   return result;
 }
 
-// A binary primitive of two doubles. Those that are exact or that IEEE 754
-// rounds are evaluated in double: that rounding and the one to a narrower dtype
+// A binary primitive of two doubles. One that is exact, or that IEEE 754
+// rounds, is evaluated in double: that rounding and the one to a narrower dtype
 // together are one. The others come in long double.
 absl::StatusOr<Tensor> EvalFloatBinary(Primitive primitive, const Tensor& x,
                                        const Tensor& y) {

@@ -368,8 +368,8 @@ TEST(ReferenceIndexing, Nonzero) {
             absl::StatusCode::kInvalidArgument);
 }
 
-// What an axis of an empty array would run through is not made: its extent may
-// be more than there is memory for.
+// The indices of an axis of an empty array are not made: its extent may be more
+// than there is memory for.
 TEST(Reference, EmptyArraysHaveAnyOtherExtents) {
   constexpr int64_t kHuge = int64_t{1} << 32;
   const Tensor none(DType::kF32, {0, kHuge, kHuge});

@@ -29,7 +29,8 @@ std::vector<typename A::Value> ReduceKernel(
   const std::vector<int64_t> axes = attributes.GetInts("axes");
   BudgetPolls polls;
   const Extents kept = OffsetsOf(shape, OtherAxes(shape.size(), axes));
-  // Of nothing there may be any number.
+  // A result without elements needs no reduction, however large the reduced
+  // extents are.
   if (kept.empty()) return {};
   const Extents reduced = OffsetsOf(shape, axes);
   std::vector<typename A::Value> results;

@@ -40,7 +40,7 @@ class Tensor {
   // The same; InvalidArgument for a negative extent, ResourceExhausted beyond
   // the limit or where there is no memory.
   static absl::StatusOr<Tensor> Create(DType dtype, std::vector<int64_t> shape);
-  // What a mistake makes. `status` is not OK.
+  // The invalid Tensor that a mistake makes. `status` is not OK.
   static Tensor Invalid(absl::Status status);
   // The same but for the zeros: the caller writes each element through
   // mutable_data() before anything reads the tensor, or drops it.

@@ -63,7 +63,7 @@ bool Updating() {
   return false;
 }
 
-// Of `bazel run`: where the sources are.
+// The path among the sources, where `bazel run` says where these are.
 std::string SourcePath(const std::string& path) {
   const char* workspace = std::getenv("BUILD_WORKSPACE_DIRECTORY");
   return workspace == nullptr ? path : absl::StrCat(workspace, "/", path);

@@ -1,4 +1,5 @@
-// What transforms derive from rules, for the rules that are loaded with it.
+// WithTransforms: loads rules together with all that transforms derive from
+// them.
 //
 //   LoadRules(sources, context, WithTransforms());
 //   Vjp(f, {true}, *loaded.rules);

@@ -17,7 +17,7 @@
 namespace cleave {
 namespace {
 
-// Of C11 and of C++17, which the header may be included in.
+// Whether `name` is a keyword of C11 or of C++17: both may include the header.
 bool IsKeyword(const std::string& name) {
   static const auto* const keywords = new std::set<std::string>{
       "alignas",      "alignof",  "and",           "and_eq",
@@ -58,7 +58,7 @@ bool IsOfTheCLibrary(const std::string& name) {
   return false;
 }
 
-// What the names of the driver and of reserved types look like.
+// Whether `name` may be one of the driver's, or of a type that C reserves.
 bool IsReserved(const std::string& name) {
   return IsKeyword(name) || name[0] == '_' || absl::EndsWith(name, "_t") ||
          absl::StartsWith(name, "cleave_") ||

@@ -1,4 +1,5 @@
-// How C sees a compiled function: its names, its header, an example.
+// CInterface: a compiled function as C sees it: its names, its header, an
+// example.
 //
 //   const CInterface interface = *MakeCInterface(graph, "softmax");
 //   interface.Prototype()
@@ -40,7 +41,7 @@ struct CInterface {
   std::vector<Dimension> dims;
   std::vector<Array> inputs;
   std::vector<Array> outputs;
-  // What must hold of the sizes, in the names of C: "n >= 2: why".
+  // The conditions on the sizes, in the names of C: "n >= 2: why".
   std::vector<std::string> guards;
 
   // Without the semicolon behind it.

@@ -156,7 +156,7 @@ int64_t CountOf(const CInterface::Array& array, const DimValues& values) {
   return count;
 }
 
-// What element i of an input is.
+// Element i of an input of the example, as a C expression.
 std::string ExampleElement(DType dtype) {
   switch (dtype) {
     case DType::kF32:

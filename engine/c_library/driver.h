@@ -1,6 +1,6 @@
-// The driver of a compiled function: the C code that computes the extents of a
-// call, checks it, and runs its kernels in order. engine/runtime does the same
-// for a Kernel.
+// CDriver: the driver of a compiled function, which is the C code that computes
+// the extents of a call, checks it, and runs its kernels in order.
+// engine/runtime does the same for a Kernel.
 
 #ifndef CLEAVE_ENGINE_C_LIBRARY_DRIVER_H_
 #define CLEAVE_ENGINE_C_LIBRARY_DRIVER_H_

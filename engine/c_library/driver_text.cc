@@ -7,7 +7,7 @@
 
 namespace cleave::internal_aot {
 
-// What kDriverTypes declares again, without Halide's header.
+// The layouts that kDriverTypes declares again, without Halide's header.
 static_assert(sizeof(halide_dimension_t) == 16 &&
               offsetof(halide_dimension_t, min) == 0 &&
               offsetof(halide_dimension_t, extent) == 4 &&

@@ -100,8 +100,8 @@ absl::StatusOr<std::string> MakeStaticLibrary(const LibrarySources& sources) {
   const std::string driver = folder.File("driver.o");
   CLEAVE_RETURN_IF_ERROR(RunTool({"cc", "-std=c99", "-O2", "-fPIC", "-c", "-o",
                                   driver, folder.File(sources.driver.name)}));
-  // What nothing reaches from the exports goes; so do the groups that a linker
-  // would take from one library only, though others need theirs.
+  // Sections that no export reaches are dropped. Groups are dissolved: a linker
+  // would take a group from one library only, though the others need theirs.
   const std::string linked = folder.File("linked.o");
   std::vector<std::string> link = {"ld", "-r", "--gc-sections",
                                    "--force-group-allocation", "-znoexecstack"};

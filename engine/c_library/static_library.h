@@ -1,4 +1,5 @@
-// One static library from a C driver and the objects that it calls.
+// MakeStaticLibrary: one `.a` file from a C driver and the objects that it
+// calls, in which only chosen names are visible.
 
 #ifndef CLEAVE_ENGINE_C_LIBRARY_STATIC_LIBRARY_H_
 #define CLEAVE_ENGINE_C_LIBRARY_STATIC_LIBRARY_H_
@@ -26,8 +27,8 @@ struct LibrarySources {
 
 // The bytes of an archive with one object. All symbols but the exports are
 // local to it, so that any number of such libraries, and a program's own copy
-// of Halide's runtime, go into one program; what the exports do not need is
-// left out.
+// of Halide's runtime, go into one program; code that no export needs is left
+// out.
 //
 // Runs the system's cc, ld, objcopy and ar: FailedPrecondition, which names the
 // package to install, if one is missing. Internal, with its words, if one

@@ -1,9 +1,9 @@
-// Alignment of small allocations.
+// AlignAllocations: makes small allocations of kernels safe for vector loads.
 //
 // Halide 21 aligns an allocation of one element on the stack to that element
 // alone. A vector that is loaded from it, with all but one lane masked, is
-// taken for aligned to the vector nevertheless, and faults where it is not.
-// Such allocations are made two elements long, which Halide aligns.
+// taken for aligned to the vector nevertheless, and faults where it is not. An
+// allocation of one element is made two elements long, which Halide aligns.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_ALIGN_ALLOCATIONS_H_
 #define CLEAVE_ENGINE_CODEGEN_ALIGN_ALLOCATIONS_H_
@@ -12,7 +12,8 @@
 
 namespace cleave {
 
-// Of all kernels of the pipeline: a pass over what its Funcs become.
+// Aligns the allocations of all kernels of the pipeline, by a pass over the
+// code that its Funcs become.
 void AlignAllocations(Halide::Pipeline& pipeline);
 
 }  // namespace cleave

@@ -1,4 +1,5 @@
-// What a node reads once movement is seen through. Internal to engine/codegen.
+// BaseReads: the values that a node reads once movement is seen through: x, of
+// exp(transpose(x)). Internal to engine/codegen.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_BASE_READS_H_
 #define CLEAVE_ENGINE_CODEGEN_BASE_READS_H_
@@ -20,8 +21,8 @@ struct BaseRead {
   bool scattered = false;  // windows, gathers, reshapes, a structured reader
 };
 
-// Of a node that is no movement, or of the movement that a graph returns.
-// O(operands and the movement behind them).
+// The reads of a node that is no movement, or of the movement that a graph
+// returns. O(operands and the movement behind them).
 std::vector<BaseRead> BaseReads(const Graph& graph, Value node);
 
 // Whether a reshape only drops or adds axes of extent 1.

@@ -1,4 +1,5 @@
-// Where kernels run: on the host's CPU, or on a device with memory of its own.
+// Device: the place where kernels run, the host's CPU or a device with memory
+// of its own.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_DEVICE_H_
 #define CLEAVE_ENGINE_CODEGEN_DEVICE_H_
@@ -25,7 +26,7 @@ absl::StatusOr<Device> ParseDevice(absl::string_view name);
 
 // Whether groups of that kind have code for the device, and if not why:
 // Unimplemented("a structured kernel has no ..."). All but reference kernels
-// have code for the CPU; what a device has none for it leaves to the CPU.
+// have code for the CPU. A group without code for the device runs on the CPU.
 absl::Status CanRunOn(Device device, GroupKind kind);
 
 }  // namespace cleave

@@ -472,7 +472,7 @@ Expr Extreme(bool max, const Expr& a, const Expr& b) {
     if (value == nullptr || std::isnan(*value)) continue;
     return LimitTo(max, x, limit, *value);
   }
-  // Of two zeros the one that is (is not) negative goes.
+  // If both are zeros, max drops the negative one and min the other.
   return Named(a, [&](const Expr& x) {
     return Named(b, [&](const Expr& y) {
       const Expr wins = max ? Less(y, x) : Less(x, y);

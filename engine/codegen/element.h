@@ -54,7 +54,8 @@ Halide::Expr PointwiseElement(Primitive primitive, DType result,
 Halide::Expr Choose(const Halide::Expr& condition, const Halide::Expr& a,
                     const Halide::Expr& b);
 
-// Of two elements, as max and min: NaN wins, max(-0, 0) = 0.
+// The larger and the smaller of two elements, as the primitives max and min:
+// NaN wins, max(-0, 0) = 0.
 Halide::Expr MaxElement(DType dtype, const Halide::Expr& a,
                         const Halide::Expr& b);
 Halide::Expr MinElement(DType dtype, const Halide::Expr& a,

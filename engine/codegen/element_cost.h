@@ -1,6 +1,6 @@
-// What computing one element of a node costs: fusion and lowering weigh storing
-// a value against computing it again, and so do partitioners. Internal to
-// engine/codegen and transforms/aot.
+// The cost of computing one element of a node. Fusion, lowering and
+// partitioners weigh it against storing the value. Internal to engine/codegen
+// and transforms/aot.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_
 #define CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_

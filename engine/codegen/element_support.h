@@ -1,4 +1,4 @@
-// Which elements and operations kernels have code for. Internal to
+// The dtypes and pointwise operations that kernels have code for. Internal to
 // engine/codegen.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_ELEMENT_SUPPORT_H_

@@ -31,8 +31,8 @@ class Extractor {
   }
 
  private:
-  // A number, or one of the group's variables. What is no code keeps
-  // the dims of the graph, which its regions name, too.
+  // A number, or one of the group's variables. A group without code keeps the
+  // dims of the graph, since its regions name them, too.
   Dim Rename(const Dim& dim) {
     if (!HasCode(group_.kind)) return dim;
     const auto number = dim.Value();
@@ -71,8 +71,8 @@ class Extractor {
     return builder_.context()->Intern(*renamed);
   }
 
-  // What the value is a reshape of, seen through reshapes of what is not the
-  // group's own: the same elements in the same order.
+  // The value that `v` is a reshape of, with the same elements in the same
+  // order. Reshapes outside the group are seen through.
   Value Reshaped(Value v) const {
     while (members_.count(v) == 0 &&
            ToPrimitive(graph_.node(v).op) == Primitive::kReshape) {

@@ -22,7 +22,7 @@ Shape NonUnit(const Shape& shape) {
   return result;
 }
 
-// What the reductions of a group go over.
+// The extents that the reductions of a group run over.
 struct GroupSpace {
   Shape shape;
   Shape kept;  // without extents of 1
@@ -217,7 +217,7 @@ class Fuser {
     }
   }
 
-  // What only the kernel itself reads is no output.
+  // A value that only the kernel itself reads is no output.
   void DropInnerOutputs(size_t home) {
     std::vector<Value> outputs;
     for (const Value v : plan_.groups[home].outputs) {

@@ -1,4 +1,5 @@
-// Reductions of reductions: a mean over the losses of rows, say.
+// FuseTotals: one kernel for a reduction of reductions, such as a mean over the
+// losses of rows.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_FUSE_TOTALS_H_
 #define CLEAVE_ENGINE_CODEGEN_FUSE_TOTALS_H_

@@ -447,7 +447,7 @@ class Planner {
       }
       return;
     }
-    // What is absorbed has no place in the space: nothing joins by it.
+    // An absorbed group has no place in the space: no group joins by it.
     groups_[other].axes.clear();
     Take(home, other);
   }
@@ -535,7 +535,7 @@ class Planner {
     return plan;
   }
 
-  // Of groups that were never tried together.
+  // The reason why two groups that were never tried together stand apart.
   static std::string WhyApart(const Group& from, const Group& to) {
     for (const Group* group : {&from, &to}) {
       if (!HasCode(group->kind) || group->kind == GroupKind::kStructured) {

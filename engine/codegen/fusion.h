@@ -2,12 +2,12 @@
 //
 // A group computes its nodes in one pass over one space of indices: a chain of
 // pointwise nodes; reductions of one shape over the same axes, with the
-// pointwise nodes before, between and behind them, and with what reduces their
-// results to scalars; a contraction with the pointwise nodes behind it.
+// pointwise nodes before, between and behind them, and with the reductions of
+// their results to scalars; a contraction with the pointwise nodes behind it.
 // Movement (broadcasting, transposes, slices, ...) is no work of its own: it is
-// an index map in whatever group reads it. What has no vector code is a group
-// of its own, run by its reference kernel; so is the call of an op that the
-// host computes.
+// an index map in whatever group reads it. A node without vector code is a
+// group of its own, run by its reference kernel; so is the call of an op that
+// the host computes.
 //
 //   FusionPlan plan = PlanFusion(graph);
 //   for (const FusionGroup& group : plan.groups) {
@@ -55,7 +55,7 @@ struct FusionGroup {
   // Values that other groups or the graph's outputs read. Movement that the
   // graph returns is an output, too.
   std::vector<Value> outputs;
-  // Of kReference: why there is no vector code.
+  // The reason why a group of kReference has no vector code.
   std::string why;
 };
 
@@ -74,10 +74,11 @@ struct FusionPlan {
 };
 
 struct FusionOptions {
-  // Whether what reduces values of rows shares their kernel, which then stores
-  // the rows for itself. Not for devices: they have no arrays without elements.
+  // Whether a reduction of values of rows shares the kernel of the rows, which
+  // then stores them for itself. Not for devices: they have no arrays without
+  // elements.
   bool totals_with_rows = true;
-  // What computes the composite nodes; null: there are none.
+  // The functions that compute the composite nodes; null: there are none.
   const HostKernels* host_kernels = nullptr;
 };
 

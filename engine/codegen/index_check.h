@@ -1,5 +1,6 @@
-// What must hold of the indices of a gather in mode "error" before a kernel
-// reads by them: kernels clamp, and the host checks.
+// IndexChecks: the conditions that the indices of a gather in mode "error" must
+// meet before a kernel reads by them. Kernels clamp indices, and the host
+// checks them.
 //
 // A check names elements that are stored (a value that is no movement) or known
 // from extents, and covers each index that the gather reads and no other: the
@@ -45,7 +46,7 @@ struct IndexCheck {
 absl::StatusOr<std::vector<IndexCheck>> IndexChecks(const Graph& graph,
                                                     Value gather);
 
-// What the check's failure says, as the reference kernel does.
+// The error of a check that fails: that of the reference kernel.
 absl::Status IndexError(const Graph& graph, Value gather);
 
 // The gathers in mode "error" that computing `nodes` evaluates: among them or

@@ -1,4 +1,5 @@
-// Constants that decide over kernels. Internal to engine/codegen.
+// IntegerConstant: the integer that a value is everywhere. Which code a kernel
+// has may depend on it, as that of a division does. Internal to engine/codegen.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_INTEGER_CONSTANT_H_
 #define CLEAVE_ENGINE_CODEGEN_INTEGER_CONSTANT_H_

@@ -9,8 +9,8 @@
 
 namespace cleave {
 
-// The name for doubles ("exp"; that for floats has an f behind it) of what
-// computes this primitive; null where the library has nothing.
+// The function that computes this primitive on doubles ("exp"; the one on
+// floats has an f behind its name); null if the library has none.
 const char* LibraryFunction(Primitive primitive);
 
 // Whether `name` is one of those, or "ldexp", for doubles or for floats.

@@ -152,7 +152,8 @@ Expr Lowering::Compute(Value v, const Coordinates& at) {
   return PointwiseElement(primitive, type.dtype, dtypes, arguments);
 }
 
-// What is known of elements in terms of others is not, behind it.
+// From here on elements of v are read from the stage: expressions that were
+// remembered before do not know of it.
 void Lowering::AddStage(Value v, Stage stage) {
   memo_.clear();
   funcs_[v] = stage.func;

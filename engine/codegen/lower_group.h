@@ -1,10 +1,10 @@
-// A group's graph as a Halide pipeline with its schedule. Internal to
-// engine/codegen.
+// LowerGroup: a group's graph as a Halide pipeline with its schedule. Internal
+// to engine/codegen.
 //
 // Each value is an expression in the coordinates of its element: pointwise
 // nodes and movement are inlined into one expression that shares what is
-// common; reductions, what is expensive and read more than once, and structured
-// nodes are Funcs of their own, computed inside the loops of what reads them.
+// common; reductions, structured nodes, and expensive values that are read more
+// than once are Funcs of their own, computed inside the loops of their readers.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_LOWER_GROUP_H_
 #define CLEAVE_ENGINE_CODEGEN_LOWER_GROUP_H_

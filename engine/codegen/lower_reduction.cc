@@ -93,9 +93,9 @@ void Lowering::AddReduction(Value v) {
   AddSerialReduction(v);
 }
 
-// The lanes take every 32nd element of the last axis; a tree of halvings brings
-// them together. Over everything, blocks are reduced so, each on its own, and
-// then one after the other.
+// Each of kReductionLanes lanes takes every kReductionLanes-th element of the
+// last axis; a tree of halvings brings them together. Over everything, blocks
+// are reduced so, each on its own, and then one after the other.
 void Lowering::AddLaneReduction(Value v) {
   const Primitive primitive = ToPrimitive(graph_.node(v).op);
   const Value x = graph_.operands(v)[0];
@@ -115,8 +115,8 @@ void Lowering::AddLaneReduction(Value v) {
     count = Halide::min(length - begin, kReductionBlock);
   }
 
-  // The reduced axes before the last are whole; of the last each lane has
-  // every 32nd element.
+  // The reduced axes before the last are whole; each lane has every
+  // kReductionLanes-th element of the last.
   std::vector<Expr> extents = {
       (blocked ? Halide::min(length, kReductionBlock) : length) /
       kReductionLanes};
@@ -320,7 +320,7 @@ void Lowering::AddProduct(Value v) {
     Expr significand;  // bits
     Expr exponent;
   };
-  // Of a normal f64: others are left as they are.
+  // The parts of a normal f64; another one is left whole.
   const auto split = [&](const Expr& bits) {
     const Expr field = bits / u64(uint64_t{1} << 52) % u64(2048);
     const Expr normal = field != u64(0) && field != u64(2047);

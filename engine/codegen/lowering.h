@@ -62,7 +62,7 @@ struct Stage {
   bool has_tail = false;
   int scan_axis = -1;    // of kScan
   bool blocked = false;  // a block of everything: computed in parallel
-  // Of kPanel: what lies side by side in memory goes below each other.
+  // For kPanel: elements that lie side by side in memory go below each other.
   bool transposed = false;
 };
 
@@ -112,8 +112,8 @@ class Lowering {
 
   // ---- Values of rows and the totals of them (lower_totals.cc).
   void FindSpaces();
-  // What the totals among what `outputs` rest on read of the rows, computed
-  // before all else. From here on the group is a reduction of everything.
+  // Stores the values of rows that the totals below `outputs` read, before all
+  // else. From here on the group is a reduction of everything.
   void AddRows(const std::vector<Value>& outputs);
   std::vector<Value> RowsRead(const std::vector<Value>& outputs) const;
 
@@ -126,13 +126,13 @@ class Lowering {
                               const Halide::Expr& value);
   // Elements of v are read from the stage's Func from here on.
   void AddStage(Value v, Stage stage);
-  // Of these extents, and its variables, innermost first.
+  // A domain of these extents, and its variables, innermost first.
   static Halide::RDom Domain(const std::vector<Halide::Expr>& extents,
                              const std::string& name);
   static std::vector<Halide::RVar> Variables(const Halide::RDom& domain);
-  // What the element of a reduction at `vars` goes over: the domain of its
-  // axes, the last innermost (one point where there are none), and where the
-  // operand is read.
+  // The elements that the reduction v reads for its element at `vars`: the
+  // domain of its axes, the last innermost (one point if there are none), and
+  // the coordinates in the operand.
   struct Reduced {
     Halide::RDom domain;
     std::vector<Halide::Expr> extents;
@@ -207,7 +207,8 @@ class Lowering {
   const bool on_device_;
   const ScheduleOptions options_;
   Space space_;
-  // Of a group that reduces its rows' values to scalars: their spaces.
+  // Whether the group reduces its rows' values to scalars, and the spaces of
+  // rows and totals.
   bool has_totals_ = false;
   Space row_space_;
   Space total_space_;
@@ -216,7 +217,7 @@ class Lowering {
   std::vector<Halide::ImageParam> images_;
   std::map<Value, int> image_of_;
 
-  // Of the outputs in work.
+  // The elements of the outputs in work that have an expression already.
   std::map<std::pair<uint32_t, std::vector<const void*>>, Halide::Expr> memo_;
   std::vector<Coordinates> kept_;  // what the keys of memo_ point to
   std::map<Value, Halide::Func> funcs_;

@@ -1,4 +1,5 @@
-// A value that an expression uses more than once. Internal to engine/codegen.
+// Named: a Halide expression under a name, for a value that is used more than
+// once. Internal to engine/codegen.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_NAMED_H_
 #define CLEAVE_ENGINE_CODEGEN_NAMED_H_

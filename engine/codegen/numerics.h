@@ -28,8 +28,8 @@ absl::StatusOr<const NumericBody*> FindNumeric(const RuleSet& rules,
                                                Primitive primitive,
                                                DType dtype);
 
-// What a kernel computes a pointwise primitive on floats by where it has no
-// numeric.
+// The code by which a kernel computes a pointwise primitive on floats that has
+// no numeric.
 enum class FloatSource {
   kArithmetic,  // operations of IEEE 754, or bits
   kLibrary,     // a function of the C library

@@ -1,4 +1,5 @@
-// The graph that fusion is planned on.
+// PrepareFusion: the graph that fusion is planned on, by the passes of
+// sums_of_products.h and sink_gathers.h.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
@@ -8,7 +9,7 @@
 
 namespace cleave {
 
-// The same values by nodes that share more kernels.
+// The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph) {
   return SinkGathers(SumsOfProducts(graph));
 }

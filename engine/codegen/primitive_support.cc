@@ -13,7 +13,8 @@
 namespace cleave {
 namespace {
 
-// Of the groups that the primitive is in; nullopt: it computes nothing.
+// The kind of the groups that the primitive is in; nullopt: it computes
+// nothing.
 std::optional<GroupKind> KindOfGroup(Primitive primitive) {
   switch (ClassOf(primitive)) {
     case PrimitiveClass::kLeaf:

@@ -1,4 +1,5 @@
-// What each primitive becomes in kernels, for tables.
+// DescribeSupport: whether a primitive has kernel code on a device, as text for
+// `cleave coverage --kernels`.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PRIMITIVE_SUPPORT_H_
 #define CLEAVE_ENGINE_CODEGEN_PRIMITIVE_SUPPORT_H_

@@ -85,7 +85,7 @@ class Sinker {
            ClassOf(PrimitiveOf(v)) == PrimitiveClass::kPointwise;
   }
 
-  // What v is a transpose of; `axes` change with it.
+  // The value that v is a transpose of; `axes` change with it.
   Value Source(Value v, Axes* axes) const {
     while (PrimitiveOf(v) == Primitive::kTranspose) {
       const Axes inner = graph_.attributes(v).GetInts("axes");

@@ -1,4 +1,5 @@
-// The machine that kernels are compiled for.
+// HostTarget and KernelTarget: the machine that kernels are compiled for, in
+// Halide's terms.
 //
 //   Halide::Target target = KernelTarget(HostLevel());
 //

@@ -1,4 +1,4 @@
-// Levels of vector instructions that kernels are made for.
+// TargetLevel: the vector instructions that kernels may use.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_TARGET_LEVEL_H_
 #define CLEAVE_ENGINE_CODEGEN_TARGET_LEVEL_H_

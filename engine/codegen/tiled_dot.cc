@@ -61,9 +61,9 @@ int BlockRows(const Dim& height, int rows) {
 
 }  // namespace
 
-// What fits the extents best, of the shapes whose sums stay in registers beside
-// a row of the panel and a factor: whole panels are even tasks, too. Where an
-// extent is open, the first.
+// The tile that fits the extents best, among the shapes whose sums stay in
+// registers beside a row of the panel and a factor: whole panels are even
+// tasks, too. If an extent is open, the first.
 Lowering::TileShape Lowering::ChooseTile(const Dim& height, const Dim& width,
                                          DType sum) const {
   const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
@@ -142,7 +142,7 @@ bool Lowering::AddTiledDot(Value v) {
   const Expr packed = element(b, batch_b, contract_b[0], k, column);
   panel.transposed = IsContiguousIn(packed, k);
   panel.func(vars_with_batches({c, k, p})) = packed;
-  // What is read once need not be packed.
+  // A panel that is read once need not be packed.
   const bool once = height.Value().value_or(rows + 1) <= rows;
   panel.role =
       once && !panel.transposed ? Stage::Role::kInline : Stage::Role::kPanel;
@@ -197,9 +197,10 @@ bool Lowering::AddTiledDot(Value v) {
 }
 
 // For each panel of columns, in parallel: the panel is packed, and blocks of
-// rows are multiplied by it, tile by tile. What is done to the result is done
-// as a tile leaves the registers, or, where that is much, as a block is done:
-// what such a loop holds in registers it does not hold while it multiplies.
+// rows are multiplied by it, tile by tile. The nodes behind the contraction are
+// computed as a tile leaves the registers. If they are many, they are computed
+// as a block is done, by a loop of their own, so that they need no registers
+// while tiles multiply.
 void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   const Var m = axes[axes.size() - 2];
   const Var n = axes.back();

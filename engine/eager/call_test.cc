@@ -92,7 +92,7 @@ TEST_F(CallTest, MistakesSayWhereTheyWereMade) {
   EXPECT_THAT(message, HasSubstr("linear_algebra.rules:53)"));
   EXPECT_EQ(eager.GetPayload("cleave.error_clause"), absl::Cord("shape"));
   EXPECT_TRUE(eager.GetPayload("cleave.error_place").has_value());
-  // Of primitives, too.
+  // The mistakes of primitives, too.
   EXPECT_THAT(std::string(CallOne("dot_general", {a, b}).status().message()),
               HasSubstr("dot_general: f32[4, 5] by f32[6, 7]: "));
   TraceScope trace(SharedRules());
@@ -103,7 +103,7 @@ TEST_F(CallTest, MistakesSayWhereTheyWereMade) {
   EXPECT_THAT(std::string(wrong.status().message()),
               HasSubstr("matmul, call 37 of the trace: f32[4, 5] by f32[6, 7]: "
                         "the contracted extents differ (shape, "));
-  // What comes of it is the same mistake, and the trace has it.
+  // A value computed from it is the same mistake, and the trace has it.
   EXPECT_EQ(CallOne("exp", {wrong}).status(), wrong.status());
   EXPECT_EQ(trace.status(), wrong.status());
 }

@@ -19,8 +19,9 @@ struct GeneratedOp {
   absl::string_view function;  // "Softmax"
   bool is_primitive = false;
   // Calls the function. One argument for each input, in order; attributes that
-  // are not among `attributes` take the function's defaults. CHECKs that what
-  // is given is of the function's kinds, and nothing required is missing.
+  // are not among `attributes` take the function's defaults. CHECKs that the
+  // arguments are of the function's kinds, and that none that it requires is
+  // missing.
   std::vector<std::optional<Tensor>> (*call)(
       const std::vector<CallArgument>& arguments, const Attributes& attributes);
 };

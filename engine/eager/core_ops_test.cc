@@ -216,7 +216,7 @@ TEST_F(CoreOpsTest, EachOpIsTheSameToTheBitAmongOthersInAnAtomicScope) {
       ASSERT_EQ(apart[i].has_value(), together[i].has_value());
       if (!apart[i].has_value()) continue;
       const absl::StatusOr<cleave::Tensor> want = apart[i]->Concrete();
-      // What the scaled operands are no more is rejected in both.
+      // An op that rejects the scaled operands rejects them in both.
       if (!want.ok()) {
         EXPECT_EQ(together[i]->Concrete().status().code(),
                   want.status().code());

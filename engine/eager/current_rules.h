@@ -13,7 +13,7 @@
 
 namespace cleave::functional {
 
-// Those of the innermost trace, else of the session. FailedPrecondition where
+// The rules of the innermost trace, else of the session. FailedPrecondition if
 // there is neither, and in a trace of primitives alone.
 absl::StatusOr<std::shared_ptr<const RuleSet>> CurrentRules();
 

@@ -141,7 +141,8 @@ absl::Status DimScope::BindEquations(std::vector<DimMatch> equations) {
 absl::Status MatchDims(std::vector<DimMatch> equations,
                        std::map<std::string, Dim>* values) {
   // Numbers are solved for by engine/ir; a variable alone may be bound to an
-  // extent of a trace. What speaks of such an extent is compared, not solved.
+  // extent of a trace. An equation that has such an extent is compared, not
+  // solved.
   std::vector<DimEquation> numbers;
   std::vector<DimMatch> symbolic;
   for (DimMatch& equation : equations) {

@@ -7,11 +7,11 @@
 //   Tensor flat = x.Reshape({n * (n + 1)});
 //   Tensor mean = Sum(x) / n;                           // a size as a number
 //
-// What takes shapes, sizes, slice bounds or attributes takes Dims, and looks
-// their variables up when it is called. A Dim means the same here as in a rule
-// file: exact integers, floor division, rounded once where it meets a float. In
-// eager code all variables must have values. Under a trace a variable may be
-// bound to an extent of the trace, or stand for itself.
+// A function that takes shapes, sizes, slice bounds or attributes takes Dims,
+// and looks their variables up when it is called. A Dim means the same here as
+// in a rule file: exact integers, floor division, rounded once where it meets a
+// float. In eager code all variables must have values. Under a trace a variable
+// may be bound to an extent of the trace, or stand for itself.
 
 #ifndef CLEAVE_ENGINE_EAGER_DIM_SCOPE_H_
 #define CLEAVE_ENGINE_EAGER_DIM_SCOPE_H_
@@ -70,7 +70,7 @@ class DimScope {
   struct State;
 
   absl::Status BindEquations(std::vector<DimMatch> equations);
-  // Those of this thread, the innermost last, which has not ended.
+  // The scopes of this thread, the innermost last, which has not ended.
   static std::vector<std::shared_ptr<State>>& Scopes();
 
   const std::shared_ptr<State> state_;

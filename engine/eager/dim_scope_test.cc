@@ -33,7 +33,7 @@ TEST_F(DimScopeTest, BindsWhatShapesDetermine) {
   ASSERT_OK(scope.Bind(x, {n, n + 1}));
   ASSERT_OK(scope.Bind(y, {n + 2 * m}, "y"));
   EXPECT_THAT(EvaluateDim(n * m), IsOkAndHolds(9));
-  // What is known is checked.
+  // A variable that has a value is checked.
   EXPECT_THAT(scope.Bind(y, {n * 2}, "y"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "axis 0 of y is 9, but must be 2*n, which is 6"));

@@ -123,7 +123,7 @@ absl::StatusOr<cleave::Tensor> Import(const DLTensor& from,
   return CopyStrided(first, dtype, shape, strides);
 }
 
-// What a tensor that goes out owns.
+// The memory that a tensor given to another framework owns.
 struct Export {
   DLManagedTensor managed = {};
   cleave::Tensor tensor;

@@ -77,7 +77,7 @@ TEST(Dlpack, SharesDenseAlignedMemoryUntilItsLastUse) {
 }
 
 TEST(Dlpack, StridesOfARowMajorArrayAreDense) {
-  // That of an extent of 1 says nothing.
+  // The stride of an extent of 1 says nothing.
   Producer producer({1, 2, 3}, {INT64_MAX, 3, 1});
   const Tensor x = FromDlpack(producer.managed());
   EXPECT_EQ(DataOf(x), producer.memory());

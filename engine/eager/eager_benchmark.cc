@@ -1,6 +1,6 @@
-// What an eager op costs beside its kernel: x + x and softmax of 4 x 5 elements
-// as a session runs them, and their kernels alone. The difference is the
-// session's.
+// The cost of an eager op beside its kernel: x + x and softmax of 4 x 5
+// elements as a session runs them, and their kernels alone. The difference is
+// the session's.
 
 #include <cstdint>
 #include <utility>

@@ -68,7 +68,7 @@ absl::StatusOr<Dim> Clamp(const Place& place, const Dim& low, const Dim& high) {
   return result;
 }
 
-// What one axis of the view becomes.
+// The slice of one axis of the view.
 struct AxisSlice {
   Dim start = 0;
   Dim size = 0;

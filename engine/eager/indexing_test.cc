@@ -195,7 +195,7 @@ TEST_F(IndexingTest, TensorsAsIndicesGather) {
   ExpectValue(x[{rows, Tensor(Ints({2}, {1, 3}))}], Ints({2}, {9, 3}));
   ExpectValue(x[{rows[{kAll, kNewAxis}], Tensor(Ints({2}, {0, 1}))}],
               Ints({2, 2}, {8, 9, 0, 1}));
-  // Of the shape of the index, in its place.
+  // The result has the axes of the index tensor in the place of the axis.
   const Tensor z = Counting({2, 3, 2});
   EXPECT_EQ((z[{kAll, Tensor(Ints({1, 2}, {0, 2}))}].shape()),
             (Shape{2, 1, 2, 2}));

@@ -1,5 +1,6 @@
-// Values for the variables of declared shapes, where extents may be those of a
-// trace. Internal to engine/eager; engine/ir/bind.h has numbers alone.
+// MatchDims: values for the variables of declared shapes, from the extents of
+// tensors. An extent may be a symbol of a trace; engine/ir/bind.h has numbers
+// alone. Internal to engine/eager.
 
 #ifndef CLEAVE_ENGINE_EAGER_MATCH_DIMS_H_
 #define CLEAVE_ENGINE_EAGER_MATCH_DIMS_H_

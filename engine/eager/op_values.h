@@ -1,4 +1,4 @@
-// What the functions of core_ops.h are written with: attributes as C++ values.
+// The parameter types of the functions of core_ops.h: attributes as C++ values.
 // Internal, but for Number.
 
 #ifndef CLEAVE_ENGINE_EAGER_OP_VALUES_H_
@@ -75,7 +75,7 @@ template <typename T>
 void Set(absl::string_view name, const T& value, Attributes* attributes) {
   attributes->Set(name, ToStatic(value));
 }
-// What is not given is left to the rule's default.
+// An attribute that is not given is left to the rule's default.
 template <typename T>
 void Set(absl::string_view name, const std::optional<T>& value,
          Attributes* attributes) {

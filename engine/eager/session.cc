@@ -48,7 +48,7 @@ std::string StructureOf(const Graph& graph) {
   return key;
 }
 
-// What the outputs need of a graph with those inputs, and the inputs of that.
+// The part of the graph that `outputs` need; `kept` gets its inputs.
 Graph ConeOf(const Graph& graph, const std::vector<NamedValue>& outputs,
              const std::vector<cleave::Tensor>& inputs,
              std::vector<cleave::Tensor>* kept) {
@@ -101,8 +101,8 @@ Graph ConeOf(const Graph& graph, const std::vector<NamedValue>& outputs,
   return std::move(builder).Build(std::move(results));
 }
 
-// What was read for a tensor that is gone, or for an op that failed, is not
-// part of a graph's structure.
+// Whether an input has no reader: it was read for a tensor that is gone, or for
+// an op that failed. An idle input is no part of a graph's structure.
 bool HasIdleInputs(const Graph& graph) {
   std::vector<bool> needed(graph.size());
   for (uint32_t id = 0; id < graph.size(); ++id) {
@@ -294,7 +294,8 @@ absl::Status Session::Impl::Run(EagerGraph& graph) {
   RunParts(*all, graph.inputs_, absl::MakeSpan(wanted));
   absl::Status first;
   for (Wanted& one : wanted) {
-    // What the storage was before its last write, and before that.
+    // The storage goes back to the value before its last write, or to the one
+    // before that.
     while (!one.status.ok() && one.storage->undo != nullptr &&
            !one.storage->undo->nodes.empty()) {
       if (first.ok()) first = one.status;
@@ -476,7 +477,8 @@ absl::StatusOr<Value> EagerGraph::Read(
   CLEAVE_RETURN_IF_ERROR(storage->status);
   if (storage->recorder.get() == this) return storage->node;
   if (storage->recorder != nullptr) {
-    // Of another session, or of a trace, which says why not.
+    // A storage of another session gets its value; one of a trace is an error
+    // that says why.
     CLEAVE_RETURN_IF_ERROR(TensorAccess::Settle(*storage));
   }
   Value& known = known_[{storage->id, storage->version}];
@@ -492,8 +494,8 @@ absl::Status EagerGraph::CheckWrite(const Storage& storage) const {
   if (storage.recorder == nullptr || storage.recorder.get() == this) {
     return absl::OkStatus();
   }
-  // That of a trace says so. That of another session gets its value, which it
-  // goes back to if the write fails.
+  // A storage of a trace is an error that says so. A storage of another session
+  // gets its value, and goes back to it if the write fails.
   CLEAVE_RETURN_IF_ERROR(storage.recorder->Realize());
   return storage.status;
 }

@@ -1,4 +1,4 @@
-// Session: what eager ops need: rules, kernels, and a policy when to run.
+// Session: the rules and kernels that eager ops run with, and when they run.
 //
 //   Session session(rules);
 //   SessionScope scope(session);         // for this thread, until it ends
@@ -7,20 +7,21 @@
 //
 // An op is expanded by the rules and compiled, with the views that it reads and
 // writes, once for each op, attributes and types; the kernel is found again by
-// the structure of the graph, or without one by what the call says, where its
-// tensors are no views. Kernels for other extents share their code
+// the structure of the graph, or, if its tensors are no views, by the call
+// alone, without a graph. Kernels for other extents share their code
 // (CompileOptions::generalize_extents).
 //
 // Where ops accumulate (atomic.h, or kLazy), the graph runs when a value is
 // asked for, or an op's result has a size that depends on values; all tensors
 // that are alive by then, and all writes, get their values in that run. If an
-// op fails in it, what does not depend on that op gets its value as if the op
-// had not been there: the graph runs again in parts, which costs that much. New
-// tensors that depend on it carry the status; a storage that was written has
-// the last value that does not, which may be the one from before the graph.
+// op fails in it, a tensor that does not depend on that op gets its value as if
+// the op had not been there: the graph runs again in parts, which costs that
+// much. New tensors that depend on it carry the status; a storage that was
+// written keeps its last value that does not depend on it, which may be the one
+// from before the graph.
 //
-// A session and its tensors belong to one thread: rule sets are not
-// thread-safe.
+// A session and its tensors belong to one thread. Sessions of several threads
+// may share a rule set.
 
 #ifndef CLEAVE_ENGINE_EAGER_SESSION_H_
 #define CLEAVE_ENGINE_EAGER_SESSION_H_
@@ -93,8 +94,8 @@ class Session {
 
   const SessionStatistics& statistics() const;
   void ResetStatistics();
-  // Of the last graph that ran; until the next one runs. The times are those of
-  // the first run, where a call ran as it had before.
+  // The report of the last graph that ran, valid until the next one runs. If a
+  // call ran as it had before, the times are those of its first run.
   const RunReport& last_report() const;
   // Graphs whose kernels are kept.
   int64_t cached_graphs() const;

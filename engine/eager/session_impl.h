@@ -1,4 +1,5 @@
-// The inside of a session. Internal to engine/eager.
+// Session::Impl and EagerGraph: the kernels that a session keeps, and the graph
+// that eager ops accumulate in. Internal to engine/eager.
 
 #ifndef CLEAVE_ENGINE_EAGER_SESSION_IMPL_H_
 #define CLEAVE_ENGINE_EAGER_SESSION_IMPL_H_
@@ -58,7 +59,7 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
   bool ended = false;
   absl::Status refused;  // the first in-place operator that wrote nothing
   SessionStatistics statistics;
-  // That of a known call has the times of the run that made it known.
+  // The report of a known call has the times of the run that made it known.
   std::shared_ptr<const RunReport> last_report = std::make_shared<RunReport>();
 
   struct Entry {
@@ -80,8 +81,8 @@ class Session::Impl : public std::enable_shared_from_this<Session::Impl> {
                 const Results& results);
 
  private:
-  // What ran last, if that was one op whose results have sizes that do not
-  // depend on values.
+  // The last run, if it was one op whose results have sizes that do not depend
+  // on values.
   struct LastRun {
     std::vector<uint64_t> inputs;  // ids of their storages
     std::vector<const Storage*> storages;
@@ -165,7 +166,7 @@ class EagerGraph : public Recorder {
 };
 
 struct SessionAccess {
-  // That of the innermost scope of this thread, if neither has ended.
+  // The session of the innermost scope of this thread, if neither has ended.
   static std::shared_ptr<Session::Impl> Current();
   static const std::shared_ptr<Session::Impl>& ImplOf(const Session& session) {
     return session.impl_;

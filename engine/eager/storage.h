@@ -1,5 +1,6 @@
-// Storage and Recorder: what tensors consist of, and where ops are recorded.
-// Internal to engine/eager; view.h states the storage model.
+// Storage and Recorder: the cell that holds a tensor's value, and the graph
+// that ops are recorded in. Internal to engine/eager; view.h states the storage
+// model.
 
 #ifndef CLEAVE_ENGINE_EAGER_STORAGE_H_
 #define CLEAVE_ENGINE_EAGER_STORAGE_H_
@@ -36,8 +37,8 @@ struct Storage {
   std::optional<cleave::Tensor> value;
   std::shared_ptr<Recorder> recorder;
   Value node;
-  // What the storage was before the writes that wait in an eager graph, for
-  // that graph may fail. Null where there are none.
+  // The values of the storage before the writes that wait in an eager graph,
+  // since that graph may fail. Null if there are none.
   struct Undo {
     std::optional<cleave::Tensor> value;  // before the graph
     std::vector<Value> nodes;             // of the graph; the last one last
@@ -103,7 +104,7 @@ class Recorder : public std::enable_shared_from_this<Recorder> {
   // The node with the storage's whole value.
   virtual absl::StatusOr<Value> Read(
       const std::shared_ptr<Storage>& storage) = 0;
-  // Whether what is recorded here may write the storage.
+  // Whether an op that is recorded here may write the storage.
   virtual absl::Status CheckWrite(const Storage& storage) const = 0;
   // `storage`, whose value is a node of this recorder, is new or was written.
   virtual void Written(const std::shared_ptr<Storage>& storage) = 0;

@@ -463,7 +463,7 @@ Tensor Full(DType dtype, const Shape& shape, const Tensor& number) {
 }
 
 absl::Status TensorAccess::Settle(Storage& storage) {
-  // Of a graph that fails, some storages may have their values all the same.
+  // If the graph fails, some storages may have their values all the same.
   const absl::Status realized = storage.recorder->Realize();
   CLEAVE_RETURN_IF_ERROR(storage.status);
   if (storage.value.has_value()) return absl::OkStatus();

@@ -117,16 +117,15 @@ class Tensor {
   // trace's; InvalidArgument where dtypes or shapes do not fit, or for a
   // broadcast view. Nothing is written then.
   absl::Status Assign(const Tensor& value);
-  // x[indices] = value, also where indices are tensors: of an element that is
-  // named twice, the last in row-major order counts; one out of range is
-  // dropped.
+  // x[indices] = value, also with tensors as indices. If an element is named
+  // twice, the last in row-major order counts; one out of range is dropped.
   absl::Status AssignAt(const std::vector<Index>& indices, const Tensor& value);
   Tensor& operator+=(const Tensor& value);
   Tensor& operator-=(const Tensor& value);
   Tensor& operator*=(const Tensor& value);
   Tensor& operator/=(const Tensor& value);
-  // Of the last in-place operator on this handle. Where it is not OK, nothing
-  // was written.
+  // The status of the last in-place operator on this handle. If it is not OK,
+  // nothing was written.
   const absl::Status& write_status() const { return write_status_; }
 
   // A new storage with this value.
@@ -135,7 +134,8 @@ class Tensor {
   // The value, computed if it waits. FailedPrecondition under a trace, where a
   // tensor has none; else what went wrong.
   absl::StatusOr<cleave::Tensor> Concrete() const;
-  // Of a tensor with one element: real dtypes and bool; integers.
+  // The number in a tensor with one element. Item is for real dtypes and bool,
+  // IntItem for integers.
   absl::StatusOr<double> Item() const;
   absl::StatusOr<int64_t> IntItem() const;
   // `f32[2] [1, 2.5]`; of a traced tensor its type, of a mistake its status.

@@ -48,13 +48,12 @@ class TraceScope {
   // order scopes end.
   ~TraceScope();
 
-  // Of the trace; after Finish, one that nobody reads.
+  // The builder of the trace; after Finish, one that nobody reads.
   GraphBuilder& builder();
 
   // A tensor with a storage of its own, whose value is a new input. A name that
   // another input has is a mistake (InvalidArgument), as are extents that are
-  // negative or invalid. What is captured is named
-  // `captured` and a number.
+  // negative or invalid. A captured tensor is named `captured` and a number.
   Tensor Input(absl::string_view name, const TensorType& type);
   // A tensor with a storage of its own, whose value is `node` of builder(); a
   // mistake for one of another builder.

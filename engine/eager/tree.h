@@ -56,7 +56,7 @@ class TreeShape {
 
   TreeKind kind() const { return kind_; }
   const std::vector<TreeShape>& children() const { return children_; }
-  // Of maps and structs, one per child.
+  // The keys of a map or struct, one per child.
   const std::vector<std::string>& keys() const { return keys_; }
   int64_t leaves() const;
   // Per leaf: how it is reached, as `[0].weight`, for names and messages; empty

@@ -211,8 +211,8 @@ absl::Status CheckType(absl::string_view what, const TensorType& type,
       what, " is ", type.ToString(), ", the view's is ", wanted.ToString()));
 }
 
-// `base` with `value` where the slice reads it. What lies between and around
-// the elements is padding; a mask, padded likewise, tells it from them.
+// `base` with `value` where the slice reads it. The value is padded between and
+// around its elements; a mask, padded likewise, tells padding from elements.
 absl::StatusOr<Value> WriteSlice(GraphBuilder& builder, Value base,
                                  const Attributes& slice, Value value) {
   const TensorType type = builder.type(base);

@@ -15,12 +15,15 @@
 //     overwritten: a value that was read before the write stays what it was.
 //   - A broadcast maps several places to one element: it can be read only.
 //
-//   View row = *View(TensorType{DType::kF32, {4, n}}).Slice({1, 0}, {1, n},
-//   {}); View flat = *row.Reshape({n}); Value y = *ReadView(builder, base,
-//   flat); Value new_base = *WriteView(builder, base, flat, value);
+//   View all(TensorType{DType::kF32, {4, n}});
+//   View row = *all.Slice({1, 0}, {1, n}, {});
+//   View flat = *row.Reshape({n});
+//   Value y = *ReadView(builder, base, flat);
+//   Value new_base = *WriteView(builder, base, flat, value);
 //
-// Parameters of steps are Dims: a view holds at symbolic extents as well. What
-// typing cannot decide there becomes a guard of the graph that reads or writes.
+// Parameters of steps are Dims: a view holds at symbolic extents as well. A
+// condition that typing cannot decide there becomes a guard of the graph that
+// reads or writes.
 
 #ifndef CLEAVE_ENGINE_EAGER_VIEW_H_
 #define CLEAVE_ENGINE_EAGER_VIEW_H_
@@ -66,7 +69,7 @@ class View {
   View& operator=(const View&) = default;
 
   const TensorType& base() const { return rep_->base; }
-  // Of what is read and written through this view.
+  // The type of the values that are read and written through this view.
   const TensorType& type() const {
     return rep_->steps.empty() ? rep_->base : rep_->steps.back().result;
   }
@@ -116,8 +119,8 @@ class View {
   std::shared_ptr<const Rep> rep_;  // never null
 };
 
-// What `view` shows of `base`, a node of the view's base type (InvalidArgument
-// otherwise). Adds one movement node per step.
+// The value that `view` reads from `base`, a node of the view's base type
+// (InvalidArgument otherwise). Adds one movement node per step.
 absl::StatusOr<Value> ReadView(GraphBuilder& builder, Value base,
                                const View& view);
 
@@ -127,9 +130,9 @@ absl::StatusOr<Value> ReadView(GraphBuilder& builder, Value base,
 absl::StatusOr<Value> WriteView(GraphBuilder& builder, Value base,
                                 const View& view, Value value);
 
-// What `view` shows of the concrete `base`, copied; the base itself if the view
-// is the identity. O(elements); no kernel runs. InvalidArgument where the view
-// is of another type or its parameters are not numbers.
+// The value that `view` reads from the concrete `base`, copied; the base itself
+// if the view is the identity. O(elements); no kernel runs. InvalidArgument if
+// the view is of another type or its parameters are not numbers.
 absl::StatusOr<Tensor> CopyView(const Tensor& base, const View& view);
 
 }  // namespace cleave::functional

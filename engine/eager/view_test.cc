@@ -29,7 +29,7 @@ cleave::Tensor Counting(const std::vector<int64_t>& shape, int64_t first = 0) {
   return tensor;
 }
 
-// What ops/primitive.h says of the five steps, element by element: `places`
+// The five steps as ops/primitive.h defines them, element by element: `places`
 // are the row-major numbers in the base of the elements that a step reads.
 struct Elements {
   std::vector<int64_t> shape;

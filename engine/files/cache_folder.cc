@@ -27,12 +27,13 @@ namespace cleave {
 namespace {
 
 constexpr char kMagic[8] = {'C', 'L', 'E', 'A', 'V', 'E', 'K', 'C'};
-// Of the layout below, and of what the bytes mean: raised with either.
+// The version of the layout below and of the meaning of the bytes: raised with
+// either.
 constexpr uint64_t kVersion = 1;
 
 using Hash = std::array<char, 16>;
 
-// What ends each file. The checksum is of all that stands before it.
+// The end of each file. The checksum covers all bytes before itself.
 struct Trailer {
   uint64_t byte_count;
   uint64_t key_size;

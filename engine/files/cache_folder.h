@@ -8,8 +8,8 @@
 // One file for each key, named by the key's hash. The bytes stand first, so
 // that other tools read the file as what it holds; then the key itself, the
 // lengths, a version, and a checksum of all of it. Files appear whole, in one
-// step; no locks are held. What a damaged disk or a crash of the machine made
-// of a file is found by its checksum.
+// step; no locks are held. A checksum finds each file that a damaged disk or a
+// crash of the machine has changed.
 
 #ifndef CLEAVE_ENGINE_FILES_CACHE_FOLDER_H_
 #define CLEAVE_ENGINE_FILES_CACHE_FOLDER_H_
@@ -41,10 +41,9 @@ class CacheFolder {
   absl::StatusOr<std::optional<std::string>> Read(absl::string_view key,
                                                   absl::string_view kind);
 
-  // Replaces what is there. Then removes the least recently used files until
-  // `max_bytes` hold what is left, other than this one, and what writers that
-  // were killed left behind. By errno, as for a full disk; nothing changes
-  // then.
+  // Replaces what is there. Then removes the least recently used files, other
+  // than this one, until the rest fits in `max_bytes`; and files that killed
+  // writers left behind. By errno, as for a full disk; nothing changes then.
   absl::Status Write(absl::string_view key, absl::string_view kind,
                      absl::string_view bytes);
 
@@ -58,13 +57,14 @@ class CacheFolder {
   CacheFolder(std::string path, int64_t max_bytes)
       : path_(std::move(path)), max_bytes_(max_bytes) {}
 
-  // Removes what Write() says, and counts what is left.
+  // Removes the files that Write() says, and counts the bytes of the others.
   void Clean(const std::string& keep);
 
   const std::string path_;
   const int64_t max_bytes_;
   mutable std::mutex mutex_;
-  // What is in the folder, as far as known; guarded by mutex_, as are the next.
+  // The bytes in the folder, as far as known; guarded by mutex_, as are the
+  // next.
   int64_t bytes_ = 0;
   int64_t writes_until_clean_ = 0;
   int64_t evicted_ = 0;

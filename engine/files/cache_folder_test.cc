@@ -156,7 +156,7 @@ TEST(CacheFolder, RemovesTheLeastRecentlyUsed) {
     EXPECT_THAT(folder->Read(key, ".so"), IsOkAndHolds(Bytes(bytes))) << key;
   }
   EXPECT_THAT(ListFolder(path), SizeIs(5));
-  // What was just written stays, even if nothing else fits.
+  // The file just written stays, even if nothing else fits.
   ASSERT_THAT(folder->Write("huge", ".so", std::string(10000, 'x')), IsOk());
   EXPECT_THAT(ListFolder(path), SizeIs(1));
 }

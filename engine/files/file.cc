@@ -131,8 +131,8 @@ absl::StatusOr<std::string> ReadFile(const std::string& path) {
   if (fstat(file.number(), &status) != 0) return SystemError("read", path);
   std::string bytes;
   size_t size = 0;
-  // One byte more than the file has, so that one read sees its end. What has
-  // no size, or grows, is read in steps.
+  // One byte more than the file has, so that one read sees its end. A file
+  // without a size, or one that grows, is read in steps.
   size_t room = static_cast<size_t>(status.st_size) + 1;
   if (room < 4096) room = 4096;
   while (true) {

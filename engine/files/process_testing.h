@@ -1,4 +1,5 @@
-// Other processes and folders, for tests of what survives them.
+// Processes that a test starts and kills, and folders that it makes: for tests
+// of files that survive a process.
 
 #ifndef CLEAVE_ENGINE_FILES_PROCESS_TESTING_H_
 #define CLEAVE_ENGINE_FILES_PROCESS_TESTING_H_

@@ -2,7 +2,7 @@
 // Internal to the lowering of index notation; see lower_index.h.
 //
 // An element that depends on the indices i and k becomes a value with one axis
-// for i and one for k. What does not depend on an index has no axis for it, so
+// for i and one for k. A value that does not depend on k has no axis for k, so
 // that nothing is broadcast before it must be.
 
 #ifndef CLEAVE_ENGINE_INDEX_ELEMENT_LOWERING_H_
@@ -134,8 +134,8 @@ class ElementLowering {
   // then those of reductions.
   std::vector<IndexPtr> scope_;
   size_t array_indices_ = 0;
-  // What holds where the element is evaluated: the conditions of reductions
-  // around, as one bool element, and what they say about indices.
+  // The conditions under which the element is evaluated, those of the
+  // reductions around it: as one bool element, and as facts about indices.
   std::optional<Element> mask_;
   std::vector<Affine> facts_;
   // Numbers the sets of conditions: elements are lowered once under each.
@@ -191,7 +191,8 @@ class ElementLowering::ScopedConditions {
   int mask_id_;
 };
 
-// What a reduction of nothing gives; lowest and highest are of `dtype`.
+// The result of reducing nothing: 0 for a sum, the lowest value of `dtype`
+// (-inf of a float) for a max.
 Exact IdentityOf(Reduction reduction, DType dtype);
 
 }  // namespace cleave

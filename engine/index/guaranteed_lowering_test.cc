@@ -1,6 +1,6 @@
-// What index notation becomes: each guaranteed lowering, pinned by the
-// structured primitives of the graph. Every expression is checked against
-// nested loops, too.
+// Each guaranteed lowering of index notation, pinned by the structured
+// primitives of the graph. Every expression is checked against nested loops,
+// too.
 
 #include <limits>
 #include <string>

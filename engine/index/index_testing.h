@@ -119,8 +119,8 @@ class IndexTest {
   void Check(const std::vector<Index>& indices, const Elem& element);
   void Check(const Array& array);
 
-  // The names of the graph's nodes in order, without leaves and pointwise ones:
-  // "slice reduce_sum". Of the last run.
+  // The names of the nodes of the last graph that ran, in order, without leaves
+  // and pointwise ones: "slice reduce_sum".
   std::string Structure() const;
   std::string GraphText() const;
 

@@ -8,8 +8,8 @@
 //   - a reduction under a condition `f[j] == b`, b an outer index, is a
 //     scatter;
 //   - a sum, product, max or min over j where `j <= i` is a scan (cumulative).
-// What matches none of them is a broadcast over all of its indices, masked by
-// the condition, and a reduction.
+// An expression that matches none of them is broadcast over all of its indices,
+// masked by the condition, and reduced.
 //
 //   y[b, i] = sum[j if j <= i](x[b, j])      linear_scan along j
 //   y[p] = max[k](x[2 * p + k - 1] ?? -inf)  windows, reduce_max
@@ -22,9 +22,9 @@
 // Ranges. A read that is proved to be in range needs neither fill nor check.
 // One without fill that is not: OutOfRange where it provably fails, a guard of
 // the graph where extents decide it, else a gather that fails (under a
-// condition: only where the condition holds). What does not depend on an index
-// is evaluated once, and its errors are errors even if that index has no
-// values. argmax of nothing is an error in the same ways.
+// condition: only where the condition holds). An element that does not depend
+// on an index is evaluated once. Its errors are errors even if that index has
+// no values. argmax of nothing is an error in the same ways.
 //
 // Floats are strict: no factor is pulled out of a sum, none is reassociated;
 // only a contraction's declared order replaces that of a product and a sum.
@@ -40,7 +40,8 @@
 
 namespace cleave {
 
-// What lowering an element needs of its surroundings.
+// The surroundings of an element that is lowered: the builder, and the values
+// of array terms and calls.
 class TermLowering {
  public:
   virtual ~TermLowering() = default;

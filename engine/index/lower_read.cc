@@ -36,8 +36,8 @@ absl::StatusOr<Element> ElementLowering::LowerRead(const Term& read) {
         return !whole_axis && !is_reduced(p) && is_reduced(k);
       });
 
-  // What is read out of range: the fill if it is one number, else a zero that
-  // is replaced afterwards.
+  // The value of a read out of range: the fill if it is one number, else a zero
+  // that is replaced afterwards.
   Fill fill;
   std::optional<Element> replacement;
   bool gather_fails = false;  // a gather out of range is an error
@@ -177,8 +177,8 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::Move(
     CLEAVE_ASSIGN_OR_RETURN(size[d], axis.Size());
     stride[d] = axis.stride;
     start[d] = axis.start;
-    // What is in range may be nothing, behind the end: no slice, but padding
-    // crops.
+    // The part in range may be empty and lie behind the end: no slice says
+    // that, but padding crops to it.
     const auto holds = [](const Dim& a, CompareOp op, const Dim& b) {
       return Compare(a, op, b) == Truth::kTrue;
     };

@@ -102,7 +102,8 @@ absl::StatusOr<std::optional<Element>> ElementLowering::TryScatter(
     indices.push_back(std::move(index));
   }
   if (!others.empty()) {
-    // What does not count goes nowhere.
+    // An element whose condition does not hold goes to the place -1, which is
+    // none.
     CLEAVE_ASSIGN_OR_RETURN(const Element condition, Lower(AndTerm(others)));
     CLEAVE_ASSIGN_OR_RETURN(indices[0],
                             Where(condition, indices[0], Exact(-1)));

@@ -153,7 +153,7 @@ class RandomElements {
     return array.Read(at).Or(0);
   }
 
-  // Of the kinds that have lowerings of their own as often as of any other.
+  // A reduction: as often one that has a lowering of its own as any other.
   Elem Reduction(int depth) {
     const Index outer = AnyIndex();
     std::vector<Index> reduced;

@@ -63,8 +63,8 @@ struct AxisLabel {
 using WindowChoice =
     std::function<bool(const IndexPtr& p, const IndexPtr& k, bool whole_axis)>;
 
-// Plans the read of an array of `shape`. `facts` hold where the read counts. Of
-// a window's two variables, p is the one that stands first in `scope`: the
+// Plans the read of an array of `shape`. `facts` hold where the read counts.
+// The variable p of a window is the one that stands first in `scope`: the
 // indices of reductions come last.
 ReadPlan PlanRead(const Term& read, const Shape& shape,
                   const std::vector<Affine>& facts,

@@ -57,7 +57,8 @@ std::optional<DType> DTypeVariable::dtype() const { return Root()->dtype_; }
 
 Term::~Term() {
   std::vector<TermPtr> pending;
-  // What nothing else holds is taken apart here.
+  // A child that no other term holds is taken apart here, in a loop: a long
+  // chain would need a deep stack.
   const auto take = [&pending](Term& term) {
     for (TermPtr& child : term.children) pending.push_back(std::move(child));
     term.children.clear();

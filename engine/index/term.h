@@ -26,8 +26,8 @@
 
 namespace cleave {
 
-// A dtype to be found: union-find with at most one dtype per class. What is
-// still open when a body is complete becomes i64.
+// A dtype to be found: union-find with at most one dtype per class. A class
+// that is still open when a body is complete becomes i64.
 class DTypeVariable {
  public:
   static std::shared_ptr<DTypeVariable> Open();
@@ -125,8 +125,8 @@ struct TermType {
   std::vector<AxisGroup> groups;  // empty: not known
 };
 
-// What a kCall or kCallElement calls: a composite op by its name, or a
-// structured primitive. children are its operands.
+// The callee of a kCall or kCallElement: a composite op by its name, or a
+// structured primitive. The operands are the term's children.
 struct CallTerm {
   std::string op;  // empty: `primitive`
   Primitive primitive{};

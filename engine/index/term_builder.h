@@ -1,5 +1,6 @@
-// Building and rewriting element terms, for the lowering of index notation.
-// What is built keeps `free`, so that it stands wherever a parsed term may.
+// Building and rewriting element terms, for the lowering of index notation. A
+// built term has its `free` indices, so that it stands wherever a parsed term
+// may.
 
 #ifndef CLEAVE_ENGINE_INDEX_TERM_BUILDER_H_
 #define CLEAVE_ENGINE_INDEX_TERM_BUILDER_H_

@@ -1,4 +1,5 @@
-// Values for the dimension variables of types and attributes.
+// DimValues: numbers for the dimension variables of types and attributes, found
+// by matching declared extents against actual ones.
 //
 //   DimValues values;
 //   BindEquations({{*Dim::Parse("2*n + 1"), 7, "x"}}, &values);  // n is 3

@@ -10,9 +10,10 @@ namespace cleave {
 // false, or a list of bools where it is variadic. Left out where every input is
 // there and none is variadic.
 inline constexpr char kLayout[] = "call.layout";
-// Of calls of transforms (engine/rules/rule_set.h): per operand, whether it
-// is differentiated; per result, whether its cotangent is given; for each
-// batch, the outermost last, a list of which operands have it.
+// The attributes of a call of a transform, `vjp:f` say
+// (engine/rules/rule_set.h). kActive: per operand, whether it is
+// differentiated. kLive: per result, whether its cotangent is given. kBatched:
+// per batch, the outermost last, a list that says which operands have it.
 inline constexpr char kActive[] = "call.active";
 inline constexpr char kLive[] = "call.live";
 inline constexpr char kBatched[] = "call.batched";

@@ -1,5 +1,6 @@
-// A graph with other tables: a copy whose context is another one. What reads
-// the copy is independent of whoever goes on to fill the graph's own context.
+// CopyGraph: a copy of a graph, whose context is another one. A reader of the
+// copy does not depend on a writer that goes on to fill the graph's own
+// context.
 //
 //   Graph own = CopyGraph(graph, std::make_shared<Context>());
 

@@ -125,11 +125,11 @@ class GraphBuilder {
                  absl::Span<const Value> operands, ProvenanceId provenance);
   // Copies `graph` into this builder, its inputs replaced by `arguments` (same
   // types), and returns its outputs. O(nodes). Nodes keep their provenance. The
-  // size of a nonzero is renamed where another nonzero has it already, or an
-  // input of this builder; not in the latter case where it stands in `results`,
-  // the types of a call that the copy replaces: it is the caller's, and an
-  // input that has it, as the cotangent of the call's result, is to have that
-  // size.
+  // size of a nonzero is a variable, k in `i64[k, 1]`. It is renamed if another
+  // nonzero of this builder has it already, or an input. One kind of variable
+  // is kept though an input has it: a variable in `results`, the types of the
+  // call that the copy replaces. It is the caller's, and an input with that
+  // variable, such as the cotangent of the call's result, is to have that size.
   std::vector<Value> Inline(const Graph& graph,
                             absl::Span<const Value> arguments,
                             absl::Span<const TensorType> results = {});
@@ -160,7 +160,8 @@ class GraphBuilder {
   const std::shared_ptr<Context>& context() const {
     return graph_.context_.owner();
   }
-  // What has been built so far; references stay valid until the next addition.
+  // The nodes built so far; references to it stay valid until the next
+  // addition.
   const Graph& graph() const { return graph_; }
   const TensorType& type(Value v) const { return graph_.type(v); }
 
@@ -179,8 +180,8 @@ class GraphBuilder {
   // The variable that a nonzero's size is; empty if it is no variable.
   static std::string SizeVariable(const Attributes& attributes);
   // The variable for the size of a nonzero of `operand`: `variable`, or one
-  // derived from it where that is taken. Inputs do not take what is an extent
-  // of `results`.
+  // derived from it if that is taken. An input does not take a variable that is
+  // an extent of `results`.
   std::string FreeSize(const std::string& variable, Value operand,
                        absl::Span<const TensorType> results) const;
   bool Same(Value node, OpId op, AttributesId attributes,

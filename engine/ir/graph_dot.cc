@@ -105,14 +105,15 @@ class Drawing {
                          });
   }
 
-  // Of an input or an output.
+  // The style of the box of an input or output.
   std::string End(const std::string& name) const {
     return absl::StrCat(
         ", shape=ellipse, fillcolor=",
         options_.emphasized.count(name) > 0 ? "\"#ffe599\"" : "white");
   }
 
-  // What a node is that holds one number everywhere; empty for others.
+  // The number of a node all of whose elements are that number; empty for
+  // others.
   std::string ConstantText(Value v) const {
     const OpId op = graph_.node(v).op;
     if (op == ToOpId(Primitive::kConstant)) {

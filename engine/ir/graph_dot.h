@@ -1,4 +1,4 @@
-// Graphs as pictures.
+// GraphToDot: a graph as text for Graphviz, which draws it.
 //
 //   WriteFileAtomically("f.dot", GraphToDot(graph, {"forward"}));
 
@@ -14,8 +14,8 @@ namespace cleave {
 
 struct DotOptions {
   std::string title;
-  // Inputs and outputs that stand out: what is saved from one graph for
-  // another.
+  // Inputs and outputs that stand out, such as the values that a forward graph
+  // saves.
   std::set<std::string> emphasized;
 };
 

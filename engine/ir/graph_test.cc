@@ -128,7 +128,7 @@ TEST_F(GraphTest, MovementThatMovesNothingIsItsOperand) {
                       {"interior", StaticValue::Dims(zeros)}}),
             x);
   EXPECT_EQ(b_.Result(x, 0), x);
-  // What moves something does not.
+  // A transpose that moves an axis is no identity.
   EXPECT_NE(b_.Transpose(x, {0, 2, 1}), x);
   EXPECT_NE(b_.Reshape(x, {N(), 12}), x);
   EXPECT_NE(b_.Apply(Primitive::kReverse, {x},

@@ -163,7 +163,7 @@ TEST(Verify, FindsAWrongRegion) {
   EXPECT_THAT(
       cond_with(MakeRegion(std::move(foreign).Build({{"y", y}}))),
       StatusIs(absl::StatusCode::kInternal, HasSubstr("another context")));
-  // Of another context: the test would leak else.
+  // A builder of another context: otherwise the test would leak.
   GraphBuilder by_hand(std::make_shared<Context>());
   const Value z = by_hand.Input("z", scalar);
   const Value absolute = by_hand.Apply(Primitive::kAbs, {z});

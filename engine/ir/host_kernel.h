@@ -44,13 +44,13 @@ struct HostCall {
   absl::string_view op;
   // The operands, in the order of the op's tensor inputs, without the absent
   // ones (kLayout in call_attributes.h says which those are). Their elements
-  // may lie in memory that is used for something else afterwards: what is kept
-  // beyond the call is copied.
+  // may lie in memory that is used for something else afterwards: a function
+  // that keeps one beyond the call copies it.
   absl::Span<const Tensor> inputs;
-  // Those of the call, with numbers for the extents in them.
+  // The attributes of the call, with numbers for the extents in them.
   const Attributes& attributes;
-  // What the results must be. An extent is a number, or a variable where the
-  // results decide it, as the number of what is found.
+  // The types that the results must have. An extent is a number. If the results
+  // decide it, as the count of a search does, it is a variable.
   absl::Span<const TensorType> results;
 };
 

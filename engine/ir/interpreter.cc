@@ -142,7 +142,7 @@ class Runner {
   }
 
  private:
-  // Of a region.
+  // Runs a region's graph again, on other inputs.
   absl::StatusOr<std::vector<TensorT>> RunAgain(std::vector<TensorT> inputs,
                                                 const DimValues& dims) {
     return Deeper([&] { return Run(std::move(inputs), dims); });
@@ -280,7 +280,8 @@ class Runner {
     }
   }
 
-  // Those of a node with numbers for dims; in `evaluated` where they are new.
+  // The attributes of a node, with numbers for dims. If that makes new ones,
+  // they lie in `evaluated`.
   absl::StatusOr<const Attributes*> AttributesOf(Value v,
                                                  Attributes* evaluated) const {
     if (!attributes_[v.id].has_value()) return &graph_.attributes(v);
@@ -443,7 +444,7 @@ class Runner {
   std::vector<std::optional<Attributes>> attributes_;
   std::vector<Regions> regions_;
 
-  // Of the run in progress.
+  // The state of the run in progress.
   DimValues dims_;
   std::vector<const ShapeGuard*> open_guards_;
   std::vector<std::vector<TensorT>> results_;

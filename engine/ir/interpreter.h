@@ -43,9 +43,11 @@ absl::StatusOr<DimValues> BindTypes(const Graph& graph,
 
 struct InterpretOptions {
   // Dimension variables whose values are known beforehand, as those of a larger
-  // graph that this one is a part of. What the inputs say must agree with them.
+  // graph that this one is a part of. The shapes of the inputs must agree with
+  // them.
   DimValues dims;
-  // What computes the composite ops that are left, in regions, too.
+  // The functions that compute the composite ops of the graph and of its
+  // regions.
   HostKernels host_kernels;
 };
 

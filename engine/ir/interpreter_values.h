@@ -1,5 +1,5 @@
-// What the interpreter needs of a kind of tensor, floating or real: kernels,
-// slices along axis 0 and their stack. Internal to engine/ir.
+// The operations that the interpreter needs on a kind of tensor, floating or
+// real: kernels, slices along axis 0 and their stack. Internal to engine/ir.
 
 #ifndef CLEAVE_ENGINE_IR_INTERPRETER_VALUES_H_
 #define CLEAVE_ENGINE_IR_INTERPRETER_VALUES_H_

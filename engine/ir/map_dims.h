@@ -1,5 +1,5 @@
-// A function applied to each dim among attributes. Internal to engine/ir
-// and engine/codegen.
+// MapDims: a function applied to each dim among the attributes of a node.
+// Internal to engine/ir and engine/codegen.
 
 #ifndef CLEAVE_ENGINE_IR_MAP_DIMS_H_
 #define CLEAVE_ENGINE_IR_MAP_DIMS_H_

@@ -59,7 +59,7 @@ class Parser {
   }
 
  private:
-  // What one graph's lines define.
+  // The names that the lines of one graph define.
   struct Scope {
     explicit Scope(std::shared_ptr<Context> context)
         : builder(std::move(context)) {}

@@ -17,8 +17,8 @@
 namespace cleave {
 
 // Elements lie in blocks of 64, 64, 128, 256, ..: reading one is a shift and
-// two loads. What hands an index to another thread orders the reads behind the
-// append, as a lock does, or the start of a thread.
+// two loads. A thread that hands an index to another one must order the reads
+// behind the append, by a lock, say, or by starting the thread.
 template <typename T>
 class StableVector {
  public:

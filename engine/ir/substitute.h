@@ -1,4 +1,5 @@
-// Dimension variables of graphs replaced: extents renamed or made concrete.
+// SubstituteDims: a graph whose dimension variables are replaced, so that its
+// extents are renamed or made concrete.
 //
 //   Graph fixed = SubstituteDims(graph, {{"n", Dim(128)}});
 

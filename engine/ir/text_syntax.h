@@ -1,4 +1,5 @@
-// What the printer and the parser of graphs agree on. Internal to engine/ir.
+// The names that graph text writes without quotes, and the words that it
+// reserves: for its printer and its parser. Internal to engine/ir.
 
 #ifndef CLEAVE_ENGINE_IR_TEXT_SYNTAX_H_
 #define CLEAVE_ENGINE_IR_TEXT_SYNTAX_H_

@@ -1,5 +1,5 @@
-// The syntax tree of a rule file: what Parse makes, what the printer and the
-// JSON twin write, what the checker and the compiler read. Parentheses are not
+// The syntax tree of a rule file: ParseRules makes it, the printer and the JSON
+// twin write it, the checker and the compiler read it. Parentheses are not
 // kept: the printer puts them where precedence needs them. Comments are.
 
 #ifndef CLEAVE_ENGINE_LANG_AST_H_
@@ -102,7 +102,8 @@ struct Statement {
     bool unbatched = false;
     SourceRange range;
   };
-  // Of kVmap and kVjp; of kJvp the tangent, where the line names it.
+  // The inputs that kVmap and kVjp name: `vmap (x, w@_)` has x and w. For kJvp
+  // the tangent, if the line names it: t in `jvp x (t) = ..`.
   std::vector<OverrideInput> inputs;
   SourceRange range;
 };
@@ -240,8 +241,9 @@ struct Item {
   std::vector<Law> laws;  // or laws
   std::vector<SpecialClause> specials;
   std::vector<AccuracyClause> accuracies;
-  // Overrides are its last statements. That of an op without a decomposition
-  // has no result, or is null; that of an `override` has what it replaces.
+  // Overrides are its last statements. The body of an op without a
+  // decomposition has no result, or is null. The body of an `override` has the
+  // lines that replace those of the op.
   BodyPtr body;
   ExprPtr left;              // rewrite: pattern; example: the call
   ExprPtr right;             // rewrite; example: the value

@@ -1,5 +1,5 @@
-// What the JSON form of each construct looks like, said once: the writer, the
-// reader, the schema and the search for a place are visitors of this.
+// The JSON form of each construct, stated once. The writer, the reader, the
+// schema and the search for a place visit it, so that they agree.
 //
 // A visitor has, for a member `key` of the object that it is at:
 //   Text(key, string, kind)     OptionalText: absent if empty

@@ -1,4 +1,5 @@
-// What the parts of the JSON form share.
+// The JSON type, and the functions between trees and JSON, that the parts of
+// json_rule.h share. Internal to engine/lang.
 
 #ifndef CLEAVE_ENGINE_LANG_JSON_INTERNAL_H_
 #define CLEAVE_ENGINE_LANG_JSON_INTERNAL_H_

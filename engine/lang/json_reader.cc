@@ -14,7 +14,7 @@ namespace {
 
 constexpr size_t kMaxDiagnostics = 100;
 
-// What all readers of one file share.
+// The state that all readers of one file share.
 struct State {
   std::vector<Diagnostic>* diagnostics;
   int depth = 0;

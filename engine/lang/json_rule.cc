@@ -77,9 +77,9 @@ ParseResult ParseJson(const Source& source) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   const RuleFile file = internal::FileOfJson(json, &result.diagnostics);
   if (!result.diagnostics.empty()) return result;
-  // What the tree means is what its text says: reading that gives the ranges,
-  // and finds what no single node shows (a record with names for some fields
-  // only, an override before the result).
+  // The text of the tree is read again. The parser gives the ranges, and finds
+  // the mistakes that no single node shows: a record with names for some fields
+  // only, an override before the result.
   const Source printed(source.name(), PrintRuleFile(file));
   ParseResult read = ParseRules(printed);
   if (!read.ok()) {

@@ -22,8 +22,8 @@ bool IsNames(absl::string_view text, size_t at_most) {
   return true;
 }
 
-// A type or default of PyTorch: what it may be made of. That it is well-formed
-// shows when the text is read back.
+// The characters that a type or default of PyTorch may have. Whether it is well
+// formed shows when the text is read back.
 bool IsSchemaText(absl::string_view text) {
   if (text.empty()) return false;
   for (char c : text) {

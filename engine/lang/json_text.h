@@ -1,5 +1,5 @@
-// The texts that a member of the JSON form may hold: as code for the reader, as
-// a pattern for the schema.
+// The kinds of text that a member of the JSON form may hold, a name or a number
+// say: as code for the reader, as a pattern for the schema.
 
 #ifndef CLEAVE_ENGINE_LANG_JSON_TEXT_H_
 #define CLEAVE_ENGINE_LANG_JSON_TEXT_H_

@@ -212,7 +212,8 @@ void LayoutWriter::Flat(const Doc& doc) {
   }
 }
 
-// What `function`, given a writer like this one that writes nowhere, costs.
+// The cost of `function`, measured with a copy of this writer that writes
+// nothing.
 template <typename Function>
 LayoutWriter::Cost LayoutWriter::Measure(int trail, Function function) {
   LayoutWriter writer = *this;
@@ -266,7 +267,7 @@ void LayoutWriter::LayConcat(const Doc& doc, int indent, int trail) {
     rest[i] = Add(rest[i + 1], doc.parts[i]->width);
   }
   for (size_t i = 0; i < doc.parts.size(); ++i) {
-    // What follows a part stays on its line, if a line can hold it.
+    // The text behind a part stays on the part's line, if a line can hold it.
     int follows = rest[i + 1];
     if (i + 1 < doc.parts.size() && indent + follows > limit_) {
       follows = LeadWidth(*doc.parts[i + 1]);

@@ -1,15 +1,14 @@
 // Layout: how `cleave fmt` breaks lines. A Doc says where a line may be broken;
 // LayoutWriter chooses the breaks:
-// - What fits on its line stays there.
+// - A Doc that fits on its line stays there.
 // - A list is filled: an element that does not fit begins a new line, two
 //   columns deeper than the line on which the list begins. Where that takes
 //   fewer lines, the element begins on the old line and is itself broken, or
 //   the line is broken after the opening bracket.
 // - A chain of operators is filled in the same way, broken before operators.
 // - Among layouts with equally few lines, the outermost break wins.
-// - A record is broken into one field a line; `if` into one branch a line,
-// after
-//   the `=` in front of it; a block into one statement a line.
+// - A record is broken into one field a line; a block into one statement a
+//   line; `if` into one branch a line, after the `=` in front of it.
 
 #ifndef CLEAVE_ENGINE_LANG_LAYOUT_H_
 #define CLEAVE_ENGINE_LANG_LAYOUT_H_
@@ -92,7 +91,7 @@ class LayoutWriter {
   bool Fits(int width) const { return column_ + width <= limit_; }
   int column() const { return column_; }
   void set_limit(int limit) { limit_ = limit; }
-  // What further lines of this one are indented against.
+  // The column that further lines of this statement are indented against.
   void set_indent(int indent) { indent_ = indent; }
   // Allows the work that a statement or clause of this size may take. Beyond it
   // breaks are chosen without comparing, so that no text takes long.

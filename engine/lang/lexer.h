@@ -44,8 +44,8 @@ struct Token {
   SourceRange range;
 };
 
-// Ends with a token kEnd. Views into `source`, which must outlive them. What
-// cannot be read is reported and left out.
+// The last token is kEnd. Tokens are views into `source`, which must outlive
+// them. A character that begins no token is reported and left out.
 std::vector<Token> Lex(const Source& source,
                        std::vector<Diagnostic>* diagnostics);
 
@@ -53,13 +53,13 @@ std::vector<Token> Lex(const Source& source,
 bool IsName(absl::string_view text);
 bool IsNumber(absl::string_view text);
 
-// `contents` between double quotes, with escapes; and back. What a string may
-// contain is any text without control characters, save newline and tab.
+// `contents` between double quotes, with escapes; and back. A string may
+// contain any text without control characters other than newline and tab.
 std::string Quote(absl::string_view contents);
 std::string Unquote(absl::string_view quoted);
 bool IsStringContents(absl::string_view contents);
-// What stands after the marks of a comment: one line, without a space at its
-// end.
+// Whether `text` may stand behind the marks of a comment: it is one line,
+// without a space at its end.
 bool IsCommentText(absl::string_view text);
 
 }  // namespace cleave

@@ -83,7 +83,8 @@ BodyPtr Parser::ParseBlock(bool overrides) {
       break;
     }
     const Extent saved = EnterExtent();
-    // What follows the brace on its line reaches over deeper lines than it.
+    // A statement behind the brace, on its line, goes on over the lines that
+    // are indented deeper than the line.
     if (token.first_on_line) {
       if (column < 0) column = token.column;
       if (token.column != column) {

@@ -121,7 +121,7 @@ void Parser::ParseClausesAndBody(Item* item) {
                                           : "`=` or `{` and the body");
     return;
   }
-  // What a host computes.
+  // An op without a body is computed by the host.
   if (item->kind == ItemKind::kOp) return;
   Report(DiagnosticKind::kSyntax,
          absl::StrCat("`", item->name, "` has no body"),

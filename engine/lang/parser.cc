@@ -116,7 +116,7 @@ void Parser::Fail(std::string message, std::string help) {
     range = {end, end + 1};
   }
   panic_ = true;
-  // What the lexer left out here is the mistake.
+  // If the lexer left out a character here, its diagnostic says so already.
   const uint32_t before = at_ > 0 ? tokens_[at_ - 1].range.end : 0;
   for (const Diagnostic& diagnostic : result_.diagnostics) {
     if (diagnostic.range.begin >= before && diagnostic.range.end <= range.end) {

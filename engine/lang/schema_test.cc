@@ -252,7 +252,7 @@ aten r.out(Tensor self, *, int a=1, Tensor(a!) out) -> (Tensor(a!) y)
       const bool by_loader =
           ParseJsonRules(Source("in.json", mutation.dump())).ok();
       EXPECT_TRUE(by_schema || !by_loader) << mutation.dump();
-      // What depends on several nodes, no schema says.
+      // A schema cannot state mistakes that depend on several nodes.
       if (by_schema && !by_loader) ++refused_as_text;
       ++(by_schema ? valid : invalid);
     }

@@ -5,7 +5,8 @@
 //   expand    Calls become the bodies of their ops. First, since all that
 //             follows knows primitives alone.
 //   simplify  `rewrite` items, and movement of movement. After expanding, since
-//             what one body leaves for another shows only side by side.
+//             a broadcast that one body leaves for another shows only side by
+//             side.
 //   prepare   Nodes that share more kernels: contractions that are sums, and
 //             gathers that read what a row is computed from. Before fusing,
 //             which plans the nodes that it finds.
@@ -49,10 +50,10 @@ struct PipelineOptions {
   ExtractOptions extract;
 };
 
-// What a stage left behind, for a reader.
+// The result of one stage, as text for a reader.
 struct PipelineStage {
   absl::string_view name;
-  // Of the stages of one kernel: which of the plan.
+  // The number of the kernel in the plan, for a stage that sees one kernel.
   std::optional<int> kernel;
   // The graph, as PrintGraph prints it; of `fuse`, the plan.
   std::string text;

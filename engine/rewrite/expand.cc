@@ -165,7 +165,7 @@ class Expander {
     return rules_.Body(RuleSet::SignatureOf(*call, node));
   }
 
-  // What a function makes of the call.
+  // The body that a function gives for the call.
   absl::StatusOr<const Graph*> BodyBy(const BodyFunction& function,
                                       const Graph& graph, Value v,
                                       const std::string& name) {

@@ -32,10 +32,10 @@ using BodyFunction = std::function<absl::StatusOr<std::vector<Value>>(
     GraphBuilder& builder, absl::Span<const Value> operands,
     const Attributes& attributes)>;
 
-// What decomposes an op in the place of its own body: the body of the op of
-// that name, which takes the same inputs and attributes and gives the same
-// types, or a function. An attribute that the other op does not declare has its
-// default in the calls.
+// The decomposition of an op in the place of its own body: the name of another
+// op, which takes the same inputs and attributes and gives the same types, or a
+// function. An attribute that the other op does not declare has its default in
+// the calls.
 using Replacement = std::variant<std::string, BodyFunction>;
 
 struct ExpandOptions {

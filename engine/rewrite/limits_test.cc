@@ -1,6 +1,6 @@
-// What rules cause is bounded: loading and expanding rules whose bodies grow
-// without end give an error that names the limit and the way there, also on the
-// small stack of a thread.
+// The work that rules cause is bounded. Loading and expanding rules whose
+// bodies grow without end give an error that names the limit and the way there,
+// also on the small stack of a thread.
 
 #include <pthread.h>
 
@@ -135,9 +135,9 @@ TEST(Limits, FoldsWithinFolds) {
 }
 
 TEST(Limits, LongChainsAreNoLimit) {
-  // Of terms; deeper than a stack that grows by recursion has room for.
+  // A chain of terms, deeper than a stack that grows by recursion has room for.
   EXPECT_OK(Expanded(F("fold(p = x, c in 0..4000) { p * p + p }")));
-  // Of ops.
+  // A chain of ops.
   std::string ops = Op("e1000", "x * x");
   for (int i = 0; i < 1000; ++i) {
     ops += Op(absl::StrCat("e", i), absl::StrCat("e", i + 1, "(x)"));
@@ -184,7 +184,8 @@ TEST(Limits, CyclesOfAnyLength) {
                     HasSubstr(".. (19992 more) -> `e0`")));
 }
 
-// What one call exceeds is not kept: the next may have more.
+// A body that exceeded a limit in one call is not kept as failed: the next call
+// may have larger limits.
 TEST(Limits, FailuresOfOneCallAreItsOwn) {
   const LoadResult loaded =
       Load(Op("g", "x + 1") + Op("h", "g(x)") + F("h(x)"));

@@ -137,7 +137,7 @@ Tensor I64(std::vector<int64_t> shape, std::vector<int64_t> values) {
 StaticValue Ints(std::vector<int> values) { return StaticValue::Ints(values); }
 
 // All ops, at all signatures that stand for others: bodies expand to
-// primitives. What does not is named here, with the reason.
+// primitives. The exceptions are named here, with the reason.
 TEST_F(Litmus, EveryOpExpands) {
   const std::map<std::string, std::string> exceptions = {
       {"einsum", "its equation has no default; EinsumContracts runs it"}};

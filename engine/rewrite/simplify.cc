@@ -41,7 +41,8 @@ bool IsNumber(const Attributes& constant, DType dtype, const Exact& number) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-// What the operands and dtypes of a rewrite stand for.
+// The values that the operands of a rewrite stand for in one match, and the
+// dtypes.
 struct Match {
   absl::InlinedVector<Value, 4> operands;
   absl::InlinedVector<std::optional<DType>, 4> dtypes;

@@ -8,8 +8,8 @@
 //   exp(%3)                                          becomes exp(x)
 //
 // Results are the same bits (NaN being one value), unless `approx` allows
-// rewrites that are true over the reals only. What a graph no longer needs is
-// not evaluated, and cannot fail.
+// rewrites that are true over the reals only. A node that the graph no longer
+// needs is not evaluated, and cannot fail.
 //
 // One pass in topological order: each node is made of operands that are
 // simplified, and is replaced as long as a rewrite matches there, at most
@@ -28,7 +28,8 @@
 
 namespace cleave {
 
-// What more would do stays undone: a bound that no shipped rewrite comes near.
+// The rewrites that are applied at one node, at most. No shipped rewrite comes
+// near this bound; further ones are left out.
 inline constexpr int kMaxRewritesPerNode = 32;
 
 struct SimplifyOptions {
@@ -37,8 +38,9 @@ struct SimplifyOptions {
 };
 
 // Inputs, outputs, their types and the guards stay; calls of composite ops stay
-// calls; regions are simplified, too. What a rewrite makes has its name and
-// place for a provenance. `graph` is of the rules' context (CHECK).
+// calls; regions are simplified, too. A node that a rewrite makes has the
+// rewrite's name and place for a provenance. `graph` is of the rules' context
+// (CHECK).
 Graph Simplify(const Graph& graph, const RuleSet& rules,
                const SimplifyOptions& options = {});
 

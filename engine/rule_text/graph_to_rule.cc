@@ -41,7 +41,7 @@ class BoundVariables {
   std::set<std::string> bound_;
 };
 
-// What does not hold where `op` does.
+// The comparison that holds if `op` does not: `<` for kGe.
 absl::string_view NegatedText(CompareOp op) {
   switch (op) {
     case CompareOp::kEq:

@@ -8,9 +8,9 @@
 //   //   ...
 //
 // Pointwise nodes become operators and calls, those that index become index
-// notation, loops and branches regions, calls of ops calls. The graph that the
-// text compiles to may be another; what it computes is the same, bit by bit,
-// but where `scatter` adds to what is there, which is rounded once more.
+// notation, loops and branches regions, calls of ops calls. The text may
+// compile to another graph, which computes the same, bit by bit, with one
+// exception: a `scatter` that adds to an operand is rounded once more.
 
 #ifndef CLEAVE_ENGINE_RULE_TEXT_GRAPH_TO_RULE_H_
 #define CLEAVE_ENGINE_RULE_TEXT_GRAPH_TO_RULE_H_
@@ -25,7 +25,7 @@
 
 namespace cleave {
 
-// What a rule may override beside a body: lines in the words of its inputs.
+// A line of an op beside its result, in the names of its inputs: `jvp x = ..`.
 struct OverrideLine {
   std::string head;  // "jvp x", "vjp (dy)", "vmap (x, w@_)"
   std::string body;  // an expression

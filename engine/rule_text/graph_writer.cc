@@ -10,7 +10,7 @@
 namespace cleave {
 namespace {
 
-// What stands in a line at most before it is named.
+// The longest operand in characters; a longer one becomes a `let`.
 constexpr size_t kLongestOperand = 48;
 
 // The operator of a pointwise primitive; empty: it is called by its name.

@@ -41,7 +41,7 @@ class GraphWriter {
 
   // Which nodes the text has, as inputs or otherwise.
   std::vector<bool> Needed();
-  // What an input is called; before Write.
+  // Names an input; called before Write.
   void SetInput(Value input, std::string name);
   // Nothing becomes a statement: for what must be one expression.
   void WriteAsExpression() { may_let_ = false; }
@@ -57,8 +57,8 @@ class GraphWriter {
   // `op(operands.., attributes..)`; `next` is the first operand behind them.
   absl::StatusOr<std::string> CallText(const Callable& callable, Value v,
                                        size_t& next);
-  // What a loop takes: the names of constants and carries in its regions, and
-  // `carry = first value`.
+  // The operands of a loop: the names of constants and carries in its regions,
+  // and `carry = first value` for each carry.
   struct LoopOperands {
     std::vector<std::string> inputs;
     std::vector<std::string> carries;
@@ -73,7 +73,8 @@ class GraphWriter {
                                          const std::vector<std::string>& inputs,
                                          const std::vector<std::string>& names);
   RuleText Constant(Value v);
-  // What `v` moves to a shape that the language spreads by itself.
+  // The text of the movement `v` to `shape`: that of its operand if the
+  // language spreads the operand by itself, else a `reshape`.
   RuleText Reshaped(Value v, const Shape& shape);
   bool Is(Value v, Primitive primitive) const;
   Shape Aligned(Value broadcast) const;

@@ -15,7 +15,7 @@
 
 namespace cleave {
 
-// What every vector load and store is content with.
+// The alignment in bytes that every vector load and store is content with.
 inline constexpr size_t kKernelAlignment = 64;
 
 // Called from all threads of a run at once.

@@ -53,7 +53,7 @@ DeviceMemory::DeviceMemory(const DeviceInterface& device, KernelCall& call,
     : device_(device), call_(call), slots_(slots) {}
 
 DeviceMemory::~DeviceMemory() {
-  // What it fails with has no reader: the run has its result, or its error.
+  // An error here has no reader: the run has its result, or its own error.
   Sync().IgnoreError();
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     Free(static_cast<int>(slot));

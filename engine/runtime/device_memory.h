@@ -45,7 +45,7 @@ class DeviceInterface {
   decltype(halide_device_sync)* sync_ = nullptr;
 };
 
-// Of one run, one step after the other.
+// The memory of one run, whose steps run one after the other.
 class DeviceMemory {
  public:
   // Both outlive this.

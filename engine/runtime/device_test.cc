@@ -162,7 +162,7 @@ std::vector<std::string> PtxOf(const std::string& text) {
   return sources;
 }
 
-// What ptxas says to the source; empty if it takes it.
+// The errors of ptxas for the source; empty if it takes it.
 std::string Assemble(const std::string& ptx) {
   const std::string file = ::testing::TempDir() + "/kernel.ptx";
   const std::string words = file + ".out";

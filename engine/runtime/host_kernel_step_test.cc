@@ -70,7 +70,7 @@ TEST(HostStep, RunsBetweenKernels) {
     EXPECT_EQ(report.steps[1].bytes_read, 12);
     EXPECT_EQ(report.steps[1].bytes_written, 12);
     EXPECT_THAT(report.ToString(), HasSubstr("host"));
-    // Of the sum alone: what the host made stays where it is.
+    // Memory for the sum alone: the host's result stays where it is.
     EXPECT_LE(report.temporary_bytes, 128);
   }
 }

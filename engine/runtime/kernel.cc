@@ -157,7 +157,7 @@ absl::Status Kernel::Impl::EndDeviceStep(const Instance& instance, int step,
 absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
                                    Arrays outputs, const RunOptions& options) {
   KernelCall call(options.call);
-  // What this run took from its allocator.
+  // The memory that this run took from its allocator.
   struct Owned {
     ~Owned() {
       for (void* address : addresses) KernelCall::Free(address);

@@ -32,7 +32,7 @@
 namespace cleave {
 
 struct CompileOptions {
-  // What instructions kernels may use; the host's unless given.
+  // The vector instructions that kernels may use; the host's unless given.
   std::optional<TargetLevel> level;
   // Null: DefaultKernelCache().
   KernelCache* cache = nullptr;
@@ -44,9 +44,9 @@ struct CompileOptions {
   // Where groups run that have code for it; the others run on the CPU, and the
   // report says why.
   Device device = Device::kCpu;
-  // What computes composite nodes (Expand preserves them): steps by themselves,
-  // which take no part in the cache. A run calls their functions from its own
-  // thread, and several runs may call one at once.
+  // The functions that compute composite nodes (Expand preserves them): each
+  // call is a step of its own, which takes no part in the cache. A run calls
+  // their functions from its own thread, and several runs may call one at once.
   HostKernels host_kernels;
 };
 
@@ -69,13 +69,13 @@ TensorView ViewOf(const Tensor& tensor);
 // Row-major strides of a shape.
 std::vector<int64_t> DenseStrides(const std::vector<int64_t>& shape);
 
-// What ran, kernel by kernel.
+// One step of a run: a kernel, a reference kernel or a host kernel.
 struct StepReport {
   std::string kind;              // GroupKindName
   std::string device;            // DeviceName
   std::vector<std::string> ops;  // primitives, in order; or the host's op
-  // Of reference kernels: why there is no vector code; of others on the CPU:
-  // why they are not on the device.
+  // Why a reference kernel has no vector code, or why a kernel on the CPU is
+  // not on the device.
   std::string why;
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;

@@ -1,5 +1,5 @@
-// What it costs to load a kernel, to call it, to share a loop among threads,
-// and to give it scratch memory.
+// The costs of loading a kernel, calling it, sharing a loop among threads, and
+// giving it scratch memory.
 
 #include <stdlib.h>
 

@@ -29,7 +29,7 @@ struct Flight {
 struct Entry {
   LibraryPointer library;             // null: not kept
   std::list<Entry*>::iterator place;  // in the list of what is kept
-  // What was evicted but is still in use is not loaded twice.
+  // A library that was evicted but is still in use is not loaded twice.
   std::weak_ptr<const KernelLibrary> loaded;
   std::shared_ptr<Flight> flight;  // null: nobody works on it
 };
@@ -223,7 +223,8 @@ class KernelCache::Impl {
     return runtime->loaded;
   }
 
-  // What the folder holds; none if nothing, or nothing of use.
+  // The bytes that the folder holds under the key; none if there are none, or
+  // if they are damaged.
   std::optional<std::string> Fetch(const std::string& key, const char* kind) {
     if (folder_ == nullptr) return std::nullopt;
     absl::StatusOr<std::optional<std::string>> bytes = folder_->Read(key, kind);

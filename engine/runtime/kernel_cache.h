@@ -67,9 +67,9 @@ class KernelCache {
   // The library for `key`, which names all that its code depends on: any bytes,
   // any length. If it is neither loaded nor stored, `make_object` gives the ELF
   // object of the kernels, and `make_runtime` that of the Halide runtime for
-  // `runtime_key` (the target), which is loaded once for all libraries. Of
-  // several threads that ask for one key, one works and the others wait; other
-  // keys do not wait.
+  // `runtime_key` (the target), which is loaded once for all libraries. If
+  // several threads ask for one key, one works and the others wait; other keys
+  // do not wait.
   //
   // An error of make_object or make_runtime is returned as it is; so are those
   // of KernelRuntime::Load and KernelLibrary::Load. None is remembered. The two

@@ -123,7 +123,8 @@ void* KernelCall::Allocate(size_t bytes) {
   }
   void* address = bytes < kLimit ? TakeFromAllocator(capacity) : nullptr;
   if (address == nullptr && bytes < kLimit) {
-    // What lies about unused may be what is missing.
+    // Freed blocks that are kept for later requests may be the memory that is
+    // missing.
     ReleaseSlots();
     address = TakeFromAllocator(capacity);
   }

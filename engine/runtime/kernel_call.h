@@ -37,7 +37,7 @@ struct KernelCallOptions {
   bool serial = false;
 };
 
-// What the kernels of a run asked for so far.
+// The threads and memory that the kernels of a run asked for so far.
 struct KernelCallReport {
   int64_t kernels = 0;         // Run() calls
   int64_t parallel_loops = 0;  // shared among threads
@@ -69,7 +69,7 @@ class KernelCall {
   absl::Status ToStatus(int result, absl::string_view what);
 
   // Scratch memory, aligned to kKernelAlignment, that may be read up to 64
-  // bytes before and after. Null if the allocator refuses. What is freed serves
+  // bytes before and after. Null if the allocator refuses. A freed block serves
   // later requests of this call, first those of the same thread.
   void* Allocate(size_t bytes);
   // Gives it back to the call that it came from; `address` may be null.

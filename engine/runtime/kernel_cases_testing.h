@@ -32,7 +32,8 @@ CompileOptions CaseOptions();
 // Numbers of every kind: small, large, special, subnormal, repeated.
 Tensor SampleCase(const TensorType& type, const DimValues& dims,
                   std::mt19937_64& random);
-// Of indices, those that an axis of n elements has; others as they are.
+// A tensor of indices with its elements brought into an axis of n elements;
+// another tensor as it is.
 Tensor SmallIndices(Tensor tensor, int64_t n);
 
 // Expects that the kernel of the case and the interpreter agree, or fail alike,

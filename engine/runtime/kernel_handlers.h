@@ -1,4 +1,5 @@
-// Points a Halide runtime to KernelCall.
+// InstallKernelHandlers: a Halide runtime takes threads and memory from the
+// KernelCall of the run, and reports errors to it. Internal to engine/runtime.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_HANDLERS_H_
 #define CLEAVE_ENGINE_RUNTIME_KERNEL_HANDLERS_H_

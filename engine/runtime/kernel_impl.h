@@ -1,4 +1,5 @@
-// The state of a Kernel. Internal to engine/runtime.
+// Kernel::Impl: the plan of a Kernel, and the instances of it that are kept for
+// the extents of earlier calls. Internal to engine/runtime.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_IMPL_H_
 #define CLEAVE_ENGINE_RUNTIME_KERNEL_IMPL_H_
@@ -52,8 +53,7 @@ struct StepInstance {
   std::vector<int32_t> dims;
   std::vector<BufferInstance> inputs;
   std::vector<BufferInstance> outputs;
-  // Of a kernel: those of its inputs and outputs, without addresses
-  // and dims.
+  // The buffers of a kernel's inputs and outputs, without addresses and dims.
   std::vector<halide_buffer_t> buffers;
 };
 

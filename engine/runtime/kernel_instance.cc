@@ -1,4 +1,5 @@
-// What a kernel needs for the extents of one call: buffers, memory, checks.
+// Instances: the buffers, memory and checks that a Kernel needs for the extents
+// of one call.
 
 #include <algorithm>
 #include <limits>
@@ -70,7 +71,7 @@ absl::StatusOr<BufferInstance> MakeBuffer(int slot, const Operand& operand,
 
 // Lets the kernel take an input for larger than it is, on all sides. A kernel
 // checks, before its loops, where their bodies read; a body is simplified to
-// what holds within its loop. Of a loop over nothing the check is wrong then:
+// what holds within its loop. For a loop over nothing the check is wrong then:
 // the last of no places is at -1. Nothing is read there.
 void Widen(BufferInstance& buffer) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();

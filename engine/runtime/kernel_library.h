@@ -1,8 +1,8 @@
 // KernelLibrary: machine code in this process.
 //
 //   ASSERT_OK_AND_ASSIGN(const auto runtime,
-//   KernelRuntime::Load(runtime_object)); ASSERT_OK_AND_ASSIGN(const auto
-//   library,
+//                        KernelRuntime::Load(runtime_object));
+//   ASSERT_OK_AND_ASSIGN(const auto library,
 //                        KernelLibrary::Load(object, runtime));
 //   ASSERT_OK_AND_ASSIGN(const KernelEntry entry, library->Find("softmax"));
 //   KernelCall call;
@@ -34,9 +34,9 @@ class LoadedObject;
 // Halide's runtime for one target.
 class KernelRuntime {
  public:
-  // Of the object that CompileRuntime gives. InvalidArgument for what is no
-  // object, or has no Halide runtime; FailedPrecondition where the system gives
-  // no memory for code.
+  // Loads the object that CompileRuntime gives. InvalidArgument for bytes that
+  // are no object, or have no Halide runtime; FailedPrecondition where the
+  // system gives no memory for code.
   static absl::StatusOr<std::shared_ptr<const KernelRuntime>> Load(
       absl::string_view object);
 
@@ -58,10 +58,11 @@ class KernelLibrary {
  public:
   using Entry = KernelEntry;
 
-  // Of an object that CompileGroup gives: compiled without a runtime.
-  // InvalidArgument for what is no object, is damaged, or needs a function that
-  // neither the runtime has nor kernels may call; FailedPrecondition where the
-  // system gives no memory for code. The library keeps the runtime loaded.
+  // Loads an object that CompileGroup gives: compiled without a runtime.
+  // InvalidArgument for bytes that are no object, are damaged, or need a
+  // function that neither the runtime has nor kernels may call;
+  // FailedPrecondition where the system gives no memory for code. The library
+  // keeps the runtime loaded.
   static absl::StatusOr<std::shared_ptr<const KernelLibrary>> Load(
       absl::string_view object, std::shared_ptr<const KernelRuntime> runtime);
 

@@ -29,8 +29,8 @@ absl::StatusOr<Shape> Outer(const Shape& shape, const ExtractedGroup& group) {
   return outer;
 }
 
-// What the gathers of a group need checked; each gather is checked once, by the
-// first group that evaluates it.
+// Adds the checks of a group's gathers to its step. Each gather is checked
+// once, by the first group that evaluates it.
 absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
                        std::set<Value>& checked, Step& step) {
   for (const Value gather : CheckedGathers(graph, group.nodes)) {

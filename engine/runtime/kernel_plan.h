@@ -1,5 +1,5 @@
-// What a Kernel is made of: the steps of a run, and what they need for the
-// extents of one call. Internal to engine/runtime and engine/c_library, which
+// The plan of a Kernel: the steps of a run, in order, with the values that each
+// reads and writes. Internal to engine/runtime and engine/c_library, which
 // makes the same steps into a library.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_KERNEL_PLAN_H_
@@ -48,7 +48,7 @@ struct Step {
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::vector<StepCheck> checks;
-  // Of kernels.
+  // The code of a step that is a kernel.
   std::shared_ptr<const KernelLibrary> library;
   KernelEntry entry = nullptr;
   std::vector<Dim> dims;
@@ -62,11 +62,12 @@ struct Plan {
   HostKernels host_kernels;
   // Whether the extents of all values follow from those of the inputs.
   bool static_shapes = true;
-  // Of the steps that are not on the CPU; null where there are none.
+  // The device of the steps that are not on the CPU; null if there are none.
   std::shared_ptr<const DeviceInterface> device;
 };
 
-// What buffers of a dtype hold, as kernels see it.
+// The type of the elements of a dtype's buffers, as kernels see it: uint16 for
+// f16.
 halide_type_t HalideTypeOf(DType dtype);
 
 // A step without its code, and what that is made of.

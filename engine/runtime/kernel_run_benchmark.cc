@@ -1,5 +1,5 @@
-// What a run costs beside the work of its kernels: a function of 4 x 5 elements
-// through RunInto and Run, and what a check of indices adds.
+// The cost of a run beside the work of its kernels: a function of 4 x 5
+// elements through RunInto and Run, and the same with a check of indices.
 
 #include <cstdint>
 #include <memory>

@@ -28,7 +28,8 @@ using internal_kernel::StepInstance;
 
 namespace {
 
-// What empty inputs point to: kernels may read the first row of what has none.
+// The memory that empty inputs point to: a kernel may read the first row of a
+// tensor without rows.
 alignas(kKernelAlignment) constexpr std::byte kNothing[4096] = {};
 
 // Whether an index is below 0 or from the extent on. No early exit: the loop
@@ -137,7 +138,8 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
     if (buffer.bytes == 0) continue;
     void*& address = addresses[buffer.slot];
     if (address == nullptr) {
-      // What lies in the run's memory does not stay as it is.
+      // A result that lies in the run's memory would be overwritten: it is
+      // copied.
       if (IsOneOf(borrowed, results[i])) {
         CLEAVE_ASSIGN_OR_RETURN(results[i], Copied(results[i]));
       }

@@ -25,7 +25,7 @@
 namespace cleave {
 namespace {
 
-// Rules are read anew: a context is of one thread.
+// Reads the rules anew: each caller has rules and a context of its own.
 std::shared_ptr<const RuleSet> Numerics() {
   const auto sources = ReadRuleFiles({"rules/numerics"});
   CLEAVE_CHECK(sources.ok());
@@ -214,7 +214,7 @@ TEST(KernelStress, TwoProcessesShareAFolder) {
     ASSERT_EQ(waitpid(child, &status, 0), child);
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
   }
-  // What they left is whole.
+  // The files that they left are whole.
   KernelCache cache(options);
   const auto rules = Numerics();
   for (int times = 2; times < 5; ++times) {

@@ -27,10 +27,10 @@ namespace cleave::internal_kernel {
 
 class LoadedObject {
  public:
-  // `needed`: an object that defines what this one does not, and lives as long;
-  // null for none. What neither defines is the system's, of a fixed list of
-  // functions of libc and libm. InvalidArgument for bytes that are no such
-  // object (ObjectFile::Parse), that name what is nowhere defined, or that
+  // `needed`: an object that defines symbols which this one lacks, and lives as
+  // long; null for none. A symbol that neither defines must be in a fixed list
+  // of functions of libc and libm. InvalidArgument for bytes that are no such
+  // object (ObjectFile::Parse), that name a symbol defined nowhere, or that
   // reach too far; FailedPrecondition where the system gives no memory for
   // code; ResourceExhausted where there is no memory at all.
   static absl::StatusOr<std::shared_ptr<const LoadedObject>> Load(
@@ -44,8 +44,9 @@ class LoadedObject {
   // The address of a global symbol that the object defines; null for none.
   void* Find(absl::string_view name) const;
 
-  // What the object would have run once it is loaded, in this order, and before
-  // it is unloaded, in the reverse one.
+  // The functions that the object would have run when it is loaded, in this
+  // order, and before it is unloaded, in the reverse order. None of them is
+  // called.
   const std::vector<void (*)()>& initializers() const { return initializers_; }
   const std::vector<void (*)()>& finalizers() const { return finalizers_; }
 

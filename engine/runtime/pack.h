@@ -1,5 +1,5 @@
-// Arrays as a run sees them: which bytes they lie in, and as dense copies.
-// Internal to engine/runtime.
+// ArrayView: an array of the caller as a run sees it: the bytes that it lies
+// in, and its elements as a dense copy. Internal to engine/runtime.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_PACK_H_
 #define CLEAVE_ENGINE_RUNTIME_PACK_H_

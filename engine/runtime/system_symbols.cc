@@ -10,7 +10,7 @@
 namespace cleave::internal_kernel {
 namespace {
 
-// What Halide's runtime calls, on a CPU and for devices.
+// The functions that Halide's runtime calls, on a CPU and for devices.
 constexpr const char* kSystemFunctions[] = {
     "abort",
     "atoi",
@@ -51,7 +51,7 @@ constexpr const char* kSystemFunctions[] = {
     "write",
 };
 
-// Of libm, for doubles; with an `f` behind, for floats.
+// The functions of libm for doubles; those for floats have an `f` behind.
 constexpr const char* kMathFunctions[] = {
     "acos",      "acosh",     "asin",   "asinh",     "atan",  "atan2",
     "atanh",     "cbrt",      "ceil",   "copysign",  "cos",   "cosh",

@@ -168,7 +168,7 @@ class OpChecker {
     return verdict;
   }
 
-  // What a host computes is not seen; overrides are compared with the spec.
+  // A host's computation is not seen; overrides are compared with the spec.
   void CheckWithoutBody() {
     for (Layer layer : {Layer::kTypes, Layer::kReals, Layer::kRounding,
                         Layer::kEdges, Layer::kKernels, Layer::kExamples}) {
@@ -266,7 +266,7 @@ class ItemChecks {
     mpfr_free_cache();
   }
 
-  // Those that are done, in the order of the items.
+  // The reports that are done, in the order of the items.
   std::vector<OpReport> Reports() && {
     std::vector<OpReport> reports;
     for (std::optional<OpReport>& report : reports_) {

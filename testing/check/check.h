@@ -25,8 +25,7 @@
 //   options.ops = "softplus";
 //   options.host_kernels.Set("softplus", Softplus);
 //       op        L0      L1             ..   host
-//       softplus  agrees  agrees 174     ..   agrees 176k 1.9 ulp, 0.47 of
-//       bound
+//       softplus  agrees  agrees 174     ..   agrees 176k 1.9 ulp, ..
 //
 // host_tolerance.h says how far a value may be from the body's. A kernel
 // disagrees, too, that returns an error for what the op accepts, a result of
@@ -84,7 +83,7 @@ struct CheckOptions {
   // L6 too: compiling kernels takes 50 to 150 ms each.
   bool kernels = false;
   std::set<DType> dtypes;  // empty: all
-  // What takes longer is inconclusive.
+  // An op that takes longer is inconclusive.
   double seconds_per_op = 30;
   // Ops that are checked at once, by a thread each; 0: one per core. With
   // `kernels` one at a time, whose kernels take all cores.

@@ -1,4 +1,5 @@
-// What a rule file itself states: examples, and specs given as laws.
+// CheckExamples and CheckLawsOf: the `example` items of an op, and a spec that
+// is given as laws.
 
 #ifndef CLEAVE_TESTING_CHECK_CHECK_EXAMPLES_H_
 #define CLEAVE_TESTING_CHECK_CHECK_EXAMPLES_H_

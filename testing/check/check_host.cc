@@ -89,8 +89,8 @@ class HostCheck {
   }
 
  private:
-  // What is pointwise at the shape [n], which ops of one declared dtype or size
-  // are, too: one call for each choice of dtypes and attributes.
+  // The calls that are pointwise at the shape [n], ops of one declared dtype or
+  // size included: one call for each choice of dtypes and attributes.
   std::vector<PreparedCall> PointwiseOf(const PreparedCalls& concrete) const {
     std::vector<PreparedCall> found;
     std::set<std::string> seen;

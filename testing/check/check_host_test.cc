@@ -297,7 +297,8 @@ TEST(HostKernel, HoldsToTheTolerance) {
   EXPECT_EQ(verdict.kind, VerdictKind::kAgrees) << Shown(verdict);
 }
 
-// What overflows on the way is what the body gives, if not what it means.
+// A value that overflows on the way is what the body gives, if not what it
+// means.
 TEST(HostKernel, TakesWhatTheBodyGivesInFloatingPoint) {
   constexpr char kNaive[] = "op checked(x: f32[n]) -> f32[n]\n  = sqrt(x * x)";
   const Verdict same = CheckHost(
@@ -315,7 +316,7 @@ TEST(HostKernel, TakesWhatTheBodyGivesInFloatingPoint) {
 }
 
 TEST(HostKernel, IsDeterminedByTheSeed) {
-  // What the kernel was given, as one number.
+  // The inputs that the kernel was given, as one number.
   const auto digest = [](uint64_t seed) {
     uint64_t hash = 0;
     CheckOptions options = WithKernel([&](const HostCall& call) -> Results {

@@ -14,7 +14,7 @@
 
 namespace cleave {
 
-// Of the layer of host kernels alone, with this one for `checked`.
+// The options for the layer of host kernels alone, with this one for `checked`.
 CheckOptions WithKernel(HostFunction kernel);
 
 // The verdict on the kernel of `checked`, which `text` declares without the

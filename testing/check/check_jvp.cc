@@ -69,7 +69,7 @@ absl::StatusOr<std::optional<JvpGraphs>> DifferentiateInReverse(
   return graphs;
 }
 
-// What the reference differentiates.
+// The graph that the reference differentiates.
 const Graph& Primal(const CallGraphs& graphs) {
   return graphs.spec ? *graphs.spec : graphs.body;
 }

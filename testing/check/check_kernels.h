@@ -9,7 +9,7 @@
 namespace cleave {
 
 // Each call is compiled twice, by the schedules of its pattern and by plain
-// loops, for all extents. Of each kernel the results are those of the
+// loops, for all extents. The results of each kernel are those of the
 // interpreter, bit by bit, or within the accuracy that the op declares; on many
 // threads and on one they are the same bits; and both kernels give the same
 // bits where the body neither reduces nor contracts. Pointwise ops are run at

@@ -1,5 +1,5 @@
-// What an `override` gives is checked as what the op declares: a right one
-// agrees, a wrong one is refuted in the layer where it is wrong.
+// An `override` is checked like a line of the op: a right one agrees, a wrong
+// one is refuted in the layer where it is wrong.
 
 #include <map>
 #include <memory>
@@ -35,7 +35,7 @@ op product(x: f64[n], w: f64[n, m]) -> f64[m]
 op unknown(x: f32[n]) -> f32[n]
 )";
 
-// Of the ops that the file user.rules overrides.
+// Checks the ops that the file user.rules overrides.
 CheckReport CheckOverride(const std::string& override) {
   const auto base = LoadText("base.rules", kRules);
   if (base == nullptr) return CheckReport();

@@ -14,11 +14,11 @@ namespace cleave {
 //
 // How many choices there are.
 Verdict CheckRewriteTypes(const OpContext& context);
-// Of a `real` rewrite: at random points, in 400 bits, wherever the left side
-// has a finite value. Not checked for others, whose bits are compared.
+// A `real` rewrite at random points, in 400 bits, wherever the left side has a
+// finite value. Another one is not checked here: its bits are compared.
 Verdict CheckRewriteReals(const OpContext& context);
-// Of others: the same bits, NaN being one value; at all values of a single
-// operand of 16 bits or fewer, else at random ones.
+// Another rewrite: the same bits, NaN being one value; at all values of a
+// single operand of 16 bits or fewer, else at random ones.
 Verdict CheckRewriteBits(const OpContext& context);
 // The same at special values of each operand, crossed.
 Verdict CheckRewriteEdges(const OpContext& context);

@@ -92,7 +92,7 @@ TEST(CheckRewrite, CountsWhatItCompared) {
             Strength::kExhaustive);
 }
 
-// What lies outside the domain of the left side is counted, and no agreement.
+// A point outside the domain of the left side is counted, and is no agreement.
 TEST(CheckRewrite, SaysWhereTheLeftSideHasNoValue) {
   const CheckReport report = Check("exp(log(x)) => x real");
   ASSERT_EQ(report.ops.size(), 1u);

@@ -1,5 +1,5 @@
-// What each layer finds in small rules: a right one agrees, a wrong one is
-// refuted where it is wrong.
+// Each layer on small rules: a right one agrees, a wrong one is refuted in the
+// layer where it is wrong.
 
 #include "testing/check/check.h"
 

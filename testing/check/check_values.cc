@@ -74,7 +74,7 @@ Counterexample Explain(const OpContext& context, const ValueComparer& comparer,
   return example;
 }
 
-// What is noted beside a verdict.
+// The counts that are noted beside a verdict.
 struct Counts {
   int64_t undecided = 0;
   int64_t by_body = 0;
@@ -135,7 +135,7 @@ void AddNotes(const Counts& counts, Verdict& verdict) {
   }
 }
 
-// What each value layer begins with: a verdict if there is nothing to check.
+// The first step of each value layer: a verdict if there is nothing to check.
 std::optional<Verdict> NothingToCheck(const OpContext& context,
                                       const PreparedCalls& prepared) {
   if (context.item->spec == nullptr) {
@@ -293,9 +293,9 @@ struct RealDifference {
   std::string body;
 };
 
-// The first difference of spec and body at `inputs` that no precision up to
-// the last one heals. Of elementwise graphs only what differs is evaluated
-// again.
+// The first difference of spec and body at `inputs` that no precision up to the
+// last one heals. In elementwise graphs only the elements that differ are
+// evaluated again.
 absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
     const CallGraphs& graphs, absl::Span<const Tensor> inputs,
     bool elementwise) {

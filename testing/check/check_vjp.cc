@@ -70,7 +70,7 @@ bool AllFinite(const std::vector<Tensor>& tensors) {
   return true;
 }
 
-// What one law found.
+// A law that does not hold, and the place where it breaks.
 struct Broken {
   std::string law;
   Sum expected;
@@ -145,7 +145,7 @@ class Transformed {
     for (const auto& [first, second] : {std::pair(&v, &u), std::pair(&u, &v)}) {
       const absl::StatusOr<std::optional<Sum>> slope =
           SlopeOfSlope(x, *first, *second, w, true);
-      // What has no meaning over the reals is judged without it.
+      // A graph that has no meaning over the reals is judged without it.
       if (absl::IsUnimplemented(slope.status())) return broken;
       if (!slope.ok()) return slope.status();
       if (!*slope) return std::nullopt;
@@ -191,7 +191,7 @@ class Transformed {
     for (bool fine : {false, true}) {
       const absl::StatusOr<std::optional<Sum>> want =
           SlopeOfSlope(x, v, u, w, fine);
-      // What has no meaning over the reals has no slope there.
+      // A graph that has no meaning over the reals has no slope there.
       if (absl::IsUnimplemented(want.status())) return std::nullopt;
       if (!want.ok()) return want.status();
       if (!*want) return std::nullopt;

@@ -433,7 +433,8 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
     writer.Write();
     if (base->Lines(op, StatementKind::kResult).empty() &&
         item->spec != nullptr) {
-      // What a host computes is what the spec says: so much can be checked.
+      // The host's function is taken to compute the spec: its transforms can be
+      // checked against that.
       Item body;
       body.kind = ItemKind::kOverride;
       body.name = op;

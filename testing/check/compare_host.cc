@@ -25,7 +25,7 @@ constexpr int kThirdBits = 2560;
 constexpr int kStructuredBits = 640;
 // Suspects of a pointwise call that are settled at a time.
 constexpr size_t kBatch = 32;
-// Of HostComparison::largest.
+// The number of entries of HostComparison::largest.
 constexpr size_t kLargest = 12;
 // Bytes on either side of the inputs that a kernel gets.
 constexpr size_t kGuardBytes = 64;

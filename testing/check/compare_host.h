@@ -1,5 +1,5 @@
-// HostComparer: what a host kernel gives for a call, against the body of the
-// op over the reals, within the bound of host_tolerance.h.
+// HostComparer: compares the results of a host kernel for a call with the body
+// of the op over the reals, within the bound of host_tolerance.h.
 
 #ifndef CLEAVE_TESTING_CHECK_COMPARE_HOST_H_
 #define CLEAVE_TESTING_CHECK_COMPARE_HOST_H_
@@ -47,7 +47,7 @@ struct HostComparison {
   // The body has no meaning over the reals, as it looks at bits: it was run in
   // floating point in its place.
   std::string not_real;
-  // What the kernel says where it does not do such calls (Unimplemented).
+  // The message of a kernel that does not do such calls (Unimplemented).
   std::optional<std::string> unimplemented;
   std::optional<HostFailure> failure;
 };

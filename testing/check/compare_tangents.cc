@@ -202,7 +202,7 @@ absl::StatusOr<bool> TangentComparer::IsRightOverReals(
     reals.push_back(RealTensor::FromTensor(argument, want.bits()));
   }
   const auto outputs = InterpretReal(jvp_, reals, want.bits());
-  // What has no meaning over the reals is judged by its value alone.
+  // A graph that has no meaning over the reals is judged by its value alone.
   if (outputs.status().code() == absl::StatusCode::kUnimplemented) return false;
   if (!outputs.ok()) return outputs.status();
   Real difference(want.bits());

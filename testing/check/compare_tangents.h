@@ -63,7 +63,7 @@ class TangentComparer {
   // f32, by half of the digits that it has less); where a tangent cancels to
   // less than that, over the reals it must be the derivative, and in floating
   // point lie within `tolerance` times the largest element of the result, too.
-  // What differs where the body sorts equal keys is left out.
+  // A difference where the body sorts equal keys is left out.
   absl::StatusOr<TangentComparison> CompareAlong(
       absl::Span<const Tensor> inputs, const Tensor& direction,
       double tolerance) const;

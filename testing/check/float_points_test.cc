@@ -52,7 +52,8 @@ TEST(FloatPoints, UlpErrorCountsUnitsOfTheExpectedValue) {
   EXPECT_EQ(UlpError(Real(1.0, 64), std::nan(""), DType::kF32), infinity);
   EXPECT_EQ(UlpError(Real(std::nan(""), 64), 1.0, DType::kF32), infinity);
   EXPECT_EQ(UlpError(Real(std::nan(""), 64), std::nan(""), DType::kF32), 0);
-  // What overflows may be infinite; what does not is that far from it.
+  // A value that overflows may be infinite; one that does not overflow is far
+  // from infinity.
   EXPECT_EQ(UlpError(Real(1e39, 64), infinity, DType::kF32), 0);
   EXPECT_GT(UlpError(Real(1e38, 64), infinity, DType::kF32), 1e6);
   EXPECT_EQ(UlpError(Real(1.0, 64), -infinity, DType::kF32), infinity);

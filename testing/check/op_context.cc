@@ -185,8 +185,8 @@ PreparedCalls PrepareCalls(const OpContext& context) {
 PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   PreparedCalls prepared;
   SignatureSampler sampler(*context.item, context.seed + 1);
-  // What the examples call, as it stands, in f64, and with other extents: for
-  // attributes whose values no sampler knows (the equation of einsum).
+  // The calls of the examples, as they stand, in f64, and with other extents:
+  // for attributes whose values no sampler knows (the equation of einsum).
   for (const Item* example : context.rules().examples()) {
     if (example->left == nullptr || example->left->text != context.item->name) {
       continue;

@@ -1,4 +1,5 @@
-// What the layers share about the op that is being checked.
+// OpContext: the op that is being checked, its calls and its graphs, for all
+// layers.
 
 #ifndef CLEAVE_TESTING_CHECK_OP_CONTEXT_H_
 #define CLEAVE_TESTING_CHECK_OP_CONTEXT_H_

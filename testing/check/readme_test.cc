@@ -63,8 +63,8 @@ std::string FileOf(const Block& block) {
              : absl::StrCat(kHeading, "\n", block.text);
 }
 
-// What an example declares of which there is one each: derivatives, rewrites
-// and numerics.
+// The declarations of an example of which there may be only one: derivatives,
+// rewrites and numerics.
 using Declared = std::set<std::pair<ItemKind, std::string>>;
 Declared DeclaredOnce(const RuleFile& example) {
   Declared declared;
@@ -107,7 +107,7 @@ LoadResult Load(const std::string& name, const std::string& text) {
   return ExtendRules(base.rules, {name, text});
 }
 
-// What the README says is not built yet.
+// Whether the README says that this is not built yet.
 bool IsNotBuilt(absl::string_view why) {
   return absl::StrContains(why, "not supported: reverse mode") ||
          absl::StrContains(why, "not supported: while");
@@ -135,7 +135,7 @@ void ExpectHolds(const std::string& text) {
   const auto in_example = [&](const std::string& name) {
     return loaded.rules->SourceOf(*loaded.rules->Find(name)).name() == kExample;
   };
-  // What hosts declare is typed where it is called.
+  // An op of a host is typed where it is called.
   for (ItemKind kind : {ItemKind::kAten, ItemKind::kOnnx}) {
     for (const std::string& name : loaded.rules->Names(kind)) {
       if (!in_example(name)) continue;

@@ -1,6 +1,6 @@
-// SpecReference: what a call must give, over the reals: its spec, corrected by
-// its `special` clauses; how ill-conditioned it is; and the error that its
-// accuracy clause allows.
+// SpecReference: the right results of a call over the reals: its spec,
+// corrected by its `special` clauses; how ill-conditioned it is; and the error
+// that its accuracy clause allows.
 
 #ifndef CLEAVE_TESTING_CHECK_REFERENCE_H_
 #define CLEAVE_TESTING_CHECK_REFERENCE_H_
@@ -45,8 +45,8 @@ class SpecReference {
   // sum over the inputs of |x ds/dx / s|, for each element of each result (no
   // entries for discrete ones). Derivatives are one-sided differences over the
   // reals; at a kink or a jump the smaller side counts. Terms that are not
-  // finite count 0. Of elementwise specs 2 evaluations per float input, else 2
-  // per element.
+  // finite count 0. Takes 2 evaluations per float input for an elementwise
+  // spec, else 2 per element.
   absl::StatusOr<std::vector<std::vector<double>>> Conditions(
       absl::Span<const Tensor> inputs, int bits) const;
 

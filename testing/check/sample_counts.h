@@ -30,8 +30,8 @@ inline constexpr int64_t kMaxSampleElements = 60;
 inline constexpr int kFirstReferenceBits = 256;
 inline constexpr int kLastReferenceBits = 8192;
 
-// What an op other than a pointwise one is held to if it declares no accuracy;
-// a pointwise op must then be rounded correctly.
+// The accuracy that an op is held to if it declares none: K ulp and K cond. A
+// pointwise op must then be rounded correctly.
 inline constexpr double kUndeclaredUlp = 4;
 inline constexpr double kUndeclaredCondition = 4;
 

@@ -161,7 +161,7 @@ bool IsElementwise(const Graph& graph) {
     const bool scalar = graph.type(value).rank() == 0;
     switch (ClassOf(primitive)) {
       case PrimitiveClass::kLeaf:
-        // What depends on a place or on an extent is no matter of elements.
+        // A value that depends on a place or on an extent is not elementwise.
         if (primitive == Primitive::kIota || primitive == Primitive::kExtent) {
           return false;
         }

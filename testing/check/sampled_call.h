@@ -54,7 +54,7 @@ absl::StatusOr<Graph> MakeCallGraph(
 // The signature of the only call in a graph of MakeCallGraph.
 absl::StatusOr<Signature> CallSignature(const Graph& call_graph);
 
-// What is compared for one call: primitives only.
+// The graphs that are compared for one call, of primitives only.
 struct CallGraphs {
   Graph call;                 // the composite call
   Graph body;                 // expanded

@@ -56,7 +56,7 @@ void CollectCompared(const BodyPtr& body, const std::set<std::string>& names,
 
 }  // namespace
 
-// What names of the signature stand for in one draw.
+// The values of the names of the signature in one draw.
 struct SignatureSampler::Environment {
   std::map<std::string, DType> dtypes;
   std::map<std::string, int64_t> sizes;

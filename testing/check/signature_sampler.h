@@ -37,7 +37,7 @@ class SignatureSampler {
   absl::StatusOr<SampledCall> Draw(const DrawOptions& options);
 
   // The values tried for attributes: all defaults, then one attribute at a
-  // time. Those that the op rejects are among them.
+  // time. Values that the op rejects are among them.
   absl::StatusOr<std::vector<Attributes>> AttributeVariants();
 
   // An extent as they are sampled: 0 to 5.

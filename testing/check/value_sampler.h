@@ -14,7 +14,7 @@
 
 namespace cleave {
 
-// What the floats of a tensor look like.
+// The floats that a tensor is filled with.
 enum class Pattern : uint8_t {
   kNormal,        // mean 0, deviation 1
   kWide,          // magnitudes 2^-12 to 2^12, both signs
@@ -26,16 +26,16 @@ enum class Pattern : uint8_t {
   kUnit,   // in (0, 1): probabilities
   kEdges,  // ordinary values with infinities, NaN, zeros among them
   kAllMinusInfinity,
-  // Of derivatives alone.
+  // Patterns for derivatives alone.
   kFar,  // every other one so large that exponentials of the others vanish
   kAllZero,
 };
-// Those that L3 uses, all but the last four.
+// The patterns that L3 uses, all but the last four.
 inline constexpr int kNumPlainPatterns = 8;
-// Those that vmap uses, all but the last two.
+// The patterns that vmap uses, all but the last two.
 inline constexpr int kNumPatterns = 10;
-// Those at which derivatives of structured ops are taken: zeros, alone and in
-// numbers, are where quotients of the results fail.
+// The patterns at which derivatives of structured ops are taken: zeros, alone
+// and in numbers, are where quotients of the results fail.
 inline constexpr Pattern kDerivativePatterns[] = {
     Pattern::kNormal, Pattern::kUnit, Pattern::kWide,
     Pattern::kTies,   Pattern::kFar,  Pattern::kAllZero};

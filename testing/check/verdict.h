@@ -83,8 +83,8 @@ struct Verdict {
   std::string ToString() const;
 };
 
-// What was found so far, with `next` added: disagreement, then being
-// inconclusive, win; samples add up, and the worst error stays.
+// Adds `next` to the verdict so far: disagreement, then being inconclusive,
+// win; samples add up, and the worst error stays.
 void Merge(Verdict& verdict, const Verdict& next);
 
 }  // namespace cleave

@@ -1,4 +1,5 @@
-// The tensors of a case in another dtype, or a little changed.
+// RoundTensor and MoveTensor: the tensors of a case rounded to another dtype,
+// or moved by a little, to see how far the truth moves.
 
 #ifndef CLEAVE_TESTING_CONFORMANCE_CASE_ROUNDING_H_
 #define CLEAVE_TESTING_CONFORMANCE_CASE_ROUNDING_H_

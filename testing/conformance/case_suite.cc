@@ -21,7 +21,7 @@ using nlohmann::json;
 // Lists in lists; the deepest that an op's signature has are 2.
 constexpr int kMaxListDepth = 8;
 
-// What a section has besides its tolerance and its outputs.
+// The members of a section besides its tolerance and its outputs.
 struct SectionForm {
   const char* name;
   bool list = false;     // several such sections

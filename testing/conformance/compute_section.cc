@@ -20,7 +20,7 @@ struct Program {
   std::vector<Tensor> tensors;
 };
 
-// What derives and evaluates the sections.
+// The rules and the evaluator that compute the sections.
 struct Engine {
   const RuleSet& rules;
   const GraphEvaluator& evaluate;

@@ -1,4 +1,5 @@
-// What a section of a case computes: the call, transformed and evaluated.
+// ComputeSection: the results of one section of a case: its call, transformed
+// and evaluated.
 
 #ifndef CLEAVE_TESTING_CONFORMANCE_COMPUTE_SECTION_H_
 #define CLEAVE_TESTING_CONFORMANCE_COMPUTE_SECTION_H_
@@ -31,7 +32,7 @@ absl::StatusOr<Computed> ComputeSection(const CaseCall& call,
                                         const RuleSet& rules,
                                         const GraphEvaluator& evaluate);
 
-// What the suite expects of each entry.
+// The outputs that the suite expects, entry by entry.
 ExpectedOutputs ExpectedOf(const CaseCall& call, const CaseSection& section);
 
 }  // namespace cleave

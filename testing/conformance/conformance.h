@@ -23,7 +23,7 @@
 namespace cleave {
 
 struct ConformanceOptions {
-  // What is tested; null: the interpreter.
+  // The evaluator that is tested; null: the interpreter.
   GraphEvaluator evaluate;
   // Casts the float inputs of f64 cases; the truth is then the f64 interpreter
   // on the rounded inputs, and the tolerance 16 eps of the dtype (64 eps in

@@ -1,4 +1,4 @@
-// When a computed tensor is what is wanted.
+// Difference: whether a computed tensor is the wanted one, within a tolerance.
 
 #ifndef CLEAVE_TESTING_CONFORMANCE_TOLERANCE_H_
 #define CLEAVE_TESTING_CONFORMANCE_TOLERANCE_H_
@@ -24,8 +24,8 @@ double UnitsFor(const std::string& section);
 Tolerance ToleranceFor(DType dtype, const Tensor& want,
                        const std::string& section);
 
-// What a result in `dtype` is compared with: the truth. Beyond the dtype's
-// range that is infinite, or the largest number where `got` is.
+// The tensor that a result in `dtype` is compared with: the truth. Beyond the
+// dtype's range it is infinite, or the largest number where `got` is.
 Tensor WantedInDType(const Tensor& truth, const std::optional<Tensor>& got,
                      DType dtype);
 

@@ -175,7 +175,7 @@ class Sweep {
     for (int64_t i = 0; i < kBlock; ++i) {
       const double error =
           OrdinaryError(Reference(primitive_, a[i], b[i]), got[i]);
-      // What the reference cannot decide, MPFR does.
+      // MPFR decides the points that the reference cannot.
       if (!(error < bound_ - kReferenceError)) {
         close.push_back(i);
       } else if (error > worst) {

@@ -1,4 +1,5 @@
-// How far a numeric is from the function that it stands for.
+// NumericError: the distance of a numeric from the function that it stands for,
+// in ULP.
 //
 //   NumericError worst;
 //   MeasureError(Primitive::kExp, points, results, &worst);

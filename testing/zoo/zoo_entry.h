@@ -32,7 +32,7 @@ struct ZooTensor {
   Tensor ToTensor(DType dtype) const;
 };
 
-// What is asked of the function.
+// The question that an entry asks about its function.
 enum class ZooTransform {
   kValue,
   // The function is pointwise: its slopes by the inputs `along`, each weighted
@@ -40,13 +40,13 @@ enum class ZooTransform {
   kSlope,
   kJvp,  // the tangent along `along`
   kVjp,  // the cotangent of the one input in `along`, of result's cotangent 1
-  // Of a pointwise function, or of a scalar one: the second derivative along
-  // `along`, twice, in all four nestings.
+  // The function is pointwise, or scalar: its second derivative along `along`,
+  // twice, in all four nestings.
   kSecond,
   kVmap,  // the batch at `in_axes`, and at axis 0 of the result
 };
 
-// What becomes of the wrong rule.
+// The fate of the wrong rule.
 enum class ZooVerdict {
   kRefuted,    // the checker disagrees in `layer`; in "examples", then `why`
                // says why it must agree in L5

@@ -1,6 +1,6 @@
-// The zoo: what others had wrong is derived right here, and the checker refutes
-// the wrong rules. What each entry comes to stands in testing/zoo/README.md,
-// which `--update` writes anew.
+// The zoo: derivatives that others had wrong are derived right here, and the
+// checker refutes the wrong rules. testing/zoo/outcomes.md has a row per entry;
+// `--update` writes it anew.
 
 #include <map>
 #include <memory>
@@ -98,7 +98,8 @@ ZooRules ReadRules(const std::string& id) {
     entry.item->body = std::move(body);
   }
   rules.derived = {rules.planted.name, PrintRuleFile(parsed.file)};
-  // What the overrides alone used may stay.
+  // Declarations that only the overrides used may stay: generated text may have
+  // unused ones.
   rules.derived.generated = true;
   return rules;
 }
@@ -114,7 +115,7 @@ Graph LastOutput(const Graph& graph) {
       {{graph.outputs().back().name, values.back()}});
 }
 
-// What a transform of a function of an entry gives.
+// A function of an entry under the entry's transform.
 class ZooCall {
  public:
   ZooCall(const ZooEntry& entry, const RuleSet& rules, Graph function)
@@ -430,7 +431,7 @@ std::string DescribePlanted(const ZooEntry& entry) {
   return "";
 }
 
-// What the tests above found: each claim of a row is one that they made.
+// The findings of the tests above: each claim of a row is one that they made.
 TEST(Zoo, Outcomes) {
   std::string table = absl::StrCat(
       "# The zoo: outcomes\n\n",

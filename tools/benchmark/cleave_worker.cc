@@ -243,8 +243,8 @@ class Worker {
     return answer;
   }
 
-  // What one call does, as the hooks see it that kernels call: the pool once
-  // for each parallel loop, the allocator for what lies between kernels.
+  // Counts the work of one call by the hooks that kernels call: the pool once
+  // for each parallel loop, the allocator for values between kernels.
   absl::Status Count(const Prepared& entry, Json* answer) {
     CountingPool pool(pool_.get());
     CountingAllocator allocator;
@@ -294,7 +294,7 @@ class Worker {
       return absl::InvalidArgumentError(absl::StrCat(
           "`", words[1], "` has ", entry->outputs.size(), " outputs"));
     }
-    // What an earlier call left cannot pass for a result.
+    // Bytes of an earlier call must not pass for a result.
     for (const Array& output : entry->outputs) {
       std::memset(output.data.get(), 0xff, output.bytes);
     }

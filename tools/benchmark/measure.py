@@ -8,7 +8,7 @@ import time
 import cases
 import workers
 
-# What one contestant may take of a round, and the least that one sample takes:
+# The time that one contestant may take of a round, and the least of one sample:
 # the clock itself takes some ten nanoseconds.
 _TURN_NS = 15e6
 _SAMPLE_NS = 20e3

@@ -31,7 +31,7 @@ from torch._decomp import core_aten_decompositions
 
 BATCH, TIME, WIDTH, HEADS, MLP = 8, 128, 128, 4, 512
 
-# Of the weights of a block, in the order in which it takes them.
+# The shapes of the weights of a block, in the order in which it takes them.
 SQUARE, ROW = (WIDTH, WIDTH), (WIDTH,)
 SHAPES = [ROW, ROW] + [SQUARE, ROW] * 4 + [ROW, ROW] + [
     (MLP, WIDTH), (MLP,), (WIDTH, MLP), ROW]

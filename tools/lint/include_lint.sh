@@ -31,7 +31,7 @@ layers=(
   "transforms/functions"
   "testing"
 )
-# What a layer may not include though it stands higher.
+# The layers that a layer may not include though it stands higher.
 refused() {
   case $1,$2 in
     engine/runtime,transforms* | engine/c_library,transforms*) true ;;

@@ -1,9 +1,10 @@
 // The headers that most of the project's files include, compiled once: each
 // file starts with them (see precompiled.bzl), which saves a third of the time
-// that a file takes to compile. A file still includes what it uses; `bazel
-// build
-// --config=includes //...` compiles it without this header, and finds what it
-// forgot.
+// that a file takes to compile. A file still includes what it uses:
+//
+//   bazel build --config=includes //...
+//
+// compiles each file without this header, and finds the includes it lacks.
 
 #ifndef CLEAVE_TOOLS_PRECOMPILED_COMMON_H_
 #define CLEAVE_TOOLS_PRECOMPILED_COMMON_H_

@@ -116,7 +116,7 @@ constexpr MutationKind kWithin = MutationKind::kInGraph;
 
 std::vector<Case> Cases() {
   return {
-      // What a result may be.
+      // The kinds of results.
       {"a tensor of its own",
        One,
        [](Tensors x) -> absl::StatusOr<Tensors> { return Tensors{x[0] * 2}; },
@@ -191,7 +191,7 @@ std::vector<Case> Cases() {
        },
        {kRead},
        {OutputKind::kNonAlias}},
-      // What may be written.
+      // The kinds of writes.
       {"an input is written",
        Two,
        [](Tensors x) -> absl::StatusOr<Tensors> {

@@ -1,5 +1,5 @@
-// What an AotFunction keeps of its calls: nothing of those that are refused,
-// and no more specializations than its options say.
+// An AotFunction keeps nothing of a call that is refused, and no more
+// specializations than its options say.
 
 #include <memory>
 #include <string>

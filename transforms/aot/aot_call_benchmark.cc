@@ -1,4 +1,4 @@
-// What a call of an AotFunction costs beside what it runs: the compiler here
+// The cost of a call of an AotFunction beside its kernels: the compiler here
 // makes a function that gives tensors that are there already.
 //
 //   bazel run -c opt //transforms/aot:aot_call_benchmark

@@ -188,15 +188,16 @@ class AotFunction::Impl {
         if (IsKept(**made)) cache_.Insert(*made, call);
         return std::shared_ptr<const Specialization>(*std::move(made));
       }
-      // Of the last attempt, all of whose extents are numbers, the mistake is
-      // told.
+      // All extents of the last attempt are numbers: its mistake is the one to
+      // report.
       if (&fixed == &attempts.back()) return made.status();
       if (first.ok()) first = made.status();
     }
     return first;
   }
 
-  // What captures a tensor of the trace around it ends with that.
+  // A trace that captures a tensor of a trace around it is of no use after that
+  // one.
   static bool IsKept(const Specialization& made) {
     return std::none_of(made.program.inputs.begin(), made.program.inputs.end(),
                         [](const TracedInput& input) {
@@ -289,7 +290,7 @@ class AotFunction::Impl {
     return result;
   }
 
-  // Those that are not there yet.
+  // Adds the guards of `graph` that are not there yet.
   static void AddGuards(const Graph& graph, std::vector<ShapeGuard>* guards) {
     for (const ShapeGuard& guard : graph.guards()) {
       const bool known = std::any_of(
@@ -335,7 +336,7 @@ class AotFunction::Impl {
     return types;
   }
 
-  // What an input of the graph is in a call.
+  // The tensor that an input of the graph stands for in a call.
   static functional::Tensor InputOf(
       const TracedInput& input, const std::vector<functional::Tensor>& leaves) {
     if (input.leaf < 0) return input.captured;

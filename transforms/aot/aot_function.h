@@ -7,12 +7,12 @@
 //   Tree dx = y.backward(dy)->outputs;           // the backward kernel
 //
 // The first call traces the function, differentiates and partitions the graph,
-// and compiles its halves; later calls run them. What a call does is what the
-// function does eagerly: inputs are written, outputs are views of inputs and of
-// each other (traced_program.h); no session is needed. A call for other
-// structures, dtypes, extents or another pattern of shared storages is traced
-// anew, and kept beside the earlier ones: AotOptions::max_specializations of
-// them, the most recently used. A call that is refused leaves nothing behind.
+// and compiles its halves; later calls run them. A call does what the function
+// does eagerly: inputs are written, outputs are views of inputs and of each
+// other (traced_program.h); no session is needed. A call for other structures,
+// dtypes, extents or another pattern of shared storages is traced anew, and
+// kept beside the earlier ones: AotOptions::max_specializations of them, the
+// most recently used. A call that is refused leaves nothing behind.
 //
 // `dynamic`: extents other than 1 are traced as symbols, equal ones as one
 // symbol, but for those of parameters and buffers. One compilation then serves
@@ -28,7 +28,8 @@
 // Compilers see graphs in which `decompositions` were applied and all other
 // composite ops are calls; with `expand` they see primitives.
 //
-// Not thread-safe, as rule sets and tensors are not.
+// Not thread-safe, as tensors are not. Functions of several threads may share a
+// rule set.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_AOT_FUNCTION_H_
 #define CLEAVE_TRANSFORMS_AOT_AOT_FUNCTION_H_

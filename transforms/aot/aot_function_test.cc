@@ -1,4 +1,4 @@
-// What AotFunction's parameters do, and that it means what functions mean.
+// Each parameter of AotFunction, and calls that give what the function gives.
 
 #include "transforms/aot/aot_function.h"
 
@@ -298,7 +298,7 @@ TEST_F(AotFunctionTest, DisableFunctionalizationRefusesWrites) {
               HasSubstr("the function writes to x, and functionalization is "
                         "disabled"));
   ExpectEqual(x, Vector({1}));
-  // What it makes itself it may write, as nobody sees it.
+  // A function may write a tensor that it made itself, as nobody else sees it.
   const auto g = AotFunction::Make(
       [](functional::Tensor x) {
         functional::Tensor y = x.Clone();

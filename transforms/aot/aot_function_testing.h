@@ -1,4 +1,4 @@
-// What the tests of AotFunction share.
+// Rules, compilers and comparisons that the tests of AotFunction share.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_AOT_FUNCTION_TESTING_H_
 #define CLEAVE_TRANSFORMS_AOT_AOT_FUNCTION_TESTING_H_

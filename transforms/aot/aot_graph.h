@@ -28,7 +28,7 @@ namespace cleave::aot {
 
 class AotGraph {
  public:
-  // What a call leaves for its backward.
+  // The outputs of a call, and the tensors that its backward needs.
   struct Result {
     std::vector<Tensor> outputs;
     // Empty tensors where `offloaded` has them.

@@ -58,7 +58,7 @@ struct AotOptions {
   bool enable_log = false;
   // A function that writes to a tensor is refused: nothing is rewritten.
   bool disable_functionalization = false;
-  // Of reverse mode: TransformOptions::recompute_loops.
+  // The option of reverse mode TransformOptions::recompute_loops.
   bool recompute_loops = false;
 };
 

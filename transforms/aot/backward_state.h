@@ -1,5 +1,5 @@
-// BackwardState: what one call of an AotFunction leaves for its reverse mode.
-// Internal to AotFunction.
+// BackwardState: the tensors and graphs that one call of an AotFunction keeps
+// for its reverse mode. Internal to AotFunction.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_BACKWARD_STATE_H_
 #define CLEAVE_TRANSFORMS_AOT_BACKWARD_STATE_H_
@@ -70,7 +70,8 @@ class BackwardState {
   std::shared_ptr<const BackwardTrees> trees_;
 
   std::shared_ptr<AotGraph> graph_;  // null where traced
-  // Of a backward's backward: its forward has not run before it is needed.
+  // The forward run of a backward's backward, which has not run before it is
+  // needed.
   std::optional<AotGraph::Result> run_;
   std::shared_ptr<AotGraph> parent_;  // whose backward as a function this is
   std::vector<cleave::Tensor> inputs_;

@@ -74,7 +74,7 @@ class CheckedGraph {
   int VariableNumber(const std::string& name);
   absl::Status ReadVariables(absl::Span<const Tensor> inputs,
                              Numbers* numbers) const;
-  // Of the variables that are known.
+  // The values of the variables that are known.
   DimValues ValuesOf(const Numbers& numbers) const;
   absl::Status CheckOutput(const Output& output, const Tensor& tensor,
                            Numbers* numbers) const;

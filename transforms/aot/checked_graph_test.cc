@@ -1,4 +1,4 @@
-// What a host's compiler gives is looked at.
+// The results of a host's compiler are checked against its graph.
 
 #include "transforms/aot/checked_graph.h"
 
@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// What `results` are said to be as those of the graph on `inputs`.
+// The error for `results` as the results of the graph on `inputs`.
 std::string Verdict(const std::string& text, const std::vector<Tensor>& inputs,
                     std::vector<Tensor> results, Half half = Half::kInference) {
   const absl::StatusOr<Graph> graph =

@@ -27,8 +27,8 @@ struct OwnBody {};
 struct RuleName {
   std::string op;
 };
-// Of an op that this text declares, its first: the text is loaded behind the
-// rules, for one trace alone.
+// The body of the first op that this text declares: the text is loaded behind
+// the rules, for one trace alone.
 struct RuleText {
   std::string text;
 };
@@ -36,7 +36,8 @@ struct RuleText {
 // Or a function that builds the results of a call on a graph (expand.h).
 using Decomposition = std::variant<OwnBody, RuleName, RuleText, BodyFunction>;
 
-// Ops that are not named stay calls. What a body calls is decomposed likewise.
+// Ops that are not named stay calls. The calls in a body are decomposed
+// likewise.
 struct Decompositions {
   std::map<std::string, Decomposition> by_op;
   // Ops that stay calls though they are named.

@@ -1,5 +1,6 @@
-// Which dimension variables a graph needs, and which of them the types of its
-// inputs tell for every value of the others. Internal to transforms/aot.
+// DimVariables and DeterminedDims: the dimension variables that a graph needs,
+// and those that the types of its inputs determine: n, but not m, of f32[n,
+// n*m]. Internal to transforms/aot.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_DETERMINED_DIMS_H_
 #define CLEAVE_TRANSFORMS_AOT_DETERMINED_DIMS_H_

@@ -1,4 +1,4 @@
-// Graphs as files: text, JSON, and pictures.
+// DumpGraph and DumpPartition: graphs as files of text, JSON, and pictures.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_DUMP_H_
 #define CLEAVE_TRANSFORMS_AOT_DUMP_H_
@@ -13,8 +13,8 @@
 namespace cleave::aot {
 
 // Writes `<stem>.txt` (which ParseGraph reads), `.json`, `.dot` and, with
-// `picture`, `.svg`. That needs Graphviz' `dot` on $PATH: FailedPrecondition
-// where there is none. Else errors of the files.
+// `picture`, `.svg`. A picture needs Graphviz' `dot` on $PATH:
+// FailedPrecondition if there is none. Else errors of the files.
 absl::Status DumpGraph(const Graph& graph, const DotOptions& options,
                        const std::string& stem, bool picture);
 

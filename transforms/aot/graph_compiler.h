@@ -1,5 +1,6 @@
-// GraphCompiler: what makes a graph run. AotFunction hands one the forward
-// graph, one the backward graph, and one the graph of inference; they nest:
+// GraphCompiler: a function from a graph to a callable that runs it.
+// AotFunction hands one the forward graph, one the backward graph, and one the
+// graph of inference; they nest:
 //
 //   PrintCompiler(&std::cout, HalideCompiler(rules))
 //
@@ -32,16 +33,18 @@ namespace cleave::aot {
 enum class Half : uint8_t { kForward, kBackward, kInference };
 absl::string_view HalfName(Half half);  // "forward", "backward", "inference"
 
-// What a graph is compiled for: like PyTorch's fake tensors, types without
-// data.
+// The inputs that a graph is compiled for: types without data, like PyTorch's
+// fake tensors.
 struct ExampleInputs {
-  // Of each input, with the extents of the call that asks for the compilation.
+  // The type of each input, with the extents of the call that asks for the
+  // compilation.
   std::vector<TensorType> types;
   Half half = Half::kInference;
 };
 
 // A compiled graph: one tensor per input, one per output. It may be called from
-// one thread at a time, and lives as long as it likes: it owns what it needs.
+// one thread at a time, and may be kept as long as the host likes: it owns all
+// that it needs.
 using CompiledGraph = std::function<absl::StatusOr<std::vector<Tensor>>(
     absl::Span<const Tensor> inputs)>;
 

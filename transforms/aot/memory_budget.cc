@@ -17,8 +17,7 @@ std::vector<Value> WithoutDroppable(const SavingProblem& problem,
   return kept;
 }
 
-// What it takes to compute values again when all saved but themselves are
-// there.
+// The work of computing a value again, given all other saved values.
 class CostAgain {
  public:
   CostAgain(const SavingProblem& problem, const std::vector<Value>& saved)

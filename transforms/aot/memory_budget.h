@@ -12,7 +12,8 @@
 // its worth what it takes to compute it again from the other saved values and
 // the primals. It is solved exactly over weights in units of 1/4096 of the
 // capacity, rounded up: the limit holds, and at most a unit for each value is
-// given away. What then still fits is added, the most worth for a byte first.
+// given away. Values that then still fit are added, the most worth for a byte
+// first.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_MEMORY_BUDGET_H_
 #define CLEAVE_TRANSFORMS_AOT_MEMORY_BUDGET_H_
@@ -31,7 +32,7 @@ double MemoryLimit(const SavingProblem& problem,
                    const std::vector<Value>& choice, double budget);
 
 // The part of the choice that is saved. O(nodes + choice * kBudgetResolution),
-// and more where what is computed again of values overlaps.
+// and more if values share nodes that are computed again.
 std::vector<Value> WithinBudget(const SavingProblem& problem,
                                 const std::vector<Value>& choice,
                                 double budget);

@@ -36,8 +36,8 @@ class Network {
     if (capacity != kInfinite) sum_ += capacity;
   }
 
-  // Per node: whether it is on the side of the source. Of several minimal cuts,
-  // the one nearest to the sink.
+  // Per node: whether it is on the side of the source. If there are several
+  // minimal cuts, the one nearest to the sink.
   std::vector<bool> SourceSide() {
     std::stable_sort(
         arcs_.begin(), arcs_.end(),

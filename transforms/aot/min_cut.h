@@ -1,5 +1,5 @@
-// MinCutRematerializationPartition: what to save for the backward half, and
-// what to compute there again, such that the least memory moves.
+// MinCutRematerializationPartition: chooses the values to save for the backward
+// half, and those to compute there again, such that the least memory moves.
 //
 //   joint       x, y.cotangent -> y = exp(sin(x)), x.cotangent
 //   saved       x, and y, an output, which costs nothing
@@ -50,7 +50,7 @@ struct MinCutOptions {
   // Within [0, 1]: how much of the memory that the cut would save beyond the
   // inputs may be saved.
   double activation_memory_budget = 1;
-  // What a byte that is held between the halves counts, in bytes moved.
+  // The cost of a byte that is held between the halves, in bytes moved.
   double memory_weight = 1;
   // Static primals live on anyway, and cost nothing to save.
   bool static_inputs_are_free = true;

@@ -260,7 +260,7 @@ TEST(Knapsack, IsOptimalUpToItsResolution) {
       items.push_back({static_cast<double>(random() % 30),
                        static_cast<double>(random() % 100)});
     }
-    // Of a capacity in whole numbers, rounding takes nothing away.
+    // Rounding takes nothing away from a capacity in whole numbers.
     const int capacity = 1 + static_cast<int>(random() % 60);
     double best = 0;
     for (int set = 0; set < (1 << count); ++set) {

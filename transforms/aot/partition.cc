@@ -70,8 +70,8 @@ class Halves {
   }
 
  private:
-  // What makes an extent, which is known when it has run: a `nonzero`, or what
-  // has one in it.
+  // Marks the nodes that make an extent, which is known when they have run: a
+  // `nonzero`, or a call or loop with one in it.
   void FindDynamic() {
     is_dynamic_.assign(graph_.size(), false);
     absl::flat_hash_map<TypeId, std::set<std::string>> of_type;
@@ -425,7 +425,7 @@ absl::StatusOr<Partition> DefaultPartition(const JointGraph& joint) {
     if (!in_forward[id]) continue;
     for (Value v : graph.operands(Value{id})) in_forward[v.id] = true;
   }
-  // What the backward half has to have, and does not compute itself.
+  // The values that the backward half needs and does not compute itself.
   std::vector<bool> crosses(graph.size(), false);
   for (size_t i = joint.outputs; i < graph.outputs().size(); ++i) {
     crosses[graph.outputs()[i].value.id] = true;

@@ -45,14 +45,15 @@ absl::Status CheckPartition(const JointGraph& joint,
                             const Partition& partition);
 
 // The halves for a choice of values of the joint graph to save: the backward
-// graph computes again what else it needs, down to the primals. Of the choice,
-// what it does not need is left out. Saved whether chosen or not are the
-// primals that it comes down to, and what has an extent that the primals do not
-// have, as the result of a `nonzero`. Other extents that no saved tensor and no
-// cotangent tells are saved as the shape of a tensor without elements. The
-// saved are named saved.0, saved.1, .. in the order of the joint graph. Those
-// of `offloaded` that are saved are marked so. InvalidArgument for a value that
-// has several results or depends on a cotangent. O(nodes).
+// graph computes again what else it needs, down to the primals. A chosen value
+// that it does not need is left out. Two kinds of values are saved though they
+// were not chosen: the primals that it comes down to, and values with an extent
+// that the primals do not have, as the result of a `nonzero`. Other extents
+// that no saved tensor and no cotangent tells are saved as the shape of a
+// tensor without elements. The saved values are named saved.0, saved.1, .. in
+// the order of the joint graph. A saved value that is in `offloaded` is marked
+// so. InvalidArgument for a value that has several results or depends on a
+// cotangent. O(nodes).
 absl::StatusOr<Partition> PartitionBySaved(
     const JointGraph& joint, const std::vector<Value>& saved,
     const std::vector<Value>& offloaded = {});

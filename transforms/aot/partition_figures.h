@@ -1,4 +1,5 @@
-// What a partition costs, in numbers.
+// PartitionFigures: the memory that a partition holds, and the work that it
+// does again.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_PARTITION_FIGURES_H_
 #define CLEAVE_TRANSFORMS_AOT_PARTITION_FIGURES_H_
@@ -31,7 +32,7 @@ struct SavedFigure {
   std::string name;  // in the halves: saved.0
   TensorType type;
   SavedKind kind = SavedKind::kActivation;
-  // What it is: the name of an input or output, else of the op that makes it.
+  // The name of the input or output that it is, else of the op that makes it.
   std::string of;
   bool offloaded = false;
   double bytes = 0;  // at the extents of the cost model
@@ -39,8 +40,8 @@ struct SavedFigure {
 
 struct PartitionFigures {
   std::vector<SavedFigure> saved;  // in the order of the halves
-  // Bytes of what is held for the backward half alone: activations and inputs
-  // that are not static. Those of the others are not counted.
+  // The bytes that are held for the backward half alone: activations, and
+  // inputs that are not static. Other kinds do not count.
   double saved_bytes = 0;
   // Nodes that compute something (views, constants and results of other nodes
   // do not).

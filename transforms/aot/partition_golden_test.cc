@@ -1,4 +1,4 @@
-// What partitioners and policies make of small functions, as text.
+// Small functions, cut by each partitioner and policy, as text.
 
 #include <memory>
 #include <string>

@@ -38,7 +38,7 @@ absl::StatusOr<std::vector<Tensor>> DrawInputs(const Graph& graph,
                                                const DimValues& dims,
                                                uint64_t seed);
 
-// What the halves give, in the order of the outputs of the joint graph.
+// The results of the halves, in the order of the outputs of the joint graph.
 absl::StatusOr<std::vector<Tensor>> RunHalves(const JointGraph& joint,
                                               const Partition& partition,
                                               const std::vector<Tensor>& inputs,

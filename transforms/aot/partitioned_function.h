@@ -36,7 +36,7 @@ struct PartitionedFunction {
   bool differentiated = false;
   // Before ops are decomposed; empty where nothing is active.
   JointGraph joint;
-  // What compilers see. Where nothing is active: `forward` alone.
+  // The graphs that compilers see. If nothing is active: `forward` alone.
   Partition partition;
 };
 

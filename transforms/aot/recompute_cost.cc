@@ -11,7 +11,7 @@
 namespace cleave::aot {
 namespace {
 
-// Of Philox: ten rounds of two products each.
+// The operations of Philox: ten rounds of two products each.
 constexpr double kRandomOperations = 40;
 
 }  // namespace
@@ -159,7 +159,7 @@ absl::StatusOr<NodeCost> CostModel::OfCall(const Graph& graph, Value node) {
   const auto it = calls_.find(signature);
   if (it != calls_.end()) return it->second;
   if (rules_.NeedsHost(signature.op)) {
-    // What a host does may cost anything.
+    // A host's function may cost anything: it is not run again.
     NodeCost never;
     never.kind = RecomputeClass::kNever;
     return never;

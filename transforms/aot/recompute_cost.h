@@ -1,5 +1,5 @@
-// What it costs to save a value of a joint graph for the backward half, and to
-// compute it there again: the cost model of the partitioners.
+// CostModel: the costs of saving a value of a joint graph for the backward
+// half, and of computing it there again. Partitioners decide by it.
 //
 // Both are counted in bytes that move between memory and processor, since that
 // is what a choice between them trades. Arithmetic is converted at
@@ -87,10 +87,10 @@ class CostModel {
 
   const CostOptions& options() const { return options_; }
   // Elements and bytes of a tensor of the type, at the extents of the options;
-  // at least 0. What has a negative extent there has none.
+  // at least 0. A type with a negative extent there has none.
   double Elements(const TensorType& type) const;
   double Bytes(const TensorType& type) const;
-  // Of all the results of a node.
+  // The bytes of all the results of a node.
   double Bytes(const Graph& graph, Value node);
   // Errors of the bodies of the rules.
   absl::StatusOr<NodeCost> Of(const Graph& graph, Value node);

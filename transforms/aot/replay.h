@@ -1,4 +1,5 @@
-// Replay: the phases of an AotLog run again, and compared with what it tells.
+// Replay: runs the phases of an AotLog again, and compares graphs and times
+// with those of the log.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_REPLAY_H_
 #define CLEAVE_TRANSFORMS_AOT_REPLAY_H_

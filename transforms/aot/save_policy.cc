@@ -16,7 +16,8 @@ Names ToSet(std::vector<std::string> names) {
   return Names(names.begin(), names.end());
 }
 
-// What costs nothing to have again. Saving it would save a copy.
+// Whether a node costs nothing to compute again. Saving its value would save a
+// copy.
 bool IsFree(const Graph& graph, Value v) {
   const OpId op = graph.node(v).op;
   return IsPrimitive(op) &&

@@ -1,4 +1,4 @@
-// SavePolicy: what a user says about single values of a joint graph: to save
+// SavePolicy: a user's decision about single values of a joint graph: to save
 // them for the backward half, or to compute them again there.
 //
 //   MinCutOptions options;
@@ -53,8 +53,8 @@ SavePolicy NothingSaveable();
 SavePolicy DotsSaveable(const RuleSet& rules);
 // The values of these names, and nothing else.
 SavePolicy SaveOnlyTheseNames(std::vector<std::string> names);
-// Of the values that are named, all but those of these names; of others as the
-// costs say.
+// All named values but those of these names; the costs decide about values
+// without a name.
 SavePolicy SaveAnyNamesButThese(std::vector<std::string> names);
 // The values of these names, those of the second list on the host.
 SavePolicy SaveAndOffloadOnlyTheseNames(std::vector<std::string> saved,

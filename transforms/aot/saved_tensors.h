@@ -1,4 +1,4 @@
-// What a forward graph saves for its backward, as people read it.
+// The tensors that a forward graph saves for its backward, as text.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_SAVED_TENSORS_H_
 #define CLEAVE_TRANSFORMS_AOT_SAVED_TENSORS_H_

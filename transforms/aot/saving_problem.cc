@@ -84,7 +84,7 @@ class Builder {
     return absl::OkStatus();
   }
 
-  // What the outputs of the function need.
+  // Marks the values that the outputs of the function need.
   void FindForward() {
     for (int i = 0; i < joint_.outputs; ++i) {
       const Value v = graph_.outputs()[i].value;

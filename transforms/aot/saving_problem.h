@@ -1,5 +1,5 @@
-// SavingProblem: what saving and computing again cost for each value of a joint
-// graph. Internal to transforms/aot.
+// SavingProblem: the costs of saving and of computing again, for each value of
+// a joint graph. Internal to transforms/aot.
 
 #ifndef CLEAVE_TRANSFORMS_AOT_SAVING_PROBLEM_H_
 #define CLEAVE_TRANSFORMS_AOT_SAVING_PROBLEM_H_
@@ -18,9 +18,10 @@ namespace cleave::aot {
 
 inline constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-// One entry per node of the joint graph; of those that a partitioner does not
-// decide about (what depends on a cotangent, what the backward half does not
-// need, constants) only `decides`, which is false.
+// One entry per node of the joint graph. A partitioner does not decide about
+// some nodes: `decides` is false, and the other entries mean nothing. These are
+// nodes that depend on a cotangent, nodes that the backward half does not need,
+// and constants.
 struct SavingProblem {
   const JointGraph* joint = nullptr;
   std::vector<bool> decides;
@@ -30,7 +31,7 @@ struct SavingProblem {
   // Costs of the cut, kInfinite included; see min_cut.h.
   std::vector<double> save;
   std::vector<double> recompute;
-  // What computing it again takes, whether or not that is worth while.
+  // The work of computing it again, whether or not that is worth while.
   std::vector<double> again;
   // The memory that saving it holds: none for outputs and static primals.
   std::vector<double> bytes;

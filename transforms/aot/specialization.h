@@ -59,7 +59,8 @@ struct CallSignature {
 using Extents = absl::InlinedVector<int64_t, 8>;
 
 struct Specialization {
-  // What the calls that it serves have in common.
+  // A trace for the calls that have the structure of `call`, and its pattern of
+  // shared storages.
   explicit Specialization(const CallSignature& call);
 
   // Takes the types that the call was traced at, whose extents are numbers and

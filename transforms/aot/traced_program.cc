@@ -394,8 +394,8 @@ absl::StatusOr<TracedProgram> TraceProgram(
     const std::vector<TensorType>& types, std::shared_ptr<const RuleSet> rules,
     const TraceOptions& options) {
   CLEAVE_RETURN_IF_ERROR(CheckArguments(arguments, leaves));
-  // What is written is known when the function was called: where that needs
-  // whole storages, it is called again with them.
+  // The writes of the function are known after its call. If they need whole
+  // storages, it is called again with them.
   std::set<int> bases;
   while (true) {
     Attempt attempt(arguments, leaves, types, rules, options);

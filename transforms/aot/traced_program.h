@@ -1,7 +1,7 @@
-// TracedProgram: a C++ function on trees of tensors as a graph of values, with
-// what the graph cannot say: which inputs are written, and which outputs are
-// views of others. Functionalization, in AOTAutograd's words; the storage model
-// is stated in engine/eager/view.h.
+// TracedProgram: a C++ function on trees of tensors as a graph of values, and
+// beside the graph: which inputs are written, and which outputs are views of
+// others. Functionalization, in AOTAutograd's words; the storage model is
+// stated in engine/eager/view.h.
 //
 //   [](Tensor x) { x += 1; return x[{0}]; }
 //
@@ -36,7 +36,7 @@ using functional::TreeFunction;
 using functional::TreeShape;
 using functional::View;
 
-// What an output of a function is, beside its value.
+// How an output of a function shares its storage.
 enum class OutputKind {
   // A storage of its own, or one that the caller cannot reach otherwise.
   kNonAlias,
@@ -79,9 +79,9 @@ struct TracedOutput {
   // The output with its value; -1 for an alias in inference, whose value is its
   // base's.
   int value = -1;
-  // Of aliases: the leaf of the arguments whose storage it sees, -1 otherwise;
-  // the input that is captured, -1 otherwise; the output with the base's value,
-  // -1 otherwise.
+  // The base of an alias, by one of these; the others are -1. base_leaf: the
+  // leaf of the arguments whose storage it sees. base_captured: the input that
+  // is captured. base_output: the output with the base's value.
   int base_leaf = -1;
   int base_captured = -1;
   int base_output = -1;
@@ -140,15 +140,15 @@ std::vector<std::string> LeafNames(const TreeShape& shape,
 // does not know.
 absl::StatusOr<int64_t> SizeOf(const Dim& extent);
 
-// What SizeOf reads: the extents of the call that is being traced on this
-// thread.
+// The numbers that SizeOf reads: the extents of the call that is being traced
+// on this thread.
 class SizeHints {
  public:
   explicit SizeHints(std::map<std::string, int64_t> values);
   SizeHints(const SizeHints&) = delete;
   SizeHints& operator=(const SizeHints&) = delete;
   ~SizeHints();
-  // What SizeOf was asked, as guards.
+  // The answers of SizeOf, as guards.
   const std::vector<ShapeGuard>& guards() const { return guards_; }
 
  private:

@@ -34,7 +34,8 @@ class DerivedGraphs {
   // The graphs that are kept, the most recently used.
   static constexpr int64_t kMaxGraphs = 256;
 
-  // Those of a rule set on this thread: as long as the rule set lives.
+  // The graphs of a rule set on this thread, kept as long as the rule set
+  // lives.
   static DerivedGraphs& Of(const std::shared_ptr<const RuleSet>& rules);
 
   // The result of `make`, which transforms `graph`; `transform` names the

@@ -60,7 +60,7 @@ struct TracedCall {
   std::shared_ptr<const RuleSet> rules;
 };
 
-// What a leaf of the arguments is called in messages: `argument 0.weight`.
+// The name of a leaf of the arguments in messages: `argument 0.weight`.
 std::string ArgumentName(const TreeShape& arguments, size_t leaf) {
   return absl::StrCat("argument ", aot::LeafNames(arguments, "")[leaf]);
 }

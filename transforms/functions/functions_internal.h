@@ -34,7 +34,7 @@ absl::StatusOr<Tree> CallGrad(const TreeFunction& fn, const Tree& arguments,
                               const std::vector<size_t>& numbers,
                               bool with_value);
 
-// What reverse mode keeps of one run.
+// The tensors that reverse mode keeps of one run.
 class Residuals;
 struct ValueAndResiduals {
   Tree value;
@@ -89,8 +89,8 @@ Outcome<T> Deliver(const absl::StatusOr<Tree>& tree) {
   }
 }
 
-// What an argument is to the function: concrete tensors and numbers are
-// tensors, other types trees.
+// The type in which the function gets an argument: concrete tensors and numbers
+// are tensors, other types trees.
 template <typename T>
 using ArgumentOf =
     std::conditional_t<!std::is_same_v<std::decay_t<T>, Tensor> &&
@@ -288,8 +288,8 @@ using ValueAndGradOf = typename GradedInOrder<true, Fn, kArguments...>::Type;
 
 namespace internal_tree {
 
-// What AotFunction::Make and ToTreeFunction know a function's parameters by:
-// those of the function that was transformed.
+// The parameters of a transformed function, for AotFunction::Make and
+// ToTreeFunction: those of the function that was transformed.
 template <typename Arguments>
 struct CallTraitsOn;
 template <typename... Arguments>

@@ -333,7 +333,7 @@ TEST_F(FunctionsTest, CapturedTensorsAreVariablesOfTransformsAround) {
   ExpectNear(in_y(Scalar(3)), Scalar(108));
   ExpectNear(Grad(in_y)(Scalar(3)), Scalar(108));
   ExpectNear(Vmap(Grad(in_y))(Doubles({2}, {3, 1})), Doubles({2}, {108, 12}));
-  // What is captured is read at each call.
+  // A captured tensor is read at each call.
   Tensor scale = Scalar(2);
   const auto scaled = Grad([&](const Tensor& v) { return v * v * scale; });
   ExpectNear(scaled(x), Scalar(8));
@@ -465,7 +465,7 @@ TEST_F(FunctionsTest, MistakesAreStatuses) {
     return absl::NotFoundError("nothing there");
   };
   EXPECT_EQ(Grad(fails)(W()).status().code(), absl::StatusCode::kNotFound);
-  // What comes of a mistake is that mistake.
+  // A value computed from a mistake is that mistake.
   EXPECT_THAT(MistakeOf(Grad(wrong)(Vmap(id, 2)(X()))),
               HasSubstr("in_axes has axis 2"));
   const Layer layer{W(), X()};

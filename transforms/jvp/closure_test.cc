@@ -1,6 +1,7 @@
 // The primitives are closed under jvp: each has no tangent, or a derivative
-// made of primitives, for every float dtype and rank, to second order. What
-// reverse mode and the kernels need is listed beside it in closure.golden.
+// made of primitives, for every float dtype and rank, to second order.
+// closure.golden lists the primitives of each derivative, and those that
+// reverse mode and the kernels need.
 
 #include <map>
 #include <set>
@@ -195,7 +196,7 @@ TEST_F(ClosureTest, EveryPrimitiveIsCovered) {
     EXPECT_EQ(it->second.empty(),
               DerivativeOf(primitive) == DerivativeKind::kZero)
         << PrimitiveName(primitive);
-    // What it is made of is covered in turn.
+    // Its parts are covered in turn.
     for (const std::string& part : it->second) {
       const PrimitiveClass part_class = ClassOf(*FindPrimitive(part));
       EXPECT_TRUE(derivatives_.count(part) == 1 ||

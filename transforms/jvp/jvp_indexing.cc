@@ -187,8 +187,8 @@ Attributes AtPlaces(const JvpNode& node, const std::string& mode) {
           {"mode", mode}};
 }
 
-// Of the updates marked `taken`, the first at each place; and of what they are
-// written to, marked `kept`, the places that none goes to.
+// Leaves in `taken` the first update at each place alone, and in `kept` the
+// places that no such update goes to.
 absl::Status KeepFirst(const JvpNode& node, Value& taken, Value& kept) {
   GraphBuilder& b = node.builder;
   const TensorType numbers{DType::kI64, node.type(2).shape};

@@ -37,9 +37,9 @@ Value ExclusiveProducts(GraphBuilder& b, Value x, bool reverse) {
 }  // namespace
 
 // The tangent of the operand that is taken. At a tie: half of each, or the
-// first's, or the second's. Where one is NaN, so is the slope. Of an operand
-// that is not taken nothing is multiplied by 0, neither its tangent nor, in
-// reverse, the slope that it has itself: either may be infinite.
+// first's, or the second's. Where one is NaN, so is the slope. An operand that
+// is not taken is selected away, not multiplied by 0: its tangent, and in
+// reverse its own slope, may be infinite.
 Tangent JvpMaxMin(const JvpNode& node) {
   GraphBuilder& b = node.builder;
   const bool max = node.primitive == Primitive::kMax;
@@ -93,7 +93,7 @@ Tangent JvpReduceMaxMin(const JvpNode& node) {
     const bool max = node.primitive == Primitive::kReduceMax;
     const Value at = b.Apply(max ? Primitive::kArgmax : Primitive::kArgmin,
                              {node.x(0)}, {{"axes", StaticValue::Ints(axes)}});
-    // Of nothing it is -1, where the fill is read.
+    // The argmax of nothing is -1, where the fill is read.
     const Value merged = emit::MergeAxesAtEnd(b, node.dx(0), axes);
     const int batch = b.type(merged).rank() - 1;
     Shape shape = b.type(at).shape;

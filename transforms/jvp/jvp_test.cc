@@ -310,7 +310,8 @@ graph (%x: f32[n, m]) -> (y: f32[n, m]) {
   EXPECT_EQ(exps, 1) << PrintGraph(expanded);
 }
 
-// What a call of a transform is told beside has names that no attribute has.
+// The attributes that a transform adds to a call have names that no rule's
+// attribute has.
 TEST_F(JvpTest, AttributesHaveAnyName) {
   const auto rules = LoadTestRules(context_, R"(language 1
 

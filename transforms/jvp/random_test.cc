@@ -439,7 +439,7 @@ TEST_F(DrawsTest, NewKeysAreIndependent) {
   for (const char* name : {"over_split", "over_folded"}) {
     const std::vector<double> x = Values(Run(name, {Key(25)}));
     std::vector<int> counts(32);
-    // Of neighbours, whether the second is larger: they are not ordered.
+    // How often the second of two neighbours is larger: they are not ordered.
     int ascents = 0;
     for (int i = 0; i < kDraws; ++i) {
       ++counts[static_cast<int>(x[i] * 32)];

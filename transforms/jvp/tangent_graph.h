@@ -1,5 +1,5 @@
-// The walk of jvp: a graph copied with its tangents beside it. Internal to
-// transforms.
+// TangentGraph: the walk of jvp, which copies a graph with its tangents beside
+// it. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_JVP_TANGENT_GRAPH_H_
 #define CLEAVE_TRANSFORMS_JVP_TANGENT_GRAPH_H_

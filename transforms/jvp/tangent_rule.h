@@ -1,4 +1,5 @@
-// The tangent rule of one node, as the table keeps it. Internal to transforms.
+// MakeTangentRule: the tangent rule of one node, as the table keeps it.
+// Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_JVP_TANGENT_RULE_H_
 #define CLEAVE_TRANSFORMS_JVP_TANGENT_RULE_H_

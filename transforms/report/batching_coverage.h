@@ -24,8 +24,9 @@ struct BatchingRow {
     kGiven,     // by an override of the op
     kRefused,   // there is no vmap; `why` begins with the kind of refusal
   };
-  // What stands behind kKept, which holds of each call that was tried by proof:
-  // kProved  those calls stand for all (engine/rules/rank_bound.h)
+  // The calls that an answer kKept stands for. Each call that was tried is
+  // proved.
+  // kProved      those calls stand for all (engine/rules/rank_bound.h)
   // kExhaustive  all combinations at ranks 0 to kMaxSymbolicRank of packs,
   //              attributes other than enums and bools at one value each
   // kSampled     `calls` of them: an op of a host, or one with too many
@@ -36,8 +37,8 @@ struct BatchingRow {
   Verdict verdict = Verdict::kNone;
   int calls = 0;
   int kept_calls = 0;
-  // Kept: how the call differs from that of one example. Else of the first call
-  // that is not: what it is, and why it is not kept.
+  // Kept: how the call differs from that of one example. Else the first call
+  // that is not kept: its inputs, and why it is not kept.
   std::string why;
 };
 

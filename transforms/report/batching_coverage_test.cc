@@ -118,7 +118,7 @@ TEST_F(BatchingCoverageTest, OneAnswerPerSubset) {
   EXPECT_THAT(rows[0].batched, ElementsAre("x"));
   EXPECT_EQ(rows[0].answer, Answer::kKept);
   EXPECT_EQ(rows[0].verdict, Verdict::kProved);
-  // Of a vector x the outputs O may be any number: the batch is more of them.
+  // If x is a vector, the batch of w is more of the outputs O.
   EXPECT_THAT(rows[1].batched, ElementsAre("w"));
   EXPECT_EQ(rows[1].answer, Answer::kPartly);
   EXPECT_EQ(rows[1].calls, 3);
@@ -134,7 +134,7 @@ TEST_F(BatchingCoverageTest, GivenPartlyRefused) {
   ASSERT_EQ(given.size(), 3);
   EXPECT_EQ(given[0].answer, Answer::kGiven);
   EXPECT_EQ(given[2].answer, Answer::kKept);
-  // Of rank 0 there is nothing to sum over.
+  // At rank 0 there is nothing to sum over.
   const std::vector<BatchingRow> partly = Rows("normalized");
   ASSERT_EQ(partly.size(), 1);
   EXPECT_EQ(partly[0].calls, 3);

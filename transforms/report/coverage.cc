@@ -117,7 +117,7 @@ absl::StatusOr<Graph> Transformed(const Graph& graph, Transform transform,
                                   absl::string_view batch,
                                   const RuleSet& rules) {
   if (graph.inputs().empty()) {
-    // What could differ between examples are sizes and other statics.
+    // Only sizes and other statics could differ between examples.
     return absl::UnimplementedError(transform == Transform::kVmap
                                         ? "impossible: ragged: all of its "
                                           "inputs are static"
@@ -140,8 +140,8 @@ struct Attempts {
       coverage = if_ok;
       return;
     }
-    // What is impossible for one call is what to say, before what only some
-    // other call's types do not support.
+    // A refusal that one call finds impossible comes before one that only
+    // another call's types do not support.
     const Coverage refused = Refused(status);
     if (coverage.kind != Coverage::Kind::kImpossible) coverage = refused;
   }

@@ -1,4 +1,5 @@
-// Coverage: how each op gets each transform, known before anything runs.
+// TransformCoverage: whether an op has a transform, and how: given by the op,
+// derived from its body, or impossible and why. Known before anything runs.
 //
 //   TransformCoverage(rules, "softmax")->jvp.kind   // Coverage::Kind::kDerived
 
@@ -43,7 +44,7 @@ absl::StatusOr<OpCoverage> TransformCoverage(const RuleSet& rules,
                                              absl::string_view op);
 
 // The same for all pairs of transforms, the outer one as the slower index.
-// kGiven does not occur: what a pair gives is derived from what each gives.
+// kGiven does not occur: a pair is derived from the two transforms.
 absl::StatusOr<std::vector<PairCoverage>> TransformPairs(const RuleSet& rules,
                                                          absl::string_view op);
 

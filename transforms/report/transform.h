@@ -1,4 +1,4 @@
-// Transform: what a function can be turned into.
+// Transform: the transforms that reports name, vmap, jvp and vjp.
 
 #ifndef CLEAVE_TRANSFORMS_REPORT_TRANSFORM_H_
 #define CLEAVE_TRANSFORMS_REPORT_TRANSFORM_H_

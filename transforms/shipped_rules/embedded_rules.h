@@ -1,5 +1,5 @@
-// The rule files as bytes of the program. What is declared here is defined by a
-// file that embed_rules writes as the program is built.
+// The rule files as bytes of the program. A file that embed_rules writes as the
+// program is built defines them.
 
 #ifndef CLEAVE_TRANSFORMS_SHIPPED_RULES_EMBEDDED_RULES_H_
 #define CLEAVE_TRANSFORMS_SHIPPED_RULES_EMBEDDED_RULES_H_

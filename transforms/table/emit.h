@@ -1,5 +1,5 @@
-// Shorthands for building graphs of primitives whose types are known to fit.
-// Internal to transforms.
+// emit::Add, emit::Select, ..: shorthands for building graphs of primitives
+// whose types are known to fit. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_TABLE_EMIT_H_
 #define CLEAVE_TRANSFORMS_TABLE_EMIT_H_

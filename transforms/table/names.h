@@ -25,7 +25,7 @@ std::string NameWith(const std::string& name, absl::string_view suffix,
 
 absl::flat_hash_set<std::string> NamesOf(const std::vector<NamedValue>& named);
 
-// Of the nodes of a rule: "vmap reduce_sum".
+// The provenance of the nodes of a rule: "vmap reduce_sum".
 ProvenanceId RuleProvenance(Context& context, absl::string_view transform,
                             OpId op);
 

@@ -46,7 +46,7 @@ class RuleCache {
     return found;
   }
 
-  // What is there already under the key stays, and is returned.
+  // A value that is there already under the key stays, and is returned.
   Pointer Add(const Key& key, T made) {
     auto added = std::make_shared<const T>(std::move(made));
     Pointer there = Find(key);

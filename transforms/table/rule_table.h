@@ -37,7 +37,7 @@ struct BatchRule {
   Graph graph;
   std::vector<bool> batched;  // per result: whether it has the batch in front
   Kind kind = Kind::kDerived;
-  // Of a composite: how the kept call differs from that of one example, or why
+  // For a composite: how the kept call differs from that of one example, or why
   // there is none.
   std::string how;
 };

@@ -1,4 +1,4 @@
-// What the tests of rules/core/random.rules share.
+// Keys and statistics that the tests of rules/core/random.rules share.
 
 #ifndef CLEAVE_TRANSFORMS_TESTING_RANDOM_TESTING_H_
 #define CLEAVE_TRANSFORMS_TESTING_RANDOM_TESTING_H_

@@ -145,9 +145,9 @@ bool SameArrays(const AwkwardArray& a, const AwkwardArray& b) {
   return a.shape == b.shape && Print(a) == Print(b);
 }
 
-// What the derivatives of a point are, each with the direction it is along
-// where that is not 1 throughout. One of a function that works element by
-// element is given once: the slopes are the jvp and the vjp.
+// The derivatives of a point, each with its direction if that is not 1
+// throughout. The slopes of a function that works element by element are given
+// once: they are the jvp and the vjp.
 std::string PrintDerivatives(const AwkwardPoint& point,
                              const AwkwardResults& results) {
   std::vector<std::string> parts;

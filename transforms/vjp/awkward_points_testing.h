@@ -48,7 +48,8 @@ struct AwkwardArray {
 
 using NamedAwkwardArrays = std::vector<std::pair<std::string, AwkwardArray>>;
 
-// What a function gives at a point. Members that were not asked for are empty.
+// The values and derivatives of a function at a point. Members that were not
+// asked for are empty.
 struct AwkwardResults {
   // One array each, or none.
   std::vector<AwkwardArray> value;

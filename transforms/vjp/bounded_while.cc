@@ -110,7 +110,8 @@ absl::StatusOr<std::vector<Value>> BoundedWhileAsScan(
   for (int i = 0; i < carries; ++i) {
     const Value y = state[consts + i];
     const TensorType type = builder.type(y);
-    // What stands for it where the loop has not ended, which fails before.
+    // The value that stands for it if the loop has not ended; a run fails
+    // before it reads that.
     const Value never = emit::IsInexact(type.dtype) ? builder.Zeros(type)
                                                     : operands[consts + i];
     results.push_back(emit::Select(

@@ -1,5 +1,5 @@
-// The walk of reverse mode: a graph copied, and its cotangents carried back
-// through it. Internal to transforms.
+// CotangentGraph: the walk of reverse mode, which copies a graph and carries
+// its cotangents back through it. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_VJP_COTANGENT_GRAPH_H_
 #define CLEAVE_TRANSFORMS_VJP_COTANGENT_GRAPH_H_

@@ -7,8 +7,8 @@
 //
 // Each is a graph of the same inputs, so they nest, and batch, as any other.
 // Extents may be symbolic. A Jacobian has the axes of the output, then those of
-// the input. Of complex inputs and outputs: Vjp and Jvp say what is meant; here
-// they are InvalidArgument.
+// the input. Complex inputs and outputs are InvalidArgument here; Vjp and Jvp
+// take them.
 
 #ifndef CLEAVE_TRANSFORMS_VJP_DERIVATIVES_H_
 #define CLEAVE_TRANSFORMS_VJP_DERIVATIVES_H_

@@ -44,7 +44,7 @@ Guarded Guard(GraphBuilder& b, const Guarded& x, Value condition, bool side);
 // The part of x where `mask` holds as well; a mask that is not valid holds
 // everywhere.
 Guarded WithMask(GraphBuilder& b, const Guarded& x, Value mask);
-// What a rule gives for its inputs `arguments`, per operand.
+// The cotangents that a rule gives for its inputs `arguments`, per operand.
 std::vector<Guarded> OutputsOf(GraphBuilder& b, const CotangentRule& rule,
                                absl::Span<const Value> arguments);
 
@@ -54,8 +54,8 @@ std::vector<Guarded> OutputsOf(GraphBuilder& b, const CotangentRule& rule,
 // is no mask.
 Value MaskOfOperands(GraphBuilder& b, const Graph& graph, Value v, Value mask);
 
-// What has come back to the nodes of `graph` so far. The graph and the builder
-// must outlive it.
+// The cotangents that have come back to the nodes of `graph` so far. The graph
+// and the builder must outlive it.
 class CotangentTable {
  public:
   CotangentTable(GraphBuilder& builder, const Graph& graph)
@@ -63,7 +63,7 @@ class CotangentTable {
 
   // Adds to the cotangent of a node with one result.
   void Give(Value v, const Guarded& cotangent);
-  // That of a node with one result; invalid: a symbolic zero.
+  // The cotangent of a node with one result; invalid: a symbolic zero.
   const Guarded& of(Value v) const { return of_[v.id]; }
   // Hands what a `result` node has to the node that it projects.
   void GiveToTuple(Value result);

@@ -1,5 +1,5 @@
-// What a select, a max or a min does not take leaves no trace in reverse mode,
-// however infinite its slope is: nowhere is 0 multiplied by it.
+// An operand that a select, a max or a min does not take leaves no trace in
+// reverse mode, though its slope is infinite: nowhere is 0 multiplied by it.
 
 #include <memory>
 #include <string>

@@ -332,8 +332,8 @@ absl::Status Evaluator::CutScan(Value v) {
                                        known_arguments.begin() + known_consts);
     invariant_values = known_.Inline(before, of_consts);
   }
-  // What the unknown scan takes for each residual, in its own order: consts
-  // first, slices last.
+  // The inputs of the unknown scan, one for each residual, in its own order:
+  // consts first, slices last.
   std::vector<Value> arguments;
   std::vector<int> from;  // per input of the unknown scan: of cut.unknown
   std::vector<int> unknown_inputs;

@@ -1,5 +1,5 @@
-// Partial evaluation: a graph cut in two, what some of its inputs decide, and
-// what needs the others.
+// Partial evaluation: a graph cut in two: the part that the known inputs
+// decide, and the part that needs the unknown ones.
 //
 //   PartiallyEvaluate(jvp of f, {x: known, x.tangent: unknown})
 //       known:   x -> y, residuals      unknown: x.tangent, residuals ->
@@ -34,11 +34,12 @@ struct PartialEvaluationOptions {
 // `unknown[i]` tells of input i. `outputs_unknown`, where it is given, names
 // outputs that count as unknown though the known inputs decide them. Loops and
 // branches are cut, too: a scan's known carries run in a scan of their own,
-// which stacks what the other one needs; what does not change from step to step
-// stays outside of both; a `while` becomes a scan first. What costs nothing to
-// have again (constants and broadcasts) is no residual. O(nodes), and once more
-// per carry of a scan. Unimplemented("impossible: unbounded loop in reverse")
-// for a `while` that has no bound.
+// which stacks the values that the other one needs; a value that does not
+// change from step to step stays outside of both; a `while` becomes a scan
+// first. A value that costs nothing to compute again (a constant or a
+// broadcast) is no residual. O(nodes), and once more per carry of a scan.
+// Unimplemented("impossible: unbounded loop in reverse") for a `while` that has
+// no bound.
 absl::StatusOr<PartialEvaluation> PartiallyEvaluate(
     const Graph& graph, const std::vector<bool>& unknown,
     const std::vector<bool>& outputs_unknown = {},

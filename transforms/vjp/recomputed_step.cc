@@ -43,7 +43,7 @@ PartialEvaluation Recomputing(const PartialEvaluation& cut, int consts) {
   const Graph& body = cut.known;
   const size_t known_outputs = body.outputs().size() - cut.residuals;
   const std::vector<bool> varies = Varies(body, consts);
-  // What it is computed again from.
+  // The residuals that vary, and the values that they are computed from.
   std::vector<bool> needed(body.size(), false);
   for (size_t i = known_outputs; i < body.outputs().size(); ++i) {
     const Value residual = body.outputs()[i].value;

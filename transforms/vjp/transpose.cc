@@ -17,8 +17,8 @@
 namespace cleave {
 namespace {
 
-// Of a graph whose loops and branches are cut: their carries and results are
-// all linear, or none is.
+// Transposes a graph whose loops and branches are cut: their carries and
+// results are all linear, or none is.
 class Transposer {
  public:
   Transposer(GraphBuilder& builder, const Graph& graph, RuleTable& rules)

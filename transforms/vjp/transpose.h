@@ -1,7 +1,7 @@
-// Transpose: a graph that is linear in some of its inputs, turned around. What
-// was a map from tangents of the inputs to tangents of the outputs becomes the
-// map from cotangents of the outputs to cotangents of the inputs, so that
-// <J v, w> = <v, J^T w> for all v and w.
+// Transpose: a graph that is linear in some of its inputs, turned around. The
+// map J from tangents of the inputs to tangents of the outputs becomes the map
+// from cotangents of the outputs to cotangents of the inputs, so that <J v, w>
+// = <v, J^T w> for all v and w.
 //
 //   Transpose(f, {false, true}, rules)   // f(k, x), linear in x
 //       inputs  k, y.cotangent           outputs  x.cotangent

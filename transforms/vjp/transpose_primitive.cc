@@ -34,7 +34,7 @@ Value TransposeConvert(const TransposeNode& node) {
   GraphBuilder& b = node.builder;
   const DType dtype = node.types[0].dtype;
   Value dy = node.dy();
-  // Of a real number made complex.
+  // The operand was a real number made complex.
   if (IsComplex(b.type(dy).dtype) && !IsComplex(dtype)) {
     dy = b.Apply(Primitive::kReal, {dy});
   }

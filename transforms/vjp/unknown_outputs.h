@@ -1,5 +1,5 @@
-// Which results depend on an unknown operand, as partial evaluation cuts loops
-// and branches. Internal to transforms.
+// UnknownOutputs: which results of a loop or branch depend on an unknown
+// operand, as partial evaluation cuts it. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_VJP_UNKNOWN_OUTPUTS_H_
 #define CLEAVE_TRANSFORMS_VJP_UNKNOWN_OUTPUTS_H_

@@ -63,7 +63,8 @@ class VjpTest : public ::testing::Test {
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_);
 };
 
-// What select does not take leaves no trace, however infinite its slope is.
+// A branch that select does not take leaves no trace, though its slope is
+// infinite.
 TEST_F(VjpTest, NothingLeaksFromTheUntakenBranch) {
   const Graph graph = Parse(R"(
 graph (%x: f64[n]) -> (y: f64[n]) {

@@ -20,7 +20,8 @@ struct BatchedValue {
 };
 
 // Copies `graph` into `builder` with `arguments` for its inputs, and returns
-// its outputs. What does not depend on a batched argument is copied as it is.
+// its outputs. A node that does not depend on a batched argument is copied as
+// it is.
 absl::StatusOr<std::vector<BatchedValue>> BatchGraph(
     GraphBuilder& builder, const Graph& graph,
     absl::Span<const BatchedValue> arguments, const Dim& batch,

@@ -331,7 +331,7 @@ BatchedResults BatchCond(const BatchNode& node) {
 }
 
 // A step of the body for the examples that go on: `goes_on` is bool[batch], of
-// the inputs. Those that have finished keep their carries.
+// the inputs. Examples that have finished keep their carries.
 absl::StatusOr<Graph> StepOfSome(const Graph& condition, const Graph& body,
                                  const std::vector<bool>& batched, int consts,
                                  const BatchNode& node) {

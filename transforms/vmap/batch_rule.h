@@ -1,4 +1,5 @@
-// The batch rule of one node, as the table keeps it. Internal to transforms.
+// MakeBatchRule: the batch rule of one node, as the table keeps it. Internal to
+// transforms.
 
 #ifndef CLEAVE_TRANSFORMS_VMAP_BATCH_RULE_H_
 #define CLEAVE_TRANSFORMS_VMAP_BATCH_RULE_H_

@@ -42,8 +42,8 @@ bool Contains(const std::vector<ShapeGuard>& guards, const ShapeGuard& guard) {
   });
 }
 
-// What the equalities among `guards` say of single variables: one of each is
-// replaced by the other side.
+// The substitution that the equalities among `guards` allow: a variable that is
+// one side is replaced by the other side.
 DimSubstitution Equalities(const std::vector<ShapeGuard>& guards) {
   DimSubstitution equal;
   for (const ShapeGuard& guard : guards) {

@@ -9,8 +9,8 @@
 // the op computes each slice by itself (parallel_axis.h), the batch is merged
 // into that axis.
 //
-// What repeats an operand for each example is kept only where the expansion
-// repeats it as well: it costs nothing that the expansion does not.
+// A call that repeats an operand for each example is kept only if the expansion
+// repeats it as well, so that it costs nothing that the expansion does not.
 
 #ifndef CLEAVE_TRANSFORMS_VMAP_IDENTITY_H_
 #define CLEAVE_TRANSFORMS_VMAP_IDENTITY_H_

@@ -13,7 +13,8 @@
 namespace cleave {
 namespace {
 
-// Of these, the first two attribute choices each are proposed.
+// The choices of operands that are proposed, each with its first two choices of
+// attributes.
 constexpr size_t kMaxOperandChoices = 12;
 static_assert(2 * kMaxOperandChoices < kMaxIdentityProposals);
 
@@ -81,7 +82,7 @@ std::optional<std::string> WithLetter(const std::string& equation,
   return absl::StrCat(absl::StrJoin(operands, ","), "->", front, sides[1]);
 }
 
-// What may become of one attribute.
+// The values that one attribute may have in the batched call.
 std::vector<Option> OptionsOf(const std::string& name, const StaticValue& value,
                               const AttributeDecl* declared,
                               const std::vector<bool>& batched,
@@ -207,7 +208,8 @@ std::vector<OperandChoice> OperandChoices(const std::vector<TensorType>& types,
       add(column, "an extent 1 at the end");
     }
   }
-  // Those not batched repeated: all, then each alone.
+  // Operands that are not batched, repeated for each example: all, then each
+  // alone.
   std::vector<size_t> shared;
   for (size_t i = 0; i < count; ++i) {
     if (!batched[i]) shared.push_back(i);

@@ -1,6 +1,7 @@
-// What may be the call of an op that batches it: where the batch goes in each
-// operand, and what becomes of the attributes. Proposals only: identity.h tells
-// which of them are right. Internal to transforms.
+// Proposals for the call of an op that batches it: where the batch goes in each
+// operand, and which values the attributes get. For `softmax(x, axis: 0)` they
+// are the batch in front of x and `axis: 1`. identity.h tells which of them are
+// right. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_VMAP_IDENTITY_PROPOSALS_H_
 #define CLEAVE_TRANSFORMS_VMAP_IDENTITY_PROPOSALS_H_

@@ -135,7 +135,7 @@ class IdentityTest : public ::testing::Test {
     return PrintGraph(*batched);
   }
 
-  // What the only call of the graph met.
+  // The reason why the only call of the graph was kept or not.
   std::string Why(const std::string& text, const std::vector<bool>& batched) {
     const absl::StatusOr<Graph> graph = ParseGraph(text, context_);
     EXPECT_THAT(graph, IsOk());
@@ -287,7 +287,7 @@ graph (%a: f32[n], %b: f32[n]) -> (y: f32[n]) {
   return y = %2
 }
 )");
-  // Of exp(b) there is one for all examples.
+  // All examples share one exp(b).
   const std::string text = R"(
 graph (%a: f32[n], %b: f32[n]) -> (y: f32[n]) {
   %1: f32[n] = shared_work(%a, %b)
@@ -376,7 +376,7 @@ graph (%x: f32[n, m]) -> (y: f32[n, m]) {
   }
 }
 
-// What the declaration calls an error is one of the batched call, too.
+// An error that the declaration states is one of the batched call, too.
 TEST_F(IdentityTest, HeedsErrors) {
   const std::string text = R"(
 graph (%x: f32[n], %w: f32[m]) -> (y: f32[n]) {

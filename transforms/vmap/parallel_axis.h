@@ -30,8 +30,8 @@ bool IsParallelInFront(const Signature& signature,
                        const RuleSet& rules);
 
 // The parallel axis of each output of `graph`, of primitives (-1: it has none);
-// nullopt where it is not proved parallel. Those of the inputs are their axes
-// of extent `extent`, a variable that stands for nothing else.
+// nullopt if it is not proved parallel. The parallel axis of an input is its
+// axis of extent `extent`, a variable that stands for nothing else.
 std::optional<std::vector<int>> ParallelOutputs(const Graph& graph,
                                                 const Dim& extent);
 

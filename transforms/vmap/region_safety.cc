@@ -31,7 +31,7 @@ RegionSafety FailsIf(bool fails, RegionSafety otherwise) {
   return fails ? RegionSafety::kMayFail : otherwise;
 }
 
-// Of a primitive that owns no region.
+// The safety of a primitive that owns no region.
 RegionSafety OfPrimitive(const Graph& region, Value v) {
   const Primitive primitive = ToPrimitive(region.node(v).op);
   const absl::Span<const Value> operands = region.operands(v);
@@ -77,7 +77,7 @@ RegionSafety OfPrimitive(const Graph& region, Value v) {
       DerivativeOf(primitive) == DerivativeKind::kLinear) {
     return RegionSafety::kLinear;
   }
-  // What has no derivatives is as good as linear.
+  // A node without derivatives is as good as linear.
   const bool discrete =
       std::all_of(operands.begin(), operands.end(), [&](Value operand) {
         return region.types(operand).size() == 1 && IsDiscrete(region, operand);

@@ -1,6 +1,6 @@
-// What an evaluation of a region where it was not meant to be evaluated can do:
-// how a branch is batched, which examples do not take, rests on it. Internal to
-// transforms.
+// RegionSafety: the harm that a region can do if it is evaluated for examples
+// that do not take it: none, an infinite derivative, or a failure. How a branch
+// is batched rests on it. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_VMAP_REGION_SAFETY_H_
 #define CLEAVE_TRANSFORMS_VMAP_REGION_SAFETY_H_

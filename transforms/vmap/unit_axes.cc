@@ -204,8 +204,9 @@ class Copier {
     return Add(Primitive::kDotGeneral, attributes, SqueezedType(v), {x, y});
   }
 
-  // What a transposed operand of a contraction is read from, the lists of axes
-  // following; the operand itself where its free axes would change their order.
+  // The value that a transposed operand of a contraction is read from; the
+  // lists of axes follow. The operand itself, if its free axes would change
+  // their order.
   Value Untransposed(Value x, std::vector<int>& batch,
                      std::vector<int>& contract) {
     const Graph& graph = builder_.graph();

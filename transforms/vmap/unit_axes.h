@@ -1,8 +1,7 @@
 // A normal form for comparing graphs of primitives: axes of the literal extent
 // 1 are left out where nothing depends on them, a reshape of a reshape is one,
-// and a contraction reads what its operands are transposed from. What an op
-// computes on [B, 1, n] is then what it computes on [B, n]. Internal to
-// transforms.
+// and a contraction reads what its operands are transposed from. An op then
+// computes the same nodes on [B, 1, n] as on [B, n]. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_VMAP_UNIT_AXES_H_
 #define CLEAVE_TRANSFORMS_VMAP_UNIT_AXES_H_

@@ -44,10 +44,10 @@ inline constexpr int kSplit = -2;
 // `in_axes[i]` is the axis of the batched input i at which the batch stands (0
 // to the rank of the unbatched input), kNotMapped, or kSplit; at least one is
 // not kNotMapped. Where no input has the batch as an axis, but a key is split,
-// a batch with variables is known from the other inputs only.
-// `out_axes[j]` is where it stands in output j; kNotMapped demands that output
-// j does not depend on the batch. What does not depend on the batch stays as it
-// is. Inputs keep their names. InvalidArgument for axes that do not fit;
+// a batch with variables is known from the other inputs only. `out_axes[j]` is
+// where it stands in output j; kNotMapped demands that output j does not depend
+// on the batch. A node that does not depend on the batch stays as it is. Inputs
+// keep their names. InvalidArgument for axes that do not fit;
 // Unimplemented("impossible: ragged ...") for data-dependent shapes;
 // FailedPrecondition for rules without transforms (LoadOptions::derive).
 absl::StatusOr<Graph> Vmap(const Graph& graph, const std::vector<int>& in_axes,

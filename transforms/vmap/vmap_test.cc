@@ -308,7 +308,7 @@ graph (%x: f32[n], %w: f32[n]) -> (y: f32[n]) {
 )";
   EXPECT_THAT(PrintVmap(text, {0, kNotMapped}, context_, *rules),
               HasSubstr("mul(%1, %x)"));
-  // Of another subset the op stays what it is.
+  // With another subset batched the call of the op is kept.
   EXPECT_THAT(PrintVmap(text, {0, 0}, context_, *rules),
               HasSubstr("given(%x, %w)"));
 }
