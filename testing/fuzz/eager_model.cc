@@ -55,6 +55,23 @@ double Apply(char op, double a, double b) {
   }
 }
 
+bool AllZero(const ModelValue& x) {
+  return std::all_of(x.numbers.begin(), x.numbers.end(),
+                     [](double number) { return number == 0; });
+}
+
+// True if the integers `a op b` may be known where an operand fails.
+bool MayPass(char op, const ModelValue& a, const ModelValue& b) {
+  switch (op) {
+    case '-':
+      return a.fails && b.fails;
+    case '*':
+      return (a.fails && AllZero(b)) || (b.fails && AllZero(a));
+    default:
+      return false;
+  }
+}
+
 // Python's slice.indices: the places that a slice names.
 std::vector<int64_t> PlacesOf(const ModelIndex& slice, int64_t n) {
   const bool forward = slice.step > 0;
@@ -96,6 +113,7 @@ ModelTensor ModelTensor::Make(DType dtype, Extents shape, ModelValue value) {
 ModelValue ModelTensor::Read() const {
   ModelValue value;
   value.fails = storage->now().fails;
+  value.may_pass = storage->now().may_pass;
   for (const int64_t place : places) {
     value.numbers.push_back(storage->now().numbers[place]);
   }
@@ -267,6 +285,8 @@ std::optional<ModelTensor> Combine(char op, const ModelTensor& x,
   const ModelValue b = BroadcastTo(y, *shape)->Read();
   ModelValue value;
   value.fails = a.fails || b.fails;
+  value.may_pass =
+      a.may_pass || b.may_pass || (x.dtype == DType::kI64 && MayPass(op, a, b));
   for (size_t i = 0; i < a.numbers.size(); ++i) {
     value.numbers.push_back(Apply(op, a.numbers[i], b.numbers[i]));
   }
@@ -283,6 +303,8 @@ bool Write(char op, const ModelTensor& x, const ModelTensor& y, bool at_once) {
   // A write of the whole that does not read it does not depend on it.
   const bool replaces = op == '=' && x.places.size() == old.numbers.size();
   now.fails = value.fails || (old.fails && !replaces);
+  now.may_pass = value.may_pass || (old.may_pass && !replaces) ||
+                 (x.dtype == DType::kI64 && MayPass(op, x.Read(), value));
   for (size_t i = 0; i < x.places.size(); ++i) {
     double& number = now.numbers[x.places[i]];
     number = Apply(op, number, value.numbers[i]);
@@ -292,12 +314,15 @@ bool Write(char op, const ModelTensor& x, const ModelTensor& y, bool at_once) {
   return true;
 }
 
-bool Settle(ModelStorage& storage) {
+Settled Settle(ModelStorage& storage) {
+  for (const ModelValue& value : storage.values) {
+    if (value.may_pass) return Settled::kUnknown;
+  }
   while (storage.values.size() > 1 && storage.values.back().fails) {
     storage.values.pop_back();
   }
   storage.values = {storage.values.back()};
-  return !storage.values.back().fails;
+  return storage.values.back().fails ? Settled::kLost : Settled::kValue;
 }
 
 }  // namespace cleave::functional

@@ -19,10 +19,12 @@ namespace cleave::functional {
 using Extents = std::vector<int64_t>;
 
 // One value of a storage; `fails` if it depends on an op that fails when it
-// runs.
+// runs. `may_pass` if a simplification may find that it does not depend on that
+// op at all: x - x of integers is 0, whatever x is.
 struct ModelValue {
   std::vector<double> numbers;
   bool fails = false;
+  bool may_pass = false;
 };
 
 // The values since the last run, the present one last.
@@ -75,8 +77,9 @@ std::optional<ModelTensor> Combine(char op, const ModelTensor& x,
 // x = y, or x = x op y for an op other than '='. False where it is refused.
 // Where ops run at once, one that fails writes nothing.
 bool Write(char op, const ModelTensor& x, const ModelTensor& y, bool at_once);
-// What ops that waited came to. False if there is no value.
-bool Settle(ModelStorage& storage);
+enum class Settled { kValue, kLost, kUnknown };
+// The outcome of ops that waited; kUnknown if a value of the storage may pass.
+Settled Settle(ModelStorage& storage);
 
 }  // namespace cleave::functional
 
