@@ -75,7 +75,7 @@ Graph WithOutputsAt(const Graph& graph, const std::vector<size_t>& places) {
   for (size_t i : places) {
     outputs.push_back({graph.outputs()[i].name, values[i]});
   }
-  return std::move(builder).Build(std::move(outputs));
+  return *std::move(builder).Build(std::move(outputs));
 }
 
 Graph WithoutOutputsBefore(const Graph& graph, size_t first) {

@@ -1,6 +1,7 @@
 #include "transforms/table/rule_table.h"
 
 #include "engine/rewrite/simplify.h"
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 #include "transforms/table/rule_key.h"
 
@@ -9,6 +10,17 @@ namespace {
 
 std::vector<bool> ToVector(absl::Span<const bool> mask) {
   return std::vector<bool>(mask.begin(), mask.end());
+}
+
+// The rule that the cache has under the key, or the one that `make` makes: of a
+// chain of ops, one within the other.
+template <typename Key, typename Rule, typename Make>
+absl::StatusOr<std::shared_ptr<const Rule>> FindOrMake(
+    RuleCache<Key, Rule>& cache, const Key& key, const Make& make) {
+  if (auto found = cache.Find(key)) return found;
+  CLEAVE_ASSIGN_OR_RETURN(
+      Rule rule, Deeper([&]() -> absl::StatusOr<Rule> { return make(); }));
+  return cache.Add(key, std::move(rule));
 }
 
 }  // namespace
@@ -21,30 +33,32 @@ Graph RuleTable::Simplified(Graph graph) const {
   return options_.simplify ? Simplify(graph, rules_) : graph;
 }
 
+template <typename Rule>
+absl::StatusOr<Rule> RuleTable::Simplified(absl::StatusOr<Rule> rule) const {
+  if (rule.ok()) rule->graph = Simplified(std::move(rule->graph));
+  return rule;
+}
+
 RuleTable::Found<BatchRule> RuleTable::Batch(const Graph& graph, Value node,
                                              absl::Span<const bool> batched,
                                              uint32_t batch_id) {
   Key key;
   SetRuleKey(graph, node, batched, batch_id, key);
-  if (auto found = batch_rules_.Find(key)) return found;
-  CLEAVE_ASSIGN_OR_RETURN(
-      BatchRule rule,
-      maker_->Batch(RuleSet::SignatureOf(graph, node), ToVector(batched),
-                    rules_.context()->types(batch_id)[0].shape[0], *this));
-  return batch_rules_.Add(key, std::move(rule));
+  return FindOrMake(batch_rules_, key, [&] {
+    return maker_->Batch(RuleSet::SignatureOf(graph, node), ToVector(batched),
+                         rules_.context()->types(batch_id)[0].shape[0], *this);
+  });
 }
 
 RuleTable::Found<TangentRule> RuleTable::Tangent(
     const Graph& graph, Value node, absl::Span<const bool> active) {
   Key key;
   SetRuleKey(graph, node, active, 0, key);
-  if (auto found = tangent_rules_.Find(key)) return found;
-  CLEAVE_ASSIGN_OR_RETURN(
-      TangentRule rule,
-      maker_->Tangent(RuleSet::SignatureOf(graph, node), graph.node(node).type,
-                      ToVector(active), *this));
-  rule.graph = Simplified(std::move(rule.graph));
-  return tangent_rules_.Add(key, std::move(rule));
+  return FindOrMake(tangent_rules_, key, [&] {
+    return Simplified(maker_->Tangent(RuleSet::SignatureOf(graph, node),
+                                      graph.node(node).type, ToVector(active),
+                                      *this));
+  });
 }
 
 RuleTable::Found<CotangentRule> RuleTable::Cotangent(
@@ -53,14 +67,11 @@ RuleTable::Found<CotangentRule> RuleTable::Cotangent(
   Key key;
   SetRuleKey(graph, node, active, 0, key);
   AppendMask(live, key);
-  if (auto found = cotangent_rules_.Find(key)) return found;
-  CLEAVE_ASSIGN_OR_RETURN(
-      CotangentRule rule,
-      maker_->Cotangent(RuleSet::SignatureOf(graph, node),
-                        graph.node(node).type, ToVector(active), ToVector(live),
-                        *this));
-  rule.graph = Simplified(std::move(rule.graph));
-  return cotangent_rules_.Add(key, std::move(rule));
+  return FindOrMake(cotangent_rules_, key, [&] {
+    return Simplified(maker_->Cotangent(RuleSet::SignatureOf(graph, node),
+                                        graph.node(node).type, ToVector(active),
+                                        ToVector(live), *this));
+  });
 }
 
 RuleTable::Found<CotangentRule> RuleTable::Transposed(
@@ -69,28 +80,26 @@ RuleTable::Found<CotangentRule> RuleTable::Transposed(
   Key key;
   SetRuleKey(graph, node, linear, 0, key);
   AppendMask(live, key);
-  if (auto found = transposed_.Find(key)) return found;
-  CLEAVE_ASSIGN_OR_RETURN(
-      CotangentRule rule,
-      maker_->Transposed(RuleSet::SignatureOf(graph, node),
-                         graph.node(node).type, ToVector(linear),
-                         ToVector(live), *this));
-  rule.graph = Simplified(std::move(rule.graph));
-  return transposed_.Add(key, std::move(rule));
+  return FindOrMake(transposed_, key, [&] {
+    return Simplified(maker_->Transposed(
+        RuleSet::SignatureOf(graph, node), graph.node(node).type,
+        ToVector(linear), ToVector(live), *this));
+  });
 }
 
 RuleTable::Found<ControlRule> RuleTable::Control(
     const Graph& graph, Value node, absl::Span<const bool> active) {
   Key key;
   SetRuleKey(graph, node, active, 0, key);
-  if (auto found = control_rules_.Find(key)) return found;
-  CLEAVE_ASSIGN_OR_RETURN(
-      ControlRule rule,
-      maker_->Control(RuleSet::SignatureOf(graph, node), graph.node(node).type,
-                      ToVector(active), *this));
-  rule.forward = Simplified(std::move(rule.forward));
-  rule.linear = Simplified(std::move(rule.linear));
-  return control_rules_.Add(key, std::move(rule));
+  return FindOrMake(control_rules_, key, [&]() -> absl::StatusOr<ControlRule> {
+    CLEAVE_ASSIGN_OR_RETURN(
+        ControlRule rule,
+        maker_->Control(RuleSet::SignatureOf(graph, node),
+                        graph.node(node).type, ToVector(active), *this));
+    rule.forward = Simplified(std::move(rule.forward));
+    rule.linear = Simplified(std::move(rule.linear));
+    return rule;
+  });
 }
 
 absl::StatusOr<bool> RuleTable::WalksThrough(const Graph& graph, Value node,
@@ -115,7 +124,9 @@ absl::StatusOr<bool> RuleTable::HasControl(const Signature& signature) {
       found = ClassOf(ToPrimitive(op)) == PrimitiveClass::kControl;
     } else {
       CLEAVE_ASSIGN_OR_RETURN(
-          found, HasControl(RuleSet::SignatureOf(*body, Value{id})));
+          found, Deeper([&] {
+            return HasControl(RuleSet::SignatureOf(*body, Value{id}));
+          }));
     }
   }
   has_control_.Add(signature, found);

@@ -158,6 +158,8 @@ class RuleTable {
 
   // A rule's graph as `options` would have it.
   Graph Simplified(Graph graph) const;
+  template <typename Rule>
+  absl::StatusOr<Rule> Simplified(absl::StatusOr<Rule> rule) const;
 
   // How many rules of batches, tangents and cotangents there are.
   int64_t size() const {
