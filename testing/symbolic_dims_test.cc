@@ -137,14 +137,14 @@ class SymbolicDimsTest : public ::testing::Test {
             {"B", Dim(rows)}, {"n", Dim(columns)}, {"batch", Dim(2)}};
         ASSERT_OK_AND_ASSIGN(
             const Graph concrete,
-            Transformed(SubstituteDims(traced, values), transforms, *rules_));
-        const Graph bound = SubstituteDims(symbolic, values);
+            Transformed(*SubstituteDims(traced, values), transforms, *rules_));
+        const Graph bound = *SubstituteDims(symbolic, values);
         std::vector<Tensor> inputs;
         for (const NamedValue& input : bound.inputs()) {
           inputs.push_back(Draw(bound.type(input.value)));
         }
         // A batch of its own in the one traced at numbers, of the same extent.
-        const Graph wanted = SubstituteDims(concrete, values);
+        const Graph wanted = *SubstituteDims(concrete, values);
         ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
                              Interpret(wanted, inputs));
         ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> interpreted,
@@ -200,7 +200,7 @@ TEST_F(SymbolicDimsTest, ExtentsAreAssertedAtEachRun) {
     ASSERT_OK_AND_ASSIGN(const Kernel kernel, Compile(graph, *rules_));
     for (const int64_t n : {0, 1, 2, 3}) {
       const Graph bound =
-          SubstituteDims(graph, {{"n", Dim(n)}, {"batch", Dim(3)}});
+          *SubstituteDims(graph, {{"n", Dim(n)}, {"batch", Dim(3)}});
       std::vector<Tensor> inputs;
       for (const NamedValue& input : bound.inputs()) {
         inputs.push_back(Draw(bound.type(input.value)));
@@ -258,7 +258,7 @@ TEST_F(SymbolicDimsTest, WhatNoInputDeterminesIsAnError) {
   const Value drawn = builder.Apply(
       Primitive::kRandomUniform, {key},
       {{"shape", StaticValue::Dims({Dim(2)})}, {"dtype", DType::kF64}});
-  const Graph graph = std::move(builder).Build({{"y", drawn}});
+  const Graph graph = *std::move(builder).Build({{"y", drawn}});
   Tensor seed(DType::kKey, {});
   ASSERT_OK_AND_ASSIGN(const Graph open,
                        Vmap(graph, {kSplit}, Dim::Variable("B"), {0}, *rules_));

@@ -77,7 +77,7 @@ Graph RandomGraph(const std::shared_ptr<Context>& context, int64_t size) {
        i < values.size(); ++i) {
     outputs.push_back({absl::StrCat("y", i), values[i]});
   }
-  return std::move(b).Build(std::move(outputs));
+  return *std::move(b).Build(std::move(outputs));
 }
 
 void BM_Vmap(benchmark::State& state) {
@@ -195,7 +195,7 @@ Graph ChainOfCalls(const std::string& op, int count, const RuleSet& rules) {
     CLEAVE_CHECK(results.ok()) << results.status();
     x = *(*results)[0];
   }
-  return std::move(b).Build({{"y", x}});
+  return *std::move(b).Build({{"y", x}});
 }
 
 // Vmap of 100 calls that stay calls, and of the same calls expanded. The first
@@ -245,7 +245,7 @@ void BM_JvpOfCalls(benchmark::State& state) {
       call("layer_norm", {{"N", StaticValue::Dims(std::vector<Dim>{64})}});
     }
   }
-  const Graph graph = std::move(b).Build({{"y", x}});
+  const Graph graph = *std::move(b).Build({{"y", x}});
   int64_t nodes = 0;
   for (auto _ : state) {
     Graph derivative = graph;

@@ -239,7 +239,7 @@ class Collapser {
     FindRuns();
   }
 
-  Graph Collapse() {
+  absl::StatusOr<Graph> Collapse() {
     std::vector<Value> copies(graph_.size());
     for (uint32_t id = 0; id < graph_.size(); ++id) {
       copies[id] = Copy(Value{id}, copies);
@@ -463,6 +463,8 @@ class Collapser {
 
 }  // namespace
 
-Graph CollapseAxes(const Graph& graph) { return Collapser(graph).Collapse(); }
+absl::StatusOr<Graph> CollapseAxes(const Graph& graph) {
+  return Collapser(graph).Collapse();
+}
 
 }  // namespace cleave

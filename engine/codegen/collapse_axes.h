@@ -12,7 +12,7 @@
 namespace cleave {
 
 // The graph of a group (ExtractGroup) with fewer axes. O(nodes * rank).
-Graph CollapseAxes(const Graph& graph);
+absl::StatusOr<Graph> CollapseAxes(const Graph& graph);
 
 }  // namespace cleave
 

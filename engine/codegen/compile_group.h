@@ -1,6 +1,6 @@
 // A group's graph as machine code.
 //
-//   Graph kernel = *ApplyNumerics(CollapseAxes(extracted.graph), rules);
+//   Graph kernel = *ApplyNumerics(*CollapseAxes(extracted.graph), rules);
 //   std::string object = *CompileGroup(kernel, group.kind, "kernel", level);
 //
 // The entry point takes, in this order: an int32 per dim of KernelDims, a

@@ -26,7 +26,7 @@ class Extractor {
     for (const Value output : group_.outputs) {
       outputs.push_back({absl::StrCat("y", outputs.size()), Copy(output)});
     }
-    result_.graph = std::move(builder_).Build(std::move(outputs));
+    result_.graph = *std::move(builder_).Build(std::move(outputs));
     return std::move(result_);
   }
 

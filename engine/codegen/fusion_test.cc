@@ -48,7 +48,7 @@ std::string Failure(const absl::Status& status) {
 // The graph for one kernel: what is compiled, or interpreted.
 Graph KernelGraph(const FusionGroup& group, const ExtractedGroup& extracted) {
   return group.kind == GroupKind::kReference ? extracted.graph
-                                             : CollapseAxes(extracted.graph);
+                                             : *CollapseAxes(extracted.graph);
 }
 
 // A node is in one group, behind the groups that it reads; an edge between
@@ -85,7 +85,7 @@ void ExpectSameBits(const Graph& symbolic) {
   for (const char* name : {"m", "n", "k", "b"}) {
     extents.emplace(name, Dim(next++));
   }
-  const Graph graph = SubstituteDims(symbolic, extents);
+  const Graph graph = *SubstituteDims(symbolic, extents);
   std::vector<Tensor> inputs;
   std::map<Value, Tensor> values;
   for (const NamedValue& input : graph.inputs()) {
@@ -185,7 +185,7 @@ TEST(PlanFusion, CompositeNodesAreNotPlanned) {
   const Value y = builder.AddTyped(
       context->InternOp("softmax"), context->Intern(Attributes()),
       context->Intern(builder.type(x)), {x}, ProvenanceId{});
-  const Graph graph = std::move(builder).Build({{"y", y}});
+  const Graph graph = *std::move(builder).Build({{"y", y}});
   EXPECT_EQ(PlanFusion(graph).status().code(),
             absl::StatusCode::kInvalidArgument);
 }

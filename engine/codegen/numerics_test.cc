@@ -191,7 +191,7 @@ TEST_F(NumericsTest, CompositeCallsAreExpandedFirst) {
   const Value x = builder.Input("x", {DType::kF32, {}});
   ASSERT_OK_AND_ASSIGN(const auto results,
                        rules_->Call(builder, "twice", {{"x", x}}, {}));
-  const Graph graph = std::move(builder).Build({{"y", *results[0]}});
+  const Graph graph = *std::move(builder).Build({{"y", *results[0]}});
   EXPECT_THAT(ApplyNumerics(graph, *rules_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("`twice` is no primitive")));

@@ -35,7 +35,7 @@ class Sinker {
     for (const NamedValue& output : graph_.outputs()) {
       outputs.push_back({output.name, copies_[output.value.id]});
     }
-    return std::move(builder_).Build(std::move(outputs));
+    return *std::move(builder_).Build(std::move(outputs));
   }
 
  private:

@@ -96,7 +96,7 @@ Graph SumsOfProducts(const Graph& graph) {
   for (const NamedValue& output : graph.outputs()) {
     outputs.push_back({output.name, copies[output.value.id]});
   }
-  return std::move(builder).Build(std::move(outputs));
+  return *std::move(builder).Build(std::move(outputs));
 }
 
 }  // namespace cleave

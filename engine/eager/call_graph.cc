@@ -20,16 +20,6 @@
 namespace cleave::functional {
 namespace {
 
-// Sizes at given extents may be beyond the limits of Dims.
-absl::Status CheckSizes(const std::vector<TensorType>& types,
-                        const Attributes& attributes) {
-  for (const TensorType& type : types) {
-    CLEAVE_RETURN_IF_ERROR(CheckDims(type.shape));
-  }
-  return HasDimVariables(attributes) ? EvaluateDims(attributes, {}).status()
-                                     : absl::OkStatus();
-}
-
 // Runs the nodes one by one, as ops.
 absl::StatusOr<std::vector<Tensor>> RunNodes(const Graph& graph,
                                              const std::vector<Tensor>& inputs,
@@ -74,8 +64,11 @@ absl::StatusOr<std::vector<Tensor>> RunNodes(const Graph& graph,
       Context& context = *graph.context();
       const std::vector<TensorType> types =
           SubstituteDims(graph.types(at), dims);
-      const Attributes attributes = SubstituteDims(graph.attributes(at), dims);
-      CLEAVE_RETURN_IF_ERROR(CheckSizes(types, attributes));
+      for (const TensorType& type : types) {
+        CLEAVE_RETURN_IF_ERROR(CheckDims(type.shape));
+      }
+      CLEAVE_ASSIGN_OR_RETURN(const Attributes attributes,
+                              SubstituteDims(graph.attributes(at), dims));
       const Value copy =
           builder.AddTyped(node.op, context.Intern(attributes),
                            context.Intern(types), operands, node.provenance);
@@ -160,13 +153,10 @@ absl::StatusOr<std::vector<Tensor>> CallGraphIn(
     }
     arguments.push_back(value);
   }
-  const Graph at_extents = dims.empty() ? graph : SubstituteDims(graph, dims);
-  for (uint32_t id = 0; id < at_extents.size(); ++id) {
-    CLEAVE_RETURN_IF_ERROR(CheckSizes(at_extents.types(Value{id}),
-                                      at_extents.attributes(Value{id})));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(const Graph at_extents, SubstituteDims(graph, dims));
   const std::vector<Value> outputs =
       recorder.builder().Inline(at_extents, arguments);
+  CLEAVE_RETURN_IF_ERROR(recorder.builder().status());
   std::vector<Tensor> results;
   for (const Value output : outputs) {
     results.push_back(TensorAccess::Make(recorder, output));

@@ -98,7 +98,7 @@ Graph ConeOf(const Graph& graph, const std::vector<NamedValue>& outputs,
   for (const NamedValue& output : outputs) {
     results.push_back({output.name, copies[output.value.id]});
   }
-  return std::move(builder).Build(std::move(results));
+  return *std::move(builder).Build(std::move(results));
 }
 
 // Whether an input has no reader: it was read for a tensor that is gone, or for
@@ -265,7 +265,8 @@ absl::Status Session::Impl::Run(EagerGraph& graph) {
   std::optional<Graph> all;
   if (graph.ops_ > 1) all = graph.builder_.graph();
   std::vector<cleave::Tensor> inputs = graph.inputs_;
-  Graph whole = std::move(graph.builder_).Build(std::move(outputs));
+  CLEAVE_ASSIGN_OR_RETURN(Graph whole,
+                          std::move(graph.builder_).Build(std::move(outputs)));
   if (HasIdleInputs(whole)) {
     inputs.clear();
     whole = ConeOf(whole, whole.outputs(), graph.inputs_, &inputs);

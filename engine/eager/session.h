@@ -20,8 +20,8 @@
 // written keeps its last value that does not depend on it, which may be the one
 // from before the graph.
 //
-// A session and its tensors belong to one thread. Sessions of several threads
-// may share a rule set.
+// A session and its tensors belong to one thread. Sessions on several threads
+// may share rules and a kernel cache.
 
 #ifndef CLEAVE_ENGINE_EAGER_SESSION_H_
 #define CLEAVE_ENGINE_EAGER_SESSION_H_

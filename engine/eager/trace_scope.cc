@@ -109,7 +109,8 @@ class TraceState : public Recorder {
           "the output ", output.name, " is no tensor of the trace"));
     }
     const std::shared_ptr<Context> context = builder_.context();
-    Graph graph = std::move(builder_).Build(std::move(outputs));
+    CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                            std::move(builder_).Build(std::move(outputs)));
     builder_ = GraphBuilder(context);
     return graph;
   }

@@ -214,7 +214,7 @@ absl::StatusOr<cleave::Tensor> Evaluate(
   }
   absl::StatusOr<Value> y = fn(builder, x, values);
   if (!y.ok()) return y.status();
-  const Graph graph = std::move(builder).Build({{"y", *y}});
+  const Graph graph = *std::move(builder).Build({{"y", *y}});
   absl::StatusOr<std::vector<cleave::Tensor>> results =
       Interpret(graph, tensors);
   if (!results.ok()) return results.status();

@@ -445,7 +445,7 @@ absl::StatusOr<Tensor> IndexTest::Run(const Array& array) {
   CLEAVE_ASSIGN_OR_RETURN(const Value value,
                           impl_->lowering->Lower(array.term));
   // The builder is used up; a test runs once.
-  impl_->graph = std::move(impl_->lowering->builder()).Build({{"y", value}});
+  impl_->graph = *std::move(impl_->lowering->builder()).Build({{"y", value}});
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
                           Interpret(impl_->graph, impl_->tensors));
   return results[0];

@@ -34,7 +34,7 @@ class Copier {
       CLEAVE_CHECK(copy == v) << "node " << id << " became " << copy.id;
     }
     for (const ShapeGuard& guard : graph_.guards()) builder_.AddGuard(guard);
-    Graph copy = std::move(builder_).Build(graph_.outputs());
+    Graph copy = *std::move(builder_).Build(graph_.outputs());
     CLEAVE_CHECK(copy.size() == graph_.size()) << "nodes are gone";
     return copy;
   }

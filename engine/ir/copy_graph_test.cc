@@ -58,7 +58,7 @@ TEST(CopyGraph, KeepsProvenance) {
   b.SetProvenance(b.context()->Intern(Provenance{"silu", "a.rules", 7}));
   const Value x = b.Input("x", {DType::kF32, {}});
   const Value y = b.Apply(Primitive::kExp, {x});
-  const Graph graph = std::move(b).Build({{"y", y}});
+  const Graph graph = *std::move(b).Build({{"y", y}});
   PrintOptions options;
   options.provenance = true;
   const std::string text = PrintGraph(graph, options);

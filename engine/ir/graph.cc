@@ -46,15 +46,23 @@ bool IsExtentOfInput(const Graph& graph, const std::string& variable) {
 }  // namespace
 
 GraphBuilder::GraphBuilder(std::shared_ptr<Context> context) {
-  CLEAVE_CHECK(context != nullptr) << "a builder needs a context";
+  if (context == nullptr) {
+    status_ = absl::InvalidArgumentError("a builder needs a context");
+    context = std::make_shared<Context>();
+  }
   graph_.context_ = ContextReference(std::move(context));
   slots_.assign(kInitialSlots, kEmptySlot);
   slot_mask_ = kInitialSlots - 1;
 }
 
 Value GraphBuilder::Input(absl::string_view name, const TensorType& type) {
-  CLEAVE_CHECK(input_names_.emplace(name).second)
-      << "two inputs are named " << name;
+  if (!input_names_.emplace(name).second) {
+    return Mistake(
+        absl::InvalidArgumentError(absl::StrCat("two inputs are named ", name)),
+        type);
+  }
+  const absl::Status sizes = CheckDims(type.shape);
+  if (!sizes.ok()) return Mistake(sizes, type);
   Context& context = *graph_.context_;
   Node node;
   node.op = ToOpId(Primitive::kInput);
@@ -93,6 +101,15 @@ Value GraphBuilder::Append(const Node& node, absl::Span<const Value> operands) {
     for (size_t i = 0; i < operands.size(); ++i) all.push_back(operands[i]);
   }
   return Value{static_cast<uint32_t>(graph_.nodes_.size() - 1)};
+}
+
+Value GraphBuilder::Mistake(absl::Status status, const TensorType& type) {
+  if (status_.ok()) status_ = std::move(status);
+  Node node;  // An input that Build never sees.
+  node.op = ToOpId(Primitive::kInput);
+  node.type = graph_.context_->Intern(type);
+  node.provenance = provenance_;
+  return Append(node, {});
 }
 
 bool GraphBuilder::Same(Value node, OpId op, AttributesId attributes,
@@ -198,6 +215,7 @@ absl::StatusOr<Value> GraphBuilder::Add(Primitive primitive,
 absl::StatusOr<Value> GraphBuilder::AddInterned(
     Primitive primitive, AttributesId attributes,
     absl::Span<const Value> operands) {
+  CLEAVE_RETURN_IF_ERROR(status_);
   CLEAVE_ASSIGN_OR_RETURN(const TypeId type,
                           Infer(primitive, attributes, operands));
   const Value same = MoveNothing(primitive, attributes, type, operands);
@@ -312,24 +330,49 @@ std::string GraphBuilder::FreeSize(const std::string& variable, Value operand,
   }
 }
 
+absl::Status GraphBuilder::FitsInline(const Graph& graph,
+                                      absl::Span<const Value> arguments) const {
+  CLEAVE_RETURN_IF_ERROR(status_);
+  if (graph.context_.get() != graph_.context_.get()) {
+    return absl::InvalidArgumentError("the graph is of another context");
+  }
+  if (arguments.size() != graph.inputs().size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        arguments.size(), " arguments for ", graph.inputs().size(), " inputs"));
+  }
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const NamedValue& input = graph.inputs()[i];
+    if (arguments[i].id >= graph_.nodes_.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the argument for ", input.name, " is no node of this builder"));
+    }
+    if (graph.node(input.value).type != graph_.node(arguments[i]).type) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("the argument for ", input.name, " is ",
+                       graph_.type(arguments[i]).ToString(), ", not ",
+                       graph.type(input.value).ToString()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::vector<Value> GraphBuilder::Inline(const Graph& graph,
                                         absl::Span<const Value> arguments,
                                         absl::Span<const TensorType> results) {
-  CLEAVE_CHECK(graph.context_.get() == graph_.context_.get())
-      << "the graph is of another context";
-  CLEAVE_CHECK(arguments.size() == graph.inputs().size())
-      << arguments.size() << " arguments for " << graph.inputs().size()
-      << " inputs";
+  const absl::Status fits = FitsInline(graph, arguments);
+  if (!fits.ok()) {
+    std::vector<Value> outputs;
+    for (const NamedValue& output : graph.outputs()) {
+      outputs.push_back(Mistake(fits, graph.type(output.value)));
+    }
+    return outputs;
+  }
   // Only where this more than doubles the builder, so that growth stays
   // amortised over many small graphs.
   if (graph.size() > graph_.size()) Reserve(graph_.size() + graph.size());
   std::vector<Value> copies(graph.size());
   for (size_t i = 0; i < arguments.size(); ++i) {
     const Value input = graph.inputs()[i].value;
-    CLEAVE_CHECK(graph.node(input).type == graph_.node(arguments[i]).type)
-        << "the argument for " << graph.inputs()[i].name << " is "
-        << graph_.type(arguments[i]).ToString() << ", not "
-        << graph.type(input).ToString();
     copies[input.id] = arguments[i];
   }
   Context& context = *graph_.context_;
@@ -354,7 +397,7 @@ std::vector<Value> GraphBuilder::Inline(const Graph& graph,
     TypeId type = node.type;
     if (ABSL_PREDICT_FALSE(!renamed.empty())) {
       attributes = context.Intern(
-          SubstituteDims(context.attributes(attributes), renamed));
+          *SubstituteDims(context.attributes(attributes), renamed));
       type = context.Intern(SubstituteDims(context.types(type), renamed));
     }
     copies[id] = AddTyped(node.op, attributes, type, operands, node.provenance);
@@ -373,8 +416,19 @@ std::vector<Value> GraphBuilder::Inline(const Graph& graph,
 Value GraphBuilder::Apply(Primitive primitive, absl::Span<const Value> operands,
                           const Attributes& attributes) {
   absl::StatusOr<Value> value = Add(primitive, attributes, operands);
-  CLEAVE_CHECK(value.ok()) << value.status();
-  return *value;
+  if (value.ok()) return *value;
+  // The type that is asked for, as far as it is known: code that goes on may
+  // count its axes.
+  TensorType type;
+  if (!operands.empty() && operands[0].id < graph_.nodes_.size()) {
+    type = graph_.type(operands[0]);
+  }
+  const StaticValue* shape = attributes.Find("shape");
+  if (shape != nullptr) {
+    absl::StatusOr<std::vector<Dim>> dims = shape->ToDims();
+    if (dims.ok()) type.shape = *std::move(dims);
+  }
+  return Mistake(value.status(), type);
 }
 
 Attributes ConstantAttributes(const Exact& value, DType dtype) {
@@ -407,8 +461,12 @@ Value GraphBuilder::Result(Value tuple, int index) {
 Value GraphBuilder::BroadcastTo(Value x, const Shape& shape) {
   const int rank = type(x).rank();
   const int new_axes = static_cast<int>(shape.size()) - rank;
-  CLEAVE_CHECK(new_axes >= 0)
-      << type(x).ToString() << " has more axes than " << ShapeToString(shape);
+  if (new_axes < 0) {
+    return Mistake(
+        absl::InvalidArgumentError(absl::StrCat(
+            type(x).ToString(), " has more axes than ", ShapeToString(shape))),
+        {type(x).dtype, shape});
+  }
   std::vector<int> axes(rank);
   for (int d = 0; d < rank; ++d) axes[d] = new_axes + d;
   return BroadcastInDim(x, shape, axes);
@@ -429,13 +487,16 @@ Value GraphBuilder::Transpose(Value x, const std::vector<int>& axes) {
   return Apply(Primitive::kTranspose, {x}, {{"axes", StaticValue::Ints(axes)}});
 }
 
-Graph GraphBuilder::Build(std::vector<NamedValue> outputs) && {
+absl::StatusOr<Graph> GraphBuilder::Build(std::vector<NamedValue> outputs) && {
+  CLEAVE_RETURN_IF_ERROR(status_);
   std::vector<Node>& nodes = graph_.nodes_;
   std::vector<bool> needed(nodes.size(), false);
   for (const NamedValue& input : graph_.inputs_) needed[input.value.id] = true;
   for (const NamedValue& output : outputs) {
-    CLEAVE_CHECK(output.value.id < nodes.size())
-        << "the output " << output.name << " is not of this builder";
+    if (output.value.id >= nodes.size()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the output ", output.name, " is no node of this builder"));
+    }
     needed[output.value.id] = true;
   }
   for (size_t id = nodes.size(); id-- > 0;) {

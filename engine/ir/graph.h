@@ -5,7 +5,7 @@
 //   GraphBuilder b(context);
 //   Value x = b.Input("x", {DType::kF32, {Dim::Variable("n")}});
 //   Value y = *b.Add(Primitive::kExp, {}, {x});
-//   Graph graph = std::move(b).Build({{"y", y}});
+//   absl::StatusOr<Graph> graph = std::move(b).Build({{"y", y}});
 //
 // A node is a primitive or a call of a composite op. A composite's operands are
 // its tensor inputs in order; see CallLayout for absent and variadic ones.
@@ -109,7 +109,15 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(std::shared_ptr<Context> context);
 
-  // A new input; each call makes a new node. Names are unique (CHECK).
+  // The first mistake among the calls that return values and no status, OK if
+  // there was none. Such a call still gives a value, so that its caller may go
+  // on; Add and Build return the mistake. Example: BroadcastTo(x, {n}) of a
+  // matrix x gives a vector that is good for nothing, and Build says that x has
+  // more axes than [n].
+  const absl::Status& status() const { return status_; }
+
+  // A new input; each call makes a new node. Two inputs of one name are a
+  // mistake.
   Value Input(absl::string_view name, const TensorType& type);
   // A primitive, typed by InferType (scan, cond, while by their regions).
   // Movement that moves nothing gives its operand.
@@ -123,13 +131,15 @@ class GraphBuilder {
   // that was typed before. The hot path: O(operands), no inference.
   Value AddTyped(OpId op, AttributesId attributes, TypeId type,
                  absl::Span<const Value> operands, ProvenanceId provenance);
-  // Copies `graph` into this builder, its inputs replaced by `arguments` (same
-  // types), and returns its outputs. O(nodes). Nodes keep their provenance. The
-  // size of a nonzero is a variable, k in `i64[k, 1]`. It is renamed if another
-  // nonzero of this builder has it already, or an input. One kind of variable
-  // is kept though an input has it: a variable in `results`, the types of the
-  // call that the copy replaces. It is the caller's, and an input with that
-  // variable, such as the cotangent of the call's result, is to have that size.
+  // Copies `graph`, which is of the same context, into this builder, its inputs
+  // replaced by `arguments` (as many, of the same types; anything else is a
+  // mistake), and returns its outputs. O(nodes). Nodes keep their provenance.
+  // The size of a nonzero is a variable, k in `i64[k, 1]`. It is renamed if
+  // another nonzero of this builder has it already, or an input. One kind of
+  // variable is kept though an input has it: a variable in `results`, the types
+  // of the call that the copy replaces. It is the caller's, and an input with
+  // that variable, such as the cotangent of the call's result, is to have that
+  // size.
   std::vector<Value> Inline(const Graph& graph,
                             absl::Span<const Value> arguments,
                             absl::Span<const TensorType> results = {});
@@ -137,13 +147,14 @@ class GraphBuilder {
   // Makes room for `nodes` nodes in all, which saves growing step by step.
   void Reserve(int64_t nodes);
 
-  // Shorthands; CHECK that they type. Pointwise operands must agree in type.
+  // Shorthands for Add. Where one does not type, that is a mistake (status()).
+  // Pointwise operands agree in type.
   Value Constant(const Exact& value, DType dtype);             // 0-d
   Value Constant(const Exact& value, const TensorType& type);  // broadcast
   Value Zeros(const TensorType& type);
   // A node with one result is its result: Result(x, 0) gives x.
   Value Result(Value tuple, int index);
-  // Pointwise, movement and the like where misuse is our own error.
+  // Pointwise, movement and the like.
   Value Apply(Primitive primitive, absl::Span<const Value> operands,
               const Attributes& attributes = {});
   Value BroadcastTo(Value x, const Shape& shape);  // right-aligned
@@ -166,7 +177,9 @@ class GraphBuilder {
   const TensorType& type(Value v) const { return graph_.type(v); }
 
   // Nodes that no output needs are dropped (inputs stay). The order is kept.
-  Graph Build(std::vector<NamedValue> outputs) &&;
+  // An error if there was a mistake, or if an output is no node of this
+  // builder.
+  absl::StatusOr<Graph> Build(std::vector<NamedValue> outputs) &&;
 
  private:
   // The result types of a primitive node; new guards are added to the graph.
@@ -177,6 +190,11 @@ class GraphBuilder {
   Value MoveNothing(Primitive primitive, AttributesId attributes, TypeId type,
                     absl::Span<const Value> operands);
   Value Append(const Node& node, absl::Span<const Value> operands);
+  // Remembers the mistake, and gives a value of that type.
+  Value Mistake(absl::Status status, const TensorType& type);
+  // Whether Inline may copy the graph.
+  absl::Status FitsInline(const Graph& graph,
+                          absl::Span<const Value> arguments) const;
   // The variable that a nonzero's size is; empty if it is no variable.
   static std::string SizeVariable(const Attributes& attributes);
   // The variable for the size of a nonzero of `operand`: `variable`, or one
@@ -189,6 +207,7 @@ class GraphBuilder {
   void Rehash(uint64_t slot_count);
 
   Graph graph_;
+  absl::Status status_;
   ProvenanceId provenance_ = 0;
   // Open addressing with linear probing: the node's hash in the upper half, its
   // id in the lower, so that a probe reads one cache line and growing none of

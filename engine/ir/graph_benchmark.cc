@@ -91,7 +91,7 @@ void Inline(benchmark::State& state) {
   const std::vector<Call> calls = MakeCalls(state.range(0));
   GraphBuilder source = Built(context, calls);
   const Value last{static_cast<uint32_t>(source.graph().size() - 1)};
-  const Graph graph = std::move(source).Build({{"y", last}});
+  const Graph graph = *std::move(source).Build({{"y", last}});
   for (auto _ : state) {
     GraphBuilder builder(context);
     const Value x = builder.Input("x", kType);

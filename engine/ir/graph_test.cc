@@ -1,7 +1,10 @@
 #include "engine/ir/graph.h"
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
@@ -49,6 +52,72 @@ TEST(ContextTest, ConstantsThatAreNaNAreEqual) {
   Context context;
   EXPECT_EQ(context.Intern(Attributes{{"value", Exact::NaN()}}),
             context.Intern(Attributes{{"value", Exact::NaN()}}));
+}
+
+// What a builder is told in the calls that return no status, Build says.
+struct BuilderMistake {
+  std::string says;
+  std::function<Value(GraphBuilder&)> make;
+};
+
+TEST_F(GraphTest, MistakesEndNothingAndBuildSaysThem) {
+  auto elsewhere = std::make_shared<Context>();
+  GraphBuilder other(elsewhere);
+  const Value z = other.Input("z", F32({3}));
+  ASSERT_OK_AND_ASSIGN(const Graph of_another_context,
+                       std::move(other).Build({{"z", z}}));
+  GraphBuilder second(context_);
+  const Value w = second.Input("w", F32({3}));
+  ASSERT_OK_AND_ASSIGN(const Graph one_input,
+                       std::move(second).Build({{"w", w}}));
+  const Dim huge = Dim(int64_t{1} << 62) * N() * 4;
+  const std::vector<BuilderMistake> mistakes = {
+      {"two inputs are named x",
+       [](GraphBuilder& b) { return b.Input("x", F32({3})); }},
+      {"64 bits", [&](GraphBuilder& b) { return b.Input("y", F32({huge})); }},
+      {"64 bits",
+       [&](GraphBuilder& b) {
+         return b.Reshape(b.Input("y", F32({N()})), {huge});
+       }},
+      {"more axes than [3]",
+       [](GraphBuilder& b) {
+         return b.BroadcastTo(b.Input("y", F32({3, 3})), {3});
+       }},
+      {"transpose",
+       [](GraphBuilder& b) {
+         return b.Transpose(Value{0}, {0, 1, 7});
+       }},
+      {"operand",
+       [](GraphBuilder& b) {
+         return b.Apply(Primitive::kAdd, {Value{0}, Value{1000}});
+       }},
+      {"`result`", [](GraphBuilder& b) { return b.Result(Value{0}, 5); }},
+      {"another context",
+       [&](GraphBuilder& b) {
+         return b.Inline(of_another_context, {Value{0}})[0];
+       }},
+      {"0 arguments for 1 inputs",
+       [&](GraphBuilder& b) { return b.Inline(one_input, {})[0]; }},
+      {"is f32[2, n], not f32[3]",
+       [&](GraphBuilder& b) { return b.Inline(one_input, {Value{0}})[0]; }},
+      {"the argument for w is no node",
+       [&](GraphBuilder& b) { return b.Inline(one_input, {Value{77}})[0]; }},
+      {"the output y is no node", [](GraphBuilder&) { return Value{99}; }},
+  };
+  for (const BuilderMistake& mistake : mistakes) {
+    SCOPED_TRACE(mistake.says);
+    GraphBuilder b(context_);
+    b.Input("x", F32({2, N()}));
+    Value y = mistake.make(b);
+    // Whoever does not look goes on.
+    if (y.id < b.graph().size()) y = b.Apply(Primitive::kNeg, {y});
+    EXPECT_THAT(
+        std::move(b).Build({{"y", y}}),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(mistake.says)));
+  }
+  EXPECT_THAT(GraphBuilder(nullptr).Build({}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("a builder needs a context")));
 }
 
 TEST_F(GraphTest, EqualNodesAreOne) {
@@ -168,7 +237,7 @@ TEST_F(GraphTest, CollectsEachGuardOnce) {
   const Value y = b_.Input("y", F32({m}));
   b_.Apply(Primitive::kAdd, {x, y});
   b_.Apply(Primitive::kMul, {x, y});
-  const Graph graph = std::move(b_).Build({{"x", x}});
+  const Graph graph = *std::move(b_).Build({{"x", x}});
   ASSERT_EQ(graph.guards().size(), 1u);
   EXPECT_EQ(graph.guards()[0].op, CompareOp::kEq);
 }
@@ -180,7 +249,7 @@ TEST_F(GraphTest, BuildDropsWhatNoOutputNeeds) {
   b_.Input("unused", F32({2}));
   const Value y =
       b_.Apply(Primitive::kAdd, {x, b_.Apply(Primitive::kExp, {x})});
-  const Graph graph = std::move(b_).Build({{"y", y}, {"x", x}});
+  const Graph graph = *std::move(b_).Build({{"y", y}, {"x", x}});
   EXPECT_EQ(PrintGraph(graph),
             "graph (%x: f32[], %unused: f32[2]) -> (y: f32[], x: f32[]) {\n"
             "  %1: f32[] = exp(%x)\n"
@@ -194,7 +263,7 @@ TEST_F(GraphTest, InlineSubstitutesArguments) {
   const Value x = b_.Input("x", F32({N()}));
   const Value y = b_.Input("y", F32({N()}));
   const Value difference = b_.Apply(Primitive::kSub, {x, y});
-  const Graph graph = std::move(b_).Build({{"d", difference}, {"y", y}});
+  const Graph graph = *std::move(b_).Build({{"d", difference}, {"y", y}});
 
   GraphBuilder into(context_);
   const Value a = into.Input("a", F32({N()}));
@@ -212,7 +281,7 @@ TEST_F(GraphTest, InlineRenamesSizesKnownAtRunTime) {
   const Value x = b_.Input("x", F32({N()}));
   const Value at = b_.Apply(Primitive::kNonzero, {x}, {{"size", found}});
   const Value doubled = b_.Apply(Primitive::kAdd, {at, at});
-  const Graph graph = std::move(b_).Build({{"at", doubled}});
+  const Graph graph = *std::move(b_).Build({{"at", doubled}});
 
   GraphBuilder into(context_);
   const Value a = into.Input("a", F32({N()}));
@@ -223,7 +292,7 @@ TEST_F(GraphTest, InlineRenamesSizesKnownAtRunTime) {
   EXPECT_EQ(into.Inline(graph, {e})[0], second);
   EXPECT_EQ(into.type(first), (TensorType{DType::kI64, {found, 1}}));
   EXPECT_NE(into.type(second), into.type(first));
-  const Graph both = std::move(into).Build({{"a", first}, {"b", second}});
+  const Graph both = *std::move(into).Build({{"a", first}, {"b", second}});
   EXPECT_THAT(Verify(both), IsOk());
 }
 
@@ -241,7 +310,7 @@ graph (%x: f32[n, 2*n]) -> (y: f32[2*n*n], z: f32[n, 2*n]) {
 )",
                            context_);
   ASSERT_THAT(parsed, IsOk());
-  const Graph fixed = SubstituteDims(*parsed, {{"n", Dim(3)}});
+  const Graph fixed = *SubstituteDims(*parsed, {{"n", Dim(3)}});
   EXPECT_THAT(Verify(fixed), IsOk());
   EXPECT_EQ(PrintGraph(fixed),
             R"(graph (%x: f32[3, 6]) -> (y: f32[18], z: f32[3, 6]) {

@@ -12,6 +12,7 @@
 #include "absl/strings/str_replace.h"
 #include "engine/ir/text_syntax.h"
 #include "ops/check.h"
+#include "ops/status_macros.h"
 
 namespace cleave {
 
@@ -224,6 +225,13 @@ std::string PrintAttribute(const StaticValue& value) {
 
 std::string PrintGraph(const Graph& graph, const PrintOptions& options) {
   return Printer(graph, options).Print();
+}
+
+absl::StatusOr<Region> BuildRegion(GraphBuilder builder,
+                                   std::vector<NamedValue> outputs) {
+  CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                          std::move(builder).Build(std::move(outputs)));
+  return MakeRegion(std::move(graph));
 }
 
 Region MakeRegion(Graph graph) {

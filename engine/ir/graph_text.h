@@ -22,6 +22,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -58,6 +59,9 @@ absl::StatusOr<Graph> ParseGraph(absl::string_view text,
 // the builder of the node owns it. Using the region after the context is gone
 // is a CHECK; *region.graph copied is a graph that owns the context again.
 Region MakeRegion(Graph graph);
+// The region of what the builder builds.
+absl::StatusOr<Region> BuildRegion(GraphBuilder builder,
+                                   std::vector<NamedValue> outputs);
 
 // Internal if a node's type is not what inference gives, an operand does not
 // precede its user, a result index is out of range, a region is not closed, of

@@ -51,7 +51,7 @@ TEST(GraphText, PrintsProvenance) {
   const Value y = b.Apply(Primitive::kExp, {x});
   b.SetProvenance(context->Intern(Provenance{"jvp tanh", "", 0}));
   const Value z = b.Apply(Primitive::kLog, {y});
-  const Graph graph = std::move(b).Build({{"z", z}});
+  const Graph graph = *std::move(b).Build({{"z", z}});
   const std::string text = PrintGraph(graph, {.provenance = true});
   EXPECT_EQ(text,
             "graph (%x: f32[]) -> (z: f32[]) {\n"
@@ -98,7 +98,7 @@ TEST(Verify, FindsAWrongType) {
   const Value y =
       b.AddTyped(ToOpId(Primitive::kIsnan), kNoAttributes,
                  context->Intern(TensorType{DType::kF32, {}}), {x}, 0);
-  EXPECT_THAT(Verify(std::move(b).Build({{"y", y}})),
+  EXPECT_THAT(Verify(*std::move(b).Build({{"y", y}})),
               StatusIs(absl::StatusCode::kInternal,
                        HasSubstr("inference gives bool[n]")));
 }
@@ -112,7 +112,7 @@ TEST(Verify, FindsAMissingGuard) {
       ToOpId(Primitive::kReshape),
       context->Intern(Attributes{{"shape", StaticValue::Dims(shape)}}),
       context->Intern(TensorType{DType::kF32, shape}), {x}, 0);
-  EXPECT_THAT(Verify(std::move(b).Build({{"y", y}})),
+  EXPECT_THAT(Verify(*std::move(b).Build({{"y", y}})),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("guard")));
 }
 
@@ -124,14 +124,14 @@ TEST(Verify, FindsAnInvalidCallAndATupleOutput) {
     const Value y =
         b.AddTyped(ToOpId(Primitive::kAdd), kNoAttributes,
                    context->Intern(TensorType{DType::kF32, {}}), {x}, 0);
-    EXPECT_THAT(Verify(std::move(b).Build({{"y", y}})),
+    EXPECT_THAT(Verify(*std::move(b).Build({{"y", y}})),
                 StatusIs(absl::StatusCode::kInternal));
   }
   GraphBuilder b(context);
   const Value x = b.Input("x", {DType::kF32, {3}});
   const Value y =
       b.Apply(Primitive::kSort, {x}, {{"axis", 0}, {"descending", false}});
-  EXPECT_THAT(Verify(std::move(b).Build({{"y", y}})),
+  EXPECT_THAT(Verify(*std::move(b).Build({{"y", y}})),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("tuple")));
 }
 
@@ -144,12 +144,12 @@ TEST(Verify, FindsAWrongRegion) {
     const Value x = b.Input("x", scalar);
     const Value y =
         b.Apply(Primitive::kCond, {p, x}, {{"then", region}, {"else", region}});
-    return Verify(std::move(b).Build({{"y", y}}));
+    return Verify(*std::move(b).Build({{"y", y}}));
   };
   auto identity = [&](std::shared_ptr<Context> of) {
     GraphBuilder b(std::move(of));
     const Value x = b.Input("x", scalar);
-    return MakeRegion(std::move(b).Build({{"y", x}}));
+    return MakeRegion(*std::move(b).Build({{"y", x}}));
   };
   EXPECT_THAT(cond_with(identity(context)), IsOk());
   Region renamed = identity(context);
@@ -161,14 +161,14 @@ TEST(Verify, FindsAWrongRegion) {
   const Value x = foreign.Input("x", scalar);
   const Value y = foreign.Apply(Primitive::kNeg, {x});
   EXPECT_THAT(
-      cond_with(MakeRegion(std::move(foreign).Build({{"y", y}}))),
+      cond_with(MakeRegion(*std::move(foreign).Build({{"y", y}}))),
       StatusIs(absl::StatusCode::kInternal, HasSubstr("another context")));
   // A builder of another context: otherwise the test would leak.
   GraphBuilder by_hand(std::make_shared<Context>());
   const Value z = by_hand.Input("z", scalar);
   const Value absolute = by_hand.Apply(Primitive::kAbs, {z});
   auto owning = std::make_shared<const Graph>(
-      std::move(by_hand).Build({{"y", absolute}}));
+      *std::move(by_hand).Build({{"y", absolute}}));
   EXPECT_THAT(cond_with(Region{owning, PrintGraph(*owning)}),
               StatusIs(absl::StatusCode::kInternal, HasSubstr("owns")));
 }
@@ -176,7 +176,7 @@ TEST(Verify, FindsAWrongRegion) {
 Region ConstantRegion(const std::shared_ptr<Context>& context) {
   GraphBuilder b(context);
   const Value one = b.Constant(Exact(1), DType::kF32);
-  return MakeRegion(std::move(b).Build({{"y", one}}));
+  return MakeRegion(*std::move(b).Build({{"y", one}}));
 }
 
 TEST(MakeRegion, DoesNotKeepTheContextAlive) {
@@ -186,7 +186,7 @@ TEST(MakeRegion, DoesNotKeepTheContextAlive) {
   const Region region = ConstantRegion(context);
   const Value y = b.Apply(Primitive::kCond, {b.Input("p", {DType::kBool, {}})},
                           {{"then", region}, {"else", region}});
-  Graph graph = std::move(b).Build({{"y", y}});
+  Graph graph = *std::move(b).Build({{"y", y}});
   context.reset();
   EXPECT_FALSE(watched.expired()) << "the graph owns it";
   graph = Graph();

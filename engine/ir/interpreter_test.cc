@@ -405,7 +405,7 @@ TEST(Interpret, SaysWhereAKernelFails) {
   const Value zero = b.Constant(Exact(0), DType::kI64);
   b.SetProvenance(context->Intern(Provenance{"quotient", "a.rules", 7}));
   const Value q = b.Apply(Primitive::kFloorDiv, {x, zero});
-  const Graph graph = std::move(b).Build({{"q", q}});
+  const Graph graph = *std::move(b).Build({{"q", q}});
   EXPECT_THAT(Interpret(graph, {Tensor::FromInts(DType::kI64, {}, {1})}),
               StatusIs(absl::StatusCode::kOutOfRange,
                        HasSubstr("(quotient, a.rules:7)")));

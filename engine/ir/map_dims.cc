@@ -36,9 +36,11 @@ absl::StatusOr<StaticValue> MapValue(const StaticValue& value,
       }
       return StaticValue(std::move(record));
     }
-    case StaticValue::Kind::kRegion:
+    case StaticValue::Kind::kRegion: {
       if (region == nullptr) return value;
-      return StaticValue(region(value.AsRegion()));
+      CLEAVE_ASSIGN_OR_RETURN(Region mapped, region(value.AsRegion()));
+      return StaticValue(std::move(mapped));
+    }
     default:
       return value;
   }

@@ -13,10 +13,10 @@
 namespace cleave::internal_ir {
 
 using DimFunction = std::function<absl::StatusOr<Dim>(const Dim&)>;
-using RegionFunction = std::function<Region(const Region&)>;
+using RegionFunction = std::function<absl::StatusOr<Region>(const Region&)>;
 
 // `attributes` with `dim` applied to each dim that is no number, and `region`,
-// if there is one, to each region. The first error of `dim`.
+// if there is one, to each region. The first error of either.
 absl::StatusOr<Attributes> MapDims(const Attributes& attributes,
                                    const DimFunction& dim,
                                    const RegionFunction& region = nullptr);

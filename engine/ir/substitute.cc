@@ -5,19 +5,24 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/map_dims.h"
-#include "ops/check.h"
+#include "ops/status_macros.h"
 
 namespace cleave {
 
-Attributes SubstituteDims(const Attributes& attributes,
-                          const DimSubstitution& values) {
-  absl::StatusOr<Attributes> result = internal_ir::MapDims(
-      attributes, [&](const Dim& dim) { return dim.Substitute(values); },
-      [&](const Region& region) {
-        return MakeRegion(SubstituteDims(*region.graph, values));
+absl::StatusOr<Attributes> SubstituteDims(const Attributes& attributes,
+                                          const DimSubstitution& values) {
+  return internal_ir::MapDims(
+      attributes,
+      [&](const Dim& dim) -> absl::StatusOr<Dim> {
+        Dim result = dim.Substitute(values);
+        if (!result.valid()) return result.status();
+        return result;
+      },
+      [&](const Region& region) -> absl::StatusOr<Region> {
+        CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                                SubstituteDims(*region.graph, values));
+        return MakeRegion(std::move(graph));
       });
-  CLEAVE_CHECK(result.ok()) << result.status();
-  return *std::move(result);
 }
 
 std::vector<TensorType> SubstituteDims(const std::vector<TensorType>& types,
@@ -37,7 +42,9 @@ ShapeGuard SubstituteDims(const ShapeGuard& guard,
   return result;
 }
 
-Graph SubstituteDims(const Graph& graph, const DimSubstitution& values) {
+absl::StatusOr<Graph> SubstituteDims(const Graph& graph,
+                                     const DimSubstitution& values) {
+  if (values.empty()) return graph;
   Context& context = *graph.context();
   GraphBuilder builder(graph.context());
   std::vector<Value> copies(graph.size());
@@ -51,11 +58,17 @@ Graph SubstituteDims(const Graph& graph, const DimSubstitution& values) {
     if (node.op == ToOpId(Primitive::kInput)) continue;
     operands.clear();
     for (Value v : graph.operands(Value{id})) operands.push_back(copies[v.id]);
-    copies[id] = builder.AddTyped(
-        node.op,
-        context.Intern(SubstituteDims(graph.attributes(Value{id}), values)),
-        context.Intern(SubstituteDims(graph.types(Value{id}), values)),
-        operands, node.provenance);
+    const std::vector<TensorType> types =
+        SubstituteDims(graph.types(Value{id}), values);
+    for (const TensorType& type : types) {
+      CLEAVE_RETURN_IF_ERROR(CheckDims(type.shape));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Attributes attributes,
+        SubstituteDims(graph.attributes(Value{id}), values));
+    copies[id] =
+        builder.AddTyped(node.op, context.Intern(attributes),
+                         context.Intern(types), operands, node.provenance);
   }
   for (const ShapeGuard& guard : graph.guards()) {
     builder.AddGuard(SubstituteDims(guard, values));

@@ -1,7 +1,7 @@
 // SubstituteDims: a graph whose dimension variables are replaced, so that its
 // extents are renamed or made concrete.
 //
-//   Graph fixed = SubstituteDims(graph, {{"n", Dim(128)}});
+//   absl::StatusOr<Graph> fixed = SubstituteDims(graph, {{"n", Dim(128)}});
 
 #ifndef CLEAVE_ENGINE_IR_SUBSTITUTE_H_
 #define CLEAVE_ENGINE_IR_SUBSTITUTE_H_
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "ops/dim.h"
 #include "ops/infer_type.h"
@@ -21,15 +22,17 @@ namespace cleave {
 using DimSubstitution = std::map<std::string, Dim>;
 
 // Each replaces the variables that are named, in types, attributes, guards and
-// regions; others stay. A Dim is invalid beyond the limits of Dims.
-Attributes SubstituteDims(const Attributes& attributes,
-                          const DimSubstitution& values);
+// regions; others stay. Beyond the limits of Dims, attributes and graphs are an
+// error; a Dim of a type or of a guard is invalid.
+absl::StatusOr<Attributes> SubstituteDims(const Attributes& attributes,
+                                          const DimSubstitution& values);
 std::vector<TensorType> SubstituteDims(const std::vector<TensorType>& types,
                                        const DimSubstitution& values);
 ShapeGuard SubstituteDims(const ShapeGuard& guard,
                           const DimSubstitution& values);
-// Nodes that become equal are one.
-Graph SubstituteDims(const Graph& graph, const DimSubstitution& values);
+// Nodes that become equal are one. O(nodes).
+absl::StatusOr<Graph> SubstituteDims(const Graph& graph,
+                                     const DimSubstitution& values);
 
 }  // namespace cleave
 

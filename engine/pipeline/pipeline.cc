@@ -53,7 +53,8 @@ absl::StatusOr<LoweredGraph> LowerPrimitives(const Graph& graph,
         ExtractGroup(result.graph, lowered.group, options.extract);
     reporter.Report("extract", lowered.extracted.graph, number);
     if (!HasCode(lowered.group.kind)) continue;
-    Graph kernel = CollapseAxes(lowered.extracted.graph);
+    CLEAVE_ASSIGN_OR_RETURN(Graph kernel,
+                            CollapseAxes(lowered.extracted.graph));
     reporter.Report("collapse", kernel, number);
     kernel = ReplaceAtZero(kernel);
     reporter.Report("zero", kernel, number);

@@ -204,8 +204,9 @@ class Expander {
       }
       outputs.push_back({absl::StrCat("y", i), result});
     }
-    made_.push_back(std::make_unique<const Graph>(
-        std::move(builder).Build(std::move(outputs))));
+    CLEAVE_ASSIGN_OR_RETURN(Graph body,
+                            std::move(builder).Build(std::move(outputs)));
+    made_.push_back(std::make_unique<const Graph>(std::move(body)));
     return made_.back().get();
   }
 

@@ -70,7 +70,7 @@ Graph Chain(int64_t nodes) {
     }
     size += sizes[op];
   }
-  return std::move(builder).Build({{"y", x}});
+  return *std::move(builder).Build({{"y", x}});
 }
 
 void BM_Expand(benchmark::State& state) {

@@ -63,7 +63,7 @@ class Litmus : public ::testing::Test {
         outputs.push_back({"y" + std::to_string(outputs.size()), *result});
       }
     }
-    const Graph graph = std::move(builder).Build(std::move(outputs));
+    const Graph graph = *std::move(builder).Build(std::move(outputs));
     auto expanded = Expand(graph, **rules_);
     if (!expanded.ok()) return expanded.status();
     absl::Status verified = Verify(*expanded);

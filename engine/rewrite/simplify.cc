@@ -140,7 +140,7 @@ class Simplifier {
     for (const NamedValue& output : graph.outputs()) {
       outputs.push_back({output.name, copies[output.value.id]});
     }
-    return std::move(builder).Build(std::move(outputs));
+    return *std::move(builder).Build(std::move(outputs));
   }
 
  private:

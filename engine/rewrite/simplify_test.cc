@@ -171,7 +171,7 @@ class RandomGraph {
                            values_[dtype][values_[dtype].size() - 1 - i]});
       }
     }
-    return std::move(builder_).Build(std::move(outputs));
+    return *std::move(builder_).Build(std::move(outputs));
   }
 
   static std::vector<int64_t> Extents() { return {5, 7}; }
@@ -358,7 +358,7 @@ TEST(Simplify, LongChainsTakeBoundedWork) {
     x = b.Apply(Primitive::kCos, {x});
   }
   const Value y = b.Apply(Primitive::kSin, {x});
-  const Graph graph = std::move(b).Build({{"y", y}});
+  const Graph graph = *std::move(b).Build({{"y", y}});
   SimplifyOptions approx;
   approx.approx = true;
   const Graph simple = Simplify(graph, *loaded.rules, approx);

@@ -315,7 +315,8 @@ absl::StatusOr<Graph> CallSearch::Make(const Proposal& proposal,
     outputs.push_back({absl::StrCat("y", outputs.size()), *result});
   }
   if (outputs.empty()) return absl::InvalidArgumentError("it has no results");
-  Graph graph = std::move(builder).Build(std::move(outputs));
+  CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                          std::move(builder).Build(std::move(outputs)));
   // Types may be declared: then only the body tells whether it can be built.
   for (uint32_t id = 0; id < graph.size(); ++id) {
     if (IsPrimitive(graph.node(Value{id}).op)) continue;

@@ -187,8 +187,10 @@ RuleSet::Impl::VjpOfBatch(const Signature& signature,
     }
     outputs.push_back({all.outputs()[place].name, cotangent});
   }
+  CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                          std::move(builder).Build(std::move(outputs)));
   return std::make_unique<const VjpOverride>(
-      VjpOverride{std::move(builder).Build(std::move(outputs)), one->covered});
+      VjpOverride{std::move(graph), one->covered});
 }
 
 }  // namespace cleave

@@ -217,7 +217,7 @@ TEST_F(LoadRulesTest, ExtentsHaveTheSameNamesBothTimes) {
     ASSERT_OK_AND_ASSIGN(const auto results,
                          loaded.rules->Call(builder, "places", {{"x", x}}, {}));
     printed.push_back(
-        PrintGraph(std::move(builder).Build({{"y", *results[0]}})));
+        PrintGraph(*std::move(builder).Build({{"y", *results[0]}})));
   }
   EXPECT_EQ(printed[0], printed[1]);
 }
@@ -254,7 +254,7 @@ TEST_F(LoadRulesTest, ThreadsShareARuleSet) {
             mine.push_back(results.status().ToString());
             return;
           }
-          const Graph call = std::move(builder).Build({{"y", *(*results)[0]}});
+          const Graph call = *std::move(builder).Build({{"y", *(*results)[0]}});
           const auto body =
               rules.Body(RuleSet::SignatureOf(call, call.outputs()[0].value));
           mine.resize(40 * kOps);

@@ -155,7 +155,7 @@ absl::StatusOr<NumericBody> CompileNumeric(
   }
   TermLowerer lowerer(builder, call_op, is_elementwise);
   CLEAVE_ASSIGN_OR_RETURN(const Value y, lowerer.Lower(term));
-  numeric.graph = std::move(builder).Build({{"y", y}});
+  CLEAVE_ASSIGN_OR_RETURN(numeric.graph, std::move(builder).Build({{"y", y}}));
   return numeric;
 }
 

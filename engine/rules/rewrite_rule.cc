@@ -347,7 +347,7 @@ Graph GraphOfSide(const Rewrite& rewrite, const RewriteSide& side,
     if (node.primitive == Primitive::kConvert) attributes.Set("dtype", dtype);
     values.push_back(builder.Apply(node.primitive, arguments, attributes));
   }
-  return std::move(builder).Build({{"y", values.back()}});
+  return *std::move(builder).Build({{"y", values.back()}});
 }
 
 std::variant<Rewrite, Diagnostic> CompileRewrite(const Library& library,

@@ -29,7 +29,8 @@ absl::StatusOr<std::vector<Graph>> RuleSet::SymbolicCalls(
       if (!result.has_value()) continue;
       outputs.push_back({absl::StrCat("y", outputs.size()), *result});
     }
-    graphs.push_back(std::move(builder).Build(std::move(outputs)));
+    absl::StatusOr<Graph> graph = std::move(builder).Build(std::move(outputs));
+    if (graph.ok()) graphs.push_back(*std::move(graph));
   }
   return graphs;
 }

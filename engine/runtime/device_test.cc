@@ -149,7 +149,7 @@ std::vector<std::string> PtxOf(const std::string& text) {
   for (const FusionGroup& group : plan->groups) {
     if (!CanRunOn(Device::kCuda, group.kind).ok()) continue;
     const auto extracted = ExtractGroup(graph, group, {});
-    const auto body = ApplyNumerics(CollapseAxes(extracted.graph), Numerics());
+    const auto body = ApplyNumerics(*CollapseAxes(extracted.graph), Numerics());
     EXPECT_OK(body.status());
     const auto object = CompileGroups({{&*body, group.kind, "kernel"}},
                                       TargetLevel::kSse41, Device::kCuda);

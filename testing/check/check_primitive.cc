@@ -62,7 +62,8 @@ absl::StatusOr<PrimitiveGraphs> MakeGraphs(const RuleSet& rules,
                             builder.Add(primitive, {}, operands));
     std::vector<NamedValue> outputs = {{"y", y}};
     if (!with_tangent) {
-      graphs.primal = std::move(builder).Build(std::move(outputs));
+      CLEAVE_ASSIGN_OR_RETURN(graphs.primal,
+                              std::move(builder).Build(std::move(outputs)));
       continue;
     }
     std::vector<Value> arguments = operands;
@@ -71,7 +72,8 @@ absl::StatusOr<PrimitiveGraphs> MakeGraphs(const RuleSet& rules,
         builder.Input(absl::StrCat(names[active], ".tangent"), types[active]));
     outputs.push_back(
         {"y.tangent", builder.Inline(*tangent, arguments).front()});
-    const Graph graph = std::move(builder).Build(std::move(outputs));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph graph,
+                            std::move(builder).Build(std::move(outputs)));
     CLEAVE_ASSIGN_OR_RETURN(graphs.jvp, Expand(graph, rules));
   }
   return graphs;

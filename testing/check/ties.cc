@@ -37,7 +37,7 @@ Graph ProbeGraph(const Graph& graph, Probe probe) {
       probes.push_back({absl::StrCat("probe", probes.size()), made});
     }
   }
-  return std::move(builder).Build(std::move(probes));
+  return *std::move(builder).Build(std::move(probes));
 }
 
 // Whether elements that are neighbours along an axis are equal.

@@ -119,7 +119,8 @@ absl::StatusOr<CaseCall> MakeCaseCall(const RuleSet& rules,
     call.results.push_back(results[i] ? static_cast<int>(outputs.size()) : -1);
     if (results[i]) outputs.push_back({absl::StrCat("y", i), *results[i]});
   }
-  call.graph = std::move(builder).Build(std::move(outputs));
+  CLEAVE_ASSIGN_OR_RETURN(call.graph,
+                          std::move(builder).Build(std::move(outputs)));
   return call;
 }
 

@@ -291,7 +291,7 @@ TEST_P(ExhaustiveNumerics, HoldTheirBounds) {
                                      {DType::kF32, {Dim::Variable("n")}}));
   }
   const Value y = builder.Apply(primitive, operands);
-  const Graph graph = std::move(builder).Build({{"y", y}});
+  const Graph graph = *std::move(builder).Build({{"y", y}});
   ASSERT_OK_AND_ASSIGN(const Kernel kernel, Compile(graph, Rules()));
   ASSERT_EQ(kernel.reference_groups(), 0);
   Sweep sweep(primitive, numeric->ulp, kernel);

@@ -81,7 +81,7 @@ TEST_P(KernelBits, AreThoseOfTheInterpreter) {
       inputs.push_back(Points(dtype, i));
     }
     const Value y = builder.Apply(primitive, operands);
-    const Graph graph = std::move(builder).Build({{"y", y}});
+    const Graph graph = *std::move(builder).Build({{"y", y}});
     ASSERT_OK_AND_ASSIGN(const Graph arithmetic, ApplyNumerics(graph, Rules()));
     ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
                          Interpret(arithmetic, inputs));

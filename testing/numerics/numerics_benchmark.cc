@@ -71,7 +71,7 @@ void BM_Kernel(benchmark::State& state, const std::string& name) {
     x.push_back(Arguments(primitive, i));
   }
   const Value y = builder.Apply(primitive, operands);
-  const Graph graph = std::move(builder).Build({{"y", y}});
+  const Graph graph = *std::move(builder).Build({{"y", y}});
   const absl::StatusOr<Kernel> kernel = Compile(graph, Rules());
   if (!kernel.ok()) {
     state.SkipWithError(kernel.status().ToString().c_str());

@@ -50,7 +50,7 @@ Graph Call(Primitive primitive, DType dtype) {
                                      {dtype, {Dim::Variable("n")}}));
   }
   const Value y = builder.Apply(primitive, operands);
-  return std::move(builder).Build({{"y", y}});
+  return *std::move(builder).Build({{"y", y}});
 }
 
 Tensor Vector(DType dtype, const std::vector<double>& values) {

@@ -111,7 +111,7 @@ Graph LastOutput(const Graph& graph) {
     inputs.push_back(builder.Input(input.name, graph.type(input.value)));
   }
   const std::vector<Value> values = builder.Inline(graph, inputs);
-  return std::move(builder).Build(
+  return *std::move(builder).Build(
       {{graph.outputs().back().name, values.back()}});
 }
 

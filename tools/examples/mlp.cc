@@ -62,7 +62,7 @@ absl::StatusOr<Graph> TrainingStep(const RuleSet& rules) {
     outputs.push_back({absl::StrCat(name, ".v"), *updated[2]});
   }
   outputs.push_back({"loss", results[0]});
-  return std::move(b).Build(std::move(outputs));
+  return *std::move(b).Build(std::move(outputs));
 }
 
 using Clock = std::chrono::steady_clock;

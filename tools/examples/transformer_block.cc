@@ -97,7 +97,7 @@ absl::Status RunTransformerBlock(const ExampleContext& context,
                           LoadExampleRules(context, "transformer_block.rules"));
   CLEAVE_ASSIGN_OR_RETURN(const Graph any_size,
                           rules->Function("transformer_block"));
-  const Graph block = SubstituteDims(any_size, Sizes());
+  const Graph block = *SubstituteDims(any_size, Sizes());
   const int weights = static_cast<int>(block.inputs().size()) - 1;
 
   aot::JointGraphOptions options;

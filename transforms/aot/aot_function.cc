@@ -443,9 +443,9 @@ class AotFunction::Impl {
       }
       View view = base.view();
       for (const functional::ViewStep& step : output.view.steps()) {
-        CLEAVE_ASSIGN_OR_RETURN(
-            view,
-            view.Then(step.primitive, SubstituteDims(step.attributes, dims)));
+        CLEAVE_ASSIGN_OR_RETURN(const Attributes attributes,
+                                SubstituteDims(step.attributes, dims));
+        CLEAVE_ASSIGN_OR_RETURN(view, view.Then(step.primitive, attributes));
       }
       results.push_back(base.WithView(std::move(view)));
     }

@@ -142,7 +142,7 @@ JointGraph RandomJoint(const std::shared_ptr<Context>& context, int size,
   }
   JointGraph joint;
   joint.graph =
-      std::move(b).Build({{"y", values.back()}, {"x.cotangent", cotangent}});
+      *std::move(b).Build({{"y", values.back()}, {"x.cotangent", cotangent}});
   joint.primals = 2;
   joint.outputs = 1;
   joint.is_static = {false, false};
@@ -418,7 +418,7 @@ TEST_F(MinCutTest, LongChainsEnd) {
   const Value cotangent = b.Input("z.cotangent", type);
   const Value back = b.Apply(Primitive::kMul, {cotangent, y});
   JointGraph joint;
-  joint.graph = std::move(b).Build({{"z", z}, {"x.cotangent", back}});
+  joint.graph = *std::move(b).Build({{"z", z}, {"x.cotangent", back}});
   joint.primals = 1;
   joint.outputs = 1;
   joint.is_static = {true};

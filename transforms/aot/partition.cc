@@ -234,7 +234,7 @@ class Halves {
       outputs.push_back({names_.back(), builder.Zeros(ExtentsType())});
     }
     for (const ShapeGuard& guard : graph_.guards()) builder.AddGuard(guard);
-    return std::move(builder).Build(std::move(outputs));
+    return *std::move(builder).Build(std::move(outputs));
   }
 
   Graph Backward() const {
@@ -262,7 +262,7 @@ class Halves {
       const NamedValue& output = graph_.outputs()[i];
       outputs.push_back({output.name, copies[output.value.id]});
     }
-    return std::move(builder).Build(std::move(outputs));
+    return *std::move(builder).Build(std::move(outputs));
   }
 
   // Whether the backward half knows all variables of `dim`.

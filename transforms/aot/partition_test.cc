@@ -79,7 +79,7 @@ TEST_F(PartitionTest, NamesStayApart) {
   const TensorType type{DType::kF32, {Dim::Variable("n")}};
   const Value x = b.Input("x", type);
   const Value y = b.Apply(Primitive::kSin, {x});
-  const Graph graph = std::move(b).Build(
+  const Graph graph = *std::move(b).Build(
       {{"saved.0", y}, {"saved.saved.1", b.Apply(Primitive::kExp, {y})}});
   ASSERT_OK_AND_ASSIGN(const JointGraph joint,
                        MakeJointGraph(graph, {{true}}, *rules_));

@@ -28,12 +28,12 @@ absl::StatusOr<Graph> Transformer(const RuleSet& rules,
   CLEAVE_ASSIGN_OR_RETURN(const Graph symbolic,
                           rules.Function("transformer_block"));
   const Graph block =
-      SubstituteDims(symbolic, {{"B", Dim(sizes.batch)},
-                                {"T", Dim(sizes.time)},
-                                {"D", Dim(sizes.width)},
-                                {"H", Dim(sizes.heads)},
-                                {"E", Dim(sizes.width / sizes.heads)},
-                                {"M", Dim(sizes.mlp)}});
+      *SubstituteDims(symbolic, {{"B", Dim(sizes.batch)},
+                                 {"T", Dim(sizes.time)},
+                                 {"D", Dim(sizes.width)},
+                                 {"H", Dim(sizes.heads)},
+                                 {"E", Dim(sizes.width / sizes.heads)},
+                                 {"M", Dim(sizes.mlp)}});
   const std::vector<NamedValue>& inputs = block.inputs();
   GraphBuilder builder(rules.context());
   std::vector<std::vector<Value>> arguments(sizes.layers);
@@ -49,7 +49,7 @@ absl::StatusOr<Graph> Transformer(const RuleSet& rules,
     weights.push_back(x);
     x = builder.Inline(block, weights)[0];
   }
-  return std::move(builder).Build({{"y", x}});
+  return *std::move(builder).Build({{"y", x}});
 }
 
 }  // namespace cleave::aot

@@ -329,8 +329,10 @@ absl::StatusOr<Tree> CallGrad(const TreeFunction& fn, const Tree& arguments,
                  const std::vector<Value> values =
                      builder.Inline(vjp.graph, inputs);
                  DerivedGraph made;
-                 made.graph = std::move(builder).Build(Numbered(
-                     {values.begin() + (with_value ? 0 : 1), values.end()}));
+                 CLEAVE_ASSIGN_OR_RETURN(
+                     made.graph, std::move(builder).Build(Numbered(
+                                     {values.begin() + (with_value ? 0 : 1),
+                                      values.end()})));
                  return made;
                }));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,

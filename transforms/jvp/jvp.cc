@@ -54,7 +54,8 @@ absl::StatusOr<JvpResult> Jvp(const Graph& graph,
           {NameWith(graph.outputs()[i].name, kTangent, taken), tangent});
     }
   }
-  result.graph = std::move(builder).Build(std::move(outputs));
+  CLEAVE_ASSIGN_OR_RETURN(result.graph,
+                          std::move(builder).Build(std::move(outputs)));
   return result;
 }
 

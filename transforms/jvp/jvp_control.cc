@@ -142,8 +142,9 @@ absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
   }
   const std::vector<Value> operands = JointOperands(node, active, groups);
   Attributes attributes = node.attributes;
-  attributes.Set(
-      "body", MakeRegion(std::move(region.builder).Build(Numbered(outputs))));
+  CLEAVE_ASSIGN_OR_RETURN(
+      Region joint, BuildRegion(std::move(region.builder), Numbered(outputs)));
+  attributes.Set("body", std::move(joint));
   attributes.Set("consts", consts + active_consts);
   attributes.Set("carries", all_carries);
   CLEAVE_ASSIGN_OR_RETURN(const Value scan,
@@ -195,14 +196,15 @@ absl::StatusOr<JvpNodeResult> JvpCond(const JvpNode& node) {
     if (active[i - 1]) operands.push_back(node.dx(static_cast<int>(i)));
   }
   CLEAVE_ASSIGN_OR_RETURN(
+      Region then,
+      BuildRegion(std::move(branches[0].builder), Numbered(outputs[0])));
+  CLEAVE_ASSIGN_OR_RETURN(
+      Region otherwise,
+      BuildRegion(std::move(branches[1].builder), Numbered(outputs[1])));
+  CLEAVE_ASSIGN_OR_RETURN(
       const Value cond,
       b.Add(Primitive::kCond,
-            {{"then",
-              MakeRegion(
-                  std::move(branches[0].builder).Build(Numbered(outputs[0])))},
-             {"else",
-              MakeRegion(
-                  std::move(branches[1].builder).Build(Numbered(outputs[1])))}},
+            {{"then", std::move(then)}, {"else", std::move(otherwise)}},
             operands));
   JvpNodeResult result;
   for (int i = 0; i < results; ++i) {
@@ -240,9 +242,12 @@ absl::StatusOr<JvpNodeResult> JvpWhile(const JvpNode& node) {
   int active_consts = 0;
   for (int i = 0; i < consts; ++i) active_consts += active[i] ? 1 : 0;
   Attributes attributes = node.attributes;
-  attributes.Set("cond", MakeRegion(std::move(goes_on).Build(Numbered(holds))));
-  attributes.Set(
-      "body", MakeRegion(std::move(region.builder).Build(Numbered(outputs))));
+  CLEAVE_ASSIGN_OR_RETURN(Region cond,
+                          BuildRegion(std::move(goes_on), Numbered(holds)));
+  attributes.Set("cond", std::move(cond));
+  CLEAVE_ASSIGN_OR_RETURN(
+      Region joint, BuildRegion(std::move(region.builder), Numbered(outputs)));
+  attributes.Set("body", std::move(joint));
   attributes.Set("consts", consts + active_consts);
   CLEAVE_ASSIGN_OR_RETURN(const Value loop,
                           b.Add(Primitive::kWhile, attributes,

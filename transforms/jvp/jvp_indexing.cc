@@ -123,7 +123,7 @@ Value RunningProducts(GraphBuilder& b, Value same, Value factor, Value start,
       Primitive::kScan,
       {b.Constant(Exact(1), slice), emit::MoveAxis(b, same, axis, 0),
        emit::MoveAxis(b, factor, axis, 0), emit::MoveAxis(b, start, axis, 0)},
-      {{"body", MakeRegion(std::move(body).Build(
+      {{"body", MakeRegion(*std::move(body).Build(
                     {{"product", next}, {"products", next}}))},
        {"consts", 0},
        {"carries", 1},

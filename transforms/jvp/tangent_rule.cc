@@ -76,7 +76,8 @@ absl::StatusOr<TangentRule> MakeCompositeTangent(
     rule.has_tangent.push_back(sum.valid());
     if (sum.valid()) outputs.push_back(sum);
   }
-  rule.graph = std::move(builder).Build(Numbered(outputs));
+  CLEAVE_ASSIGN_OR_RETURN(rule.graph,
+                          std::move(builder).Build(Numbered(outputs)));
   return rule;
 }
 
@@ -129,7 +130,8 @@ absl::StatusOr<TangentRule> MakeTangentRule(const Signature& signature,
     rule.has_tangent.push_back(tangent.valid());
     if (tangent.valid()) outputs.push_back(tangent);
   }
-  rule.graph = std::move(builder).Build(Numbered(outputs));
+  CLEAVE_ASSIGN_OR_RETURN(rule.graph,
+                          std::move(builder).Build(Numbered(outputs)));
   return rule;
 }
 

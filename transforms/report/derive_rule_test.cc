@@ -108,7 +108,7 @@ TEST(GraphToRuleTest, KeepsNamesApart) {
   const Value x = builder.Input("if", type);
   const Value sum = builder.Apply(Primitive::kAdd, {v1, x});
   const Value product = builder.Apply(Primitive::kMul, {sum, sum});
-  const Graph graph = std::move(builder).Build({{"v1", product}});
+  const Graph graph = *std::move(builder).Build({{"v1", product}});
   ASSERT_OK_AND_ASSIGN(const WrittenOp written,
                        GraphToOp(graph, "named", *rules));
   EXPECT_EQ(written.text,

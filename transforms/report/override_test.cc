@@ -106,7 +106,7 @@ class OverrideTest : public ::testing::Test {
     auto results = rules.set->Call(builder, op, arguments, Attributes());
     CLEAVE_CHECK(results.ok()) << results.status().message();
     absl::StatusOr<Graph> graph =
-        std::move(builder).Build({{"y", *(*results)[0]}});
+        *std::move(builder).Build({{"y", *(*results)[0]}});
     for (const Transform& transform : transforms) {
       graph = transform(*graph, rules);
       CLEAVE_CHECK(graph.ok()) << graph.status().message();
@@ -254,7 +254,7 @@ override scaled
     auto y =
         rules.set->Call(builder, "scaled", {{"", x}, {"", w}}, Attributes());
     CLEAVE_CHECK(y.ok()) << y.status().message();
-    const Graph graph = std::move(builder).Build({{"y", *(*y)[0]}});
+    const Graph graph = *std::move(builder).Build({{"y", *(*y)[0]}});
     auto jvp = Jvp(graph, {true, true}, *rules.set);
     CLEAVE_CHECK(jvp.ok()) << jvp.status().message();
     auto primitives = Expand(jvp->graph, *rules.set);
@@ -296,7 +296,7 @@ TEST_F(OverrideTest, ProvenanceIsTheLineOfTheOverride) {
   const Value x = builder.Input("x", {DType::kF64, {Dim(2)}});
   ASSERT_OK_AND_ASSIGN(const auto results,
                        extended.set->Call(builder, "composite", {{"", x}}, {}));
-  const Graph call = std::move(builder).Build({{"y", *results[0]}});
+  const Graph call = *std::move(builder).Build({{"y", *results[0]}});
   ASSERT_OK_AND_ASSIGN(const Graph graph, Expand(call, *extended.set));
   bool found = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
@@ -383,7 +383,7 @@ TEST_F(HostOpTest, StaysACallThatNothingElseRuns) {
   const Value x = builder.Input("x", {DType::kF64, {Dim(2)}});
   ASSERT_OK_AND_ASSIGN(const auto results,
                        rules_.set->Call(builder, "caller", {{"", x}}, {}));
-  const Graph call = std::move(builder).Build({{"y", *results[0]}});
+  const Graph call = *std::move(builder).Build({{"y", *results[0]}});
   ASSERT_OK_AND_ASSIGN(const Graph graph, Expand(call, *rules_.set));
   EXPECT_THAT(PrintGraph(graph), HasSubstr("host("));
   const auto run =

@@ -36,7 +36,7 @@ std::string Expanded(const RuleSet& rules, const std::string& op) {
   const auto results = rules.Call(builder, op, {{"x", x}}, {});
   if (!results.ok()) return results.status().ToString();
   const auto graph =
-      Expand(std::move(builder).Build({{"y", *(*results)[0]}}), rules);
+      Expand(*std::move(builder).Build({{"y", *(*results)[0]}}), rules);
   return graph.ok() ? PrintGraph(*graph) : graph.status().ToString();
 }
 

@@ -28,7 +28,7 @@ Region LoopBody(const std::shared_ptr<Context>& context) {
   const Value count = emit::Add(b, n, b.Constant(1, DType::kI64));
   const Value y = b.Apply(Primitive::kSin, {next});
   return MakeRegion(
-      std::move(b).Build({{"c", next}, {"n", count}, {"y", y}, {"m", n}}));
+      *std::move(b).Build({{"c", next}, {"n", count}, {"y", y}, {"m", n}}));
 }
 
 // A loop's condition, n < 3, and body, (c, n) -> (sin(c k), n + 1).
@@ -39,7 +39,7 @@ Region LoopCondition(const std::shared_ptr<Context>& context) {
   const Value n = b.Input("n", {DType::kI64, {}});
   const Value goes_on =
       b.Apply(Primitive::kLt, {n, b.Constant(3, DType::kI64)});
-  return MakeRegion(std::move(b).Build({{"p", goes_on}}));
+  return MakeRegion(*std::move(b).Build({{"p", goes_on}}));
 }
 
 Region LoopStep(const std::shared_ptr<Context>& context) {
@@ -50,7 +50,7 @@ Region LoopStep(const std::shared_ptr<Context>& context) {
   const Value n = b.Input("n", {DType::kI64, {}});
   const Value next = b.Apply(Primitive::kSin, {emit::Mul(b, c, k)});
   const Value count = emit::Add(b, n, b.Constant(1, DType::kI64));
-  return MakeRegion(std::move(b).Build({{"c", next}, {"n", count}}));
+  return MakeRegion(*std::move(b).Build({{"c", next}, {"n", count}}));
 }
 
 // The then branch gives (a b, a), the else branch (sin a, b).
@@ -61,10 +61,10 @@ Region Branch(const std::shared_ptr<Context>& context, bool is_then) {
   const Value b = builder.Input("b", type);
   if (is_then) {
     const Value product = emit::Mul(builder, a, b);
-    return MakeRegion(std::move(builder).Build({{"u", product}, {"v", a}}));
+    return MakeRegion(*std::move(builder).Build({{"u", product}, {"v", a}}));
   }
   const Value sine = builder.Apply(Primitive::kSin, {a});
-  return MakeRegion(std::move(builder).Build({{"u", sine}, {"v", b}}));
+  return MakeRegion(*std::move(builder).Build({{"u", sine}, {"v", b}}));
 }
 
 void AddPointwise(std::vector<SampleNode>& samples) {
@@ -414,7 +414,7 @@ absl::StatusOr<Graph> SampleGraph(const SampleNode& sample,
   for (int i = 0; i < count; ++i) {
     outputs.push_back({absl::StrCat("y", i), b.Result(node, i)});
   }
-  return std::move(b).Build(std::move(outputs));
+  return *std::move(b).Build(std::move(outputs));
 }
 
 std::vector<int64_t> ConstantShape(const TensorType& type) {

@@ -14,11 +14,11 @@ namespace cleave {
 namespace {
 
 // The carries as they are.
-Region Identity(const Graph& body, int consts) {
+absl::StatusOr<Region> Identity(const Graph& body, int consts) {
   GraphBuilder builder(body.context());
   const std::vector<Value> inputs = AddInputsOf(builder, body);
-  return MakeRegion(std::move(builder).Build(
-      Numbered({inputs.begin() + consts, inputs.end()})));
+  return BuildRegion(std::move(builder),
+                     Numbered({inputs.begin() + consts, inputs.end()}));
 }
 
 // One step: the body where the condition holds.
@@ -28,15 +28,15 @@ absl::StatusOr<Region> Step(const Graph& condition, const Region& body,
   const std::vector<Value> inputs = AddInputsOf(builder, condition);
   std::vector<Value> operands = builder.Inline(condition, inputs);
   operands.insert(operands.end(), inputs.begin(), inputs.end());
+  CLEAVE_ASSIGN_OR_RETURN(Region stays, Identity(*body.graph, consts));
   CLEAVE_ASSIGN_OR_RETURN(
       const Value cond,
       builder.Add(Primitive::kCond,
-                  {{"then", body}, {"else", Identity(*body.graph, consts)}},
-                  operands));
+                  {{"then", body}, {"else", std::move(stays)}}, operands));
   std::vector<Value> next;
   const int carries = static_cast<int>(inputs.size()) - consts;
   for (int i = 0; i < carries; ++i) next.push_back(builder.Result(cond, i));
-  return MakeRegion(std::move(builder).Build(Numbered(next)));
+  return BuildRegion(std::move(builder), Numbered(next));
 }
 
 // `true`, by a loop of no steps that fails where the condition holds of
@@ -71,9 +71,13 @@ absl::StatusOr<Value> CheckEnded(GraphBuilder& b, const Graph& condition,
   const int consts = static_cast<int>(operands.size());
   operands.push_back(b.Constant(Exact(1), flag));
   const std::vector<Value> holds = goes_on.Inline(condition, arguments);
+  CLEAVE_ASSIGN_OR_RETURN(Region cond,
+                          BuildRegion(std::move(goes_on), Numbered(holds)));
+  CLEAVE_ASSIGN_OR_RETURN(Region body,
+                          BuildRegion(std::move(step), Numbered({ended})));
   return b.Add(Primitive::kWhile,
-               {{"cond", MakeRegion(std::move(goes_on).Build(Numbered(holds)))},
-                {"body", MakeRegion(std::move(step).Build(Numbered({ended})))},
+               {{"cond", std::move(cond)},
+                {"body", std::move(body)},
                 {"consts", consts},
                 {"max", 0}},
                operands);

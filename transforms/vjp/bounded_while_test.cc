@@ -111,7 +111,7 @@ class BoundedWhileTest : public ::testing::Test {
     for (const NamedValue& output : graph.outputs()) {
       outputs.push_back({output.name, copies[output.value.id]});
     }
-    Graph scans = std::move(builder).Build(std::move(outputs));
+    Graph scans = *std::move(builder).Build(std::move(outputs));
     EXPECT_THAT(Verify(scans), IsOk());
     return scans;
   }

@@ -23,7 +23,7 @@ class Sums {
   void Add(size_t i, const Guarded& cotangent) {
     of_[i] = AddGuarded(builder_, of_[i], cotangent);
   }
-  CotangentRule Finish() && {
+  absl::StatusOr<CotangentRule> Finish() && {
     CotangentRule rule;
     std::vector<NamedValue> outputs;
     for (const Guarded& sum : of_) {
@@ -38,7 +38,8 @@ class Sums {
         outputs.push_back({absl::StrCat("mask", outputs.size()), sum.mask});
       }
     }
-    rule.graph = std::move(builder_).Build(std::move(outputs));
+    CLEAVE_ASSIGN_OR_RETURN(rule.graph,
+                            std::move(builder_).Build(std::move(outputs)));
     return rule;
   }
 
@@ -99,7 +100,7 @@ absl::StatusOr<CotangentRule> MakeCotangentRule(const Signature& signature,
     for (size_t i = 0; i < count; ++i) {
       if (active[i]) sums.Add(i, given[next++]);
     }
-    CotangentRule rule = std::move(sums).Finish();
+    CLEAVE_ASSIGN_OR_RETURN(CotangentRule rule, std::move(sums).Finish());
     rule.takes_results = true;
     return rule;
   }

@@ -30,7 +30,7 @@ Graph Rearranged(const Graph& graph, const MakeInputs& make_inputs,
   GraphBuilder builder(graph.context());
   const std::vector<Value> arguments = make_inputs(builder);
   const std::vector<Value> outputs = builder.Inline(graph, arguments);
-  return std::move(builder).Build(Numbered(choose_outputs(outputs)));
+  return *std::move(builder).Build(Numbered(choose_outputs(outputs)));
 }
 
 Value AddInput(GraphBuilder& builder, const Graph& graph, int i, int* count) {
@@ -88,8 +88,10 @@ class Evaluator {
     }
     for (const ShapeGuard& guard : graph_.guards()) known_.AddGuard(guard);
     result.residuals = static_cast<int>(residuals_.size());
-    result.known = std::move(known_).Build(std::move(known));
-    result.unknown = std::move(unknown_).Build(std::move(unknown));
+    CLEAVE_ASSIGN_OR_RETURN(result.known,
+                            std::move(known_).Build(std::move(known)));
+    CLEAVE_ASSIGN_OR_RETURN(result.unknown,
+                            std::move(unknown_).Build(std::move(unknown)));
     return result;
   }
 
@@ -463,8 +465,9 @@ absl::Status Evaluator::CutCond(Value v) {
       outputs.push_back(mine ? own[known_outputs + i - first]
                              : saves.Zeros(residual_types[i]));
     }
-    known_attributes.Set(names[k],
-                         MakeRegion(std::move(saves).Build(Numbered(outputs))));
+    CLEAVE_ASSIGN_OR_RETURN(Region saving,
+                            BuildRegion(std::move(saves), Numbered(outputs)));
+    known_attributes.Set(names[k], std::move(saving));
     GraphBuilder uses(graph_.context());
     std::vector<Value> arguments;
     number = 0;
@@ -480,8 +483,9 @@ absl::Status Evaluator::CutCond(Value v) {
       }
     }
     outputs = uses.Inline(cut[k].unknown, arguments);
-    unknown_attributes.Set(
-        names[k], MakeRegion(std::move(uses).Build(Numbered(outputs))));
+    CLEAVE_ASSIGN_OR_RETURN(Region using_saved,
+                            BuildRegion(std::move(uses), Numbered(outputs)));
+    unknown_attributes.Set(names[k], std::move(using_saved));
   }
   Value known_cond;
   if (known_outputs + residual_types.size() > 0) {
@@ -517,10 +521,10 @@ absl::Status Evaluator::CutWhile(Value v) {
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Value> results,
       BoundedWhileAsScan(builder, graph_.attributes(v), inputs));
-  CLEAVE_ASSIGN_OR_RETURN(
-      const PartialEvaluation cut,
-      PartiallyEvaluate(std::move(builder).Build(Numbered(results)), unknown,
-                        {}, options_));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph scan,
+                          std::move(builder).Build(Numbered(results)));
+  CLEAVE_ASSIGN_OR_RETURN(const PartialEvaluation cut,
+                          PartiallyEvaluate(scan, unknown, {}, options_));
   std::vector<Value> known_arguments;
   std::vector<Value> unknown_arguments;
   for (Value operand : operands) {

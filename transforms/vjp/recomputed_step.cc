@@ -88,7 +88,7 @@ PartialEvaluation Recomputing(const PartialEvaluation& cut, int consts) {
   for (Value v : unknown.Inline(cut.unknown, arguments)) {
     results.push_back({cut.unknown.outputs()[results.size()].name, v});
   }
-  result.unknown = std::move(unknown).Build(std::move(results));
+  result.unknown = *std::move(unknown).Build(std::move(results));
   GraphBuilder known(body.context());
   std::vector<Value> copies(body.size());
   const std::vector<Value> inputs = AddInputsOf(known, body);
@@ -98,7 +98,7 @@ PartialEvaluation Recomputing(const PartialEvaluation& cut, int consts) {
   CopyNodes(known, body, std::vector<bool>(body.size(), true), copies);
   for (NamedValue& output : saved) output.value = copies[output.value.id];
   for (const ShapeGuard& guard : body.guards()) known.AddGuard(guard);
-  result.known = std::move(known).Build(std::move(saved));
+  result.known = *std::move(known).Build(std::move(saved));
   return result;
 }
 

@@ -89,10 +89,12 @@ Cotangents TransposeScan(const TransposeNode& node) {
     outputs.push_back(of_step[i]);
   }
   if (outputs.empty()) return std::vector<Value>(count);
+  CLEAVE_ASSIGN_OR_RETURN(Region transposed,
+                          BuildRegion(std::move(step), Numbered(outputs)));
   CLEAVE_ASSIGN_OR_RETURN(
       const Value scan,
       b.Add(Primitive::kScan,
-            {{"body", MakeRegion(std::move(step).Build(Numbered(outputs)))},
+            {{"body", std::move(transposed)},
              {"consts", known_consts},
              {"carries", new_carries},
              {"length", node.attributes.Get("length")},
@@ -148,8 +150,9 @@ Cotangents TransposeCond(const TransposeNode& node) {
       outputs.push_back(
           Dense(branch, given[i], region.type(region.inputs()[i].value)));
     }
-    attributes.Set(name,
-                   MakeRegion(std::move(branch).Build(Numbered(outputs))));
+    CLEAVE_ASSIGN_OR_RETURN(Region transposed,
+                            BuildRegion(std::move(branch), Numbered(outputs)));
+    attributes.Set(name, std::move(transposed));
   }
   CLEAVE_ASSIGN_OR_RETURN(const Value cond,
                           b.Add(Primitive::kCond, attributes, operands));

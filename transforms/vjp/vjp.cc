@@ -56,7 +56,8 @@ absl::StatusOr<VjpResult> Vjp(const Graph& graph,
                            ? cotangent
                            : builder.Zeros(graph.type(input.value))});
   }
-  result.graph = std::move(builder).Build(std::move(outputs));
+  CLEAVE_ASSIGN_OR_RETURN(result.graph,
+                          std::move(builder).Build(std::move(outputs)));
   return result;
 }
 

@@ -80,15 +80,16 @@ absl::StatusOr<Value> ConvLoop(const BatchNode& node) {
   const Value w = body.Input("w", node.types[1]);
   CLEAVE_ASSIGN_OR_RETURN(const Value y,
                           body.Add(Primitive::kConv, node.attributes, {x, w}));
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Value scan,
-      node.builder.Add(Primitive::kScan,
-                       {{"body", MakeRegion(std::move(body).Build({{"y", y}}))},
-                        {"consts", 0},
-                        {"carries", 0},
-                        {"length", node.batch},
-                        {"reverse", false}},
-                       {node.value(0), node.value(1)}));
+  CLEAVE_ASSIGN_OR_RETURN(Region region,
+                          BuildRegion(std::move(body), {{"y", y}}));
+  CLEAVE_ASSIGN_OR_RETURN(const Value scan,
+                          node.builder.Add(Primitive::kScan,
+                                           {{"body", std::move(region)},
+                                            {"consts", 0},
+                                            {"carries", 0},
+                                            {"length", node.batch},
+                                            {"reverse", false}},
+                                           {node.value(0), node.value(1)}));
   return node.builder.Result(scan, 0);
 }
 

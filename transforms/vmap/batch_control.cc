@@ -63,7 +63,8 @@ absl::StatusOr<BatchedRegion> BatchRegion(const Graph& region,
     result.batched.push_back(results[i].batched);
     outputs.push_back({region.outputs()[i].name, results[i].value});
   }
-  result.graph = std::move(builder).Build(std::move(outputs));
+  CLEAVE_ASSIGN_OR_RETURN(result.graph,
+                          std::move(builder).Build(std::move(outputs)));
   return result;
 }
 
@@ -266,15 +267,16 @@ BatchedResults BatchCondByLoop(const BatchNode& node) {
   }
   std::vector<Value> all = consts;
   all.insert(all.end(), slices.begin(), slices.end());
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Value scan,
-      b.Add(Primitive::kScan,
-            {{"body", MakeRegion(std::move(inner).Build(std::move(outputs)))},
-             {"consts", static_cast<int>(consts.size())},
-             {"carries", 0},
-             {"length", node.batch},
-             {"reverse", false}},
-            all));
+  CLEAVE_ASSIGN_OR_RETURN(Region body,
+                          BuildRegion(std::move(inner), std::move(outputs)));
+  CLEAVE_ASSIGN_OR_RETURN(const Value scan,
+                          b.Add(Primitive::kScan,
+                                {{"body", std::move(body)},
+                                 {"consts", static_cast<int>(consts.size())},
+                                 {"carries", 0},
+                                 {"length", node.batch},
+                                 {"reverse", false}},
+                                all));
   std::vector<BatchedValue> stacked;
   for (int i = 0; i < results; ++i) {
     stacked.push_back({b.Result(scan, i), true});

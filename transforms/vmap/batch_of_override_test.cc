@@ -92,7 +92,7 @@ class BatchOfOverrideTest : public ::testing::TestWithParam<const char*> {
     for (const auto& result : *results) {
       outputs.push_back({absl::StrCat("y", outputs.size()), *result});
     }
-    function_ = std::move(builder).Build(std::move(outputs));
+    function_ = *std::move(builder).Build(std::move(outputs));
   }
 
   // Batched in front by `batch`; -1 in `axes` is not.

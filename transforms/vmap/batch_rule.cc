@@ -13,8 +13,9 @@ namespace {
 
 // The rule as one call that goes on having the derivatives that the op
 // declares, all results with the batch.
-void MakeBatchCall(const Signature& signature, const std::vector<bool>& batched,
-                   const Dim& batch, const RuleSet& rules, BatchRule& rule) {
+absl::Status MakeBatchCall(const Signature& signature,
+                           const std::vector<bool>& batched, const Dim& batch,
+                           const RuleSet& rules, BatchRule& rule) {
   const Signature call = rules.BatchOf(signature, batched, batch);
   GraphBuilder builder(rules.context());
   const std::vector<Value> operands = AddInputsOf(builder, rule.graph);
@@ -32,7 +33,9 @@ void MakeBatchCall(const Signature& signature, const std::vector<bool>& batched,
     results.push_back(
         types.size() == 1 ? node : builder.Result(node, static_cast<int>(i)));
   }
-  rule.graph = std::move(builder).Build(Numbered(results));
+  CLEAVE_ASSIGN_OR_RETURN(rule.graph,
+                          std::move(builder).Build(Numbered(results)));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -53,7 +56,10 @@ absl::StatusOr<BatchRule> MakeBatchRule(const Signature& signature,
     if (given != nullptr) {
       BatchRule rule{*given, std::vector<bool>(given->outputs().size(), true),
                      BatchRule::Kind::kGiven, ""};
-      if (has_derivative) MakeBatchCall(signature, batched, batch, rules, rule);
+      if (has_derivative) {
+        CLEAVE_RETURN_IF_ERROR(
+            MakeBatchCall(signature, batched, batch, rules, rule));
+      }
       return rule;
     }
   }
@@ -85,14 +91,16 @@ absl::StatusOr<BatchRule> MakeBatchRule(const Signature& signature,
     values.push_back(result.value);
     rule.batched.push_back(result.batched);
   }
-  rule.graph = std::move(builder).Build(Numbered(values));
+  CLEAVE_ASSIGN_OR_RETURN(rule.graph,
+                          std::move(builder).Build(Numbered(values)));
   if (!IsPrimitive(signature.op) && identity != nullptr) {
     IdentityAnswer kept = identity->Find(signature, batched, batch, rule);
     if (kept.call.has_value()) rule = *std::move(kept.call);
     rule.how = std::move(kept.how);
   }
   if (has_derivative && rule.kind == BatchRule::Kind::kDerived) {
-    MakeBatchCall(signature, batched, batch, rules, rule);
+    CLEAVE_RETURN_IF_ERROR(
+        MakeBatchCall(signature, batched, batch, rules, rule));
   }
   rule.graph = table.Simplified(std::move(rule.graph));
   return rule;

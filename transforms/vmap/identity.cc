@@ -120,7 +120,12 @@ class Search {
                    expanded->guards().end());
     equal_ = Equalities(guards_);
     for (ShapeGuard& guard : guards_) guard = SubstituteDims(guard, equal_);
-    expanded_ = Unified(*std::move(expanded));
+    absl::StatusOr<Graph> unified = Unified(*expanded);
+    if (!unified.ok()) {
+      Refuse(Stage::kTypes, FirstLine(unified.status()));
+      return false;
+    }
+    expanded_ = *std::move(unified);
     return true;
   }
 
@@ -255,8 +260,8 @@ class Search {
     for (Dim& extent : shape) extent = extent.Substitute(equal_);
     return shape;
   }
-  Graph Unified(Graph graph) const {
-    return equal_.empty() ? std::move(graph) : SubstituteDims(graph, equal_);
+  absl::StatusOr<Graph> Unified(const Graph& graph) const {
+    return SubstituteDims(graph, equal_);
   }
 
   // The first guard of the call that one example does not need.
@@ -304,7 +309,7 @@ class Search {
     for (size_t j = 0; j < results.size(); ++j) {
       outputs.push_back({derived_.graph.outputs()[j].name, results[j]});
     }
-    return std::move(builder).Build(std::move(outputs));
+    return *std::move(builder).Build(std::move(outputs));
   }
 
   BatchRule Rule(Graph graph) const {
@@ -328,7 +333,12 @@ class Search {
       Refuse(Stage::kGuards, Describe(*guard));
       return false;
     }
-    const Graph unified = Unified(*std::move(expanded));
+    const absl::StatusOr<Graph> unification = Unified(*expanded);
+    if (!unification.ok()) {
+      Refuse(Stage::kTypes, FirstLine(unification.status()));
+      return false;
+    }
+    const Graph& unified = *unification;
     GraphBuilder builder(rules_.context());
     std::vector<Value> inputs;
     absl::flat_hash_set<uint32_t> dependent;  // on what is batched

@@ -222,7 +222,7 @@ class Checker {
       outputs.push_back({graph_.outputs()[r].name, *(*results)[r]});
     }
     const absl::StatusOr<Graph> again =
-        Expand(std::move(builder).Build(std::move(outputs)), *loaded.rules);
+        Expand(*std::move(builder).Build(std::move(outputs)), *loaded.rules);
     if (!again.ok()) {
       return Fail("rule text does not expand",
                   absl::StrCat(text, again.status().ToString()));

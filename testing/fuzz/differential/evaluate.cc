@@ -29,7 +29,9 @@ absl::StatusOr<std::vector<Tensor>> EvaluateControl(
     outputs.push_back(
         {absl::StrCat("y", r), builder.Result(made, static_cast<int>(r))});
   }
-  return Interpret(std::move(builder).Build(std::move(outputs)), operands);
+  CLEAVE_ASSIGN_OR_RETURN(const Graph one,
+                          std::move(builder).Build(std::move(outputs)));
+  return Interpret(one, operands);
 }
 
 }  // namespace
@@ -40,7 +42,8 @@ absl::StatusOr<std::vector<Tensor>> EvaluateNodes(
   CLEAVE_ASSIGN_OR_RETURN(const DimValues dims, BindDims(graph, inputs));
   DimSubstitution numbers;
   for (const auto& [name, value] : dims) numbers.emplace(name, Dim(value));
-  const Graph concrete = SubstituteDims(graph, numbers);
+  CLEAVE_ASSIGN_OR_RETURN(const Graph concrete,
+                          SubstituteDims(graph, numbers));
   std::vector<std::vector<Tensor>> values(concrete.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     values[concrete.inputs()[i].value.id] = {inputs[i]};

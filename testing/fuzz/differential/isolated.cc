@@ -102,7 +102,7 @@ absl::StatusOr<Workbench> Workbench::Create(const std::string& rules) {
   GraphBuilder builder(loaded.rules->context());
   const Value x = builder.Input("x", {DType::kF32, {Dim::Variable("n")}});
   const Value y = builder.Apply(Primitive::kNeg, {x});
-  const Graph graph = std::move(builder).Build({{"y", y}});
+  const Graph graph = *std::move(builder).Build({{"y", y}});
   for (const TargetLevel level : HostLevels()) {
     CompileOptions options;
     options.cache = cache.get();
