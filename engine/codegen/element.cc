@@ -100,12 +100,20 @@ Expr Divide(const Expr& a, const Expr& b) {
   return Strict(Call::strict_div, a, b);
 }
 
+// `value`, a number where `x` is. Otherwise it stays as it is: Halide's
+// simplify takes a shared expression apart at each place where it stands, and
+// of a function of a function of x there are thousands.
+Expr Folded(const Expr& x, const Expr& value) {
+  return Halide::Internal::is_const(x) ? Halide::Internal::simplify(value)
+                                       : value;
+}
+
 // 1 / (1 + exp(-x)) from exp of what is not positive: nothing overflows, and
 // the small results keep their precision.
 Expr Sigmoid(const Expr& x) {
   const Type type = x.type();
-  const Expr e = Library("exp", Halide::Internal::simplify(reinterpret(
-                                    type, Bits(x) | SignMask(type))));
+  const Expr e =
+      Library("exp", Folded(x, reinterpret(type, Bits(x) | SignMask(type))));
   const Expr one = Number(type, 1);
   const Expr denominator = Strict(Call::strict_add, one, e);
   return Divide(Choose(IsNegative(x), e, one), denominator);
@@ -174,9 +182,9 @@ Expr Shift(bool left, const Expr& x, const Expr& amount) {
   const int bits = type.bits();
   const Expr beyond =
       amount < Zero(type) || amount >= Halide::Internal::make_const(type, bits);
-  const Expr count = Halide::Internal::simplify(
-      cast(UInt(bits), amount) &
-      Halide::Internal::make_const(UInt(bits), bits - 1));
+  const Expr count =
+      Folded(amount, cast(UInt(bits), amount) &
+                         Halide::Internal::make_const(UInt(bits), bits - 1));
   if (left) {
     return Choose(beyond, Zero(type),
                   reinterpret(type, ShiftLeft(Bits(x), count)));
