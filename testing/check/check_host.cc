@@ -48,7 +48,7 @@ constexpr Pattern kHostPatterns[] = {
     Pattern::kAllMinusInfinity};
 // Calls with extents beyond those of vectors and of one block.
 constexpr int kLargeCalls = 4;
-constexpr int64_t kElementsOfLargeCalls = 700;
+constexpr int64_t kElementsOfLargeCalls = 300;
 constexpr Pattern kPatternsOfLargeCalls[] = {Pattern::kNormal, Pattern::kTies,
                                              Pattern::kEdges};
 
