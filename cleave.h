@@ -3,15 +3,15 @@
 //
 //   #include "cleave.h"
 //
-//   auto shipped = cleave::LoadRules(*cleave::ReadRuleFiles({"rules"}),
-//                                    std::make_shared<cleave::Context>(),
-//                                    cleave::WithTransforms());
-//   auto mine = cleave::ExtendRules(shipped.rules, {"mine.rules", R"(language 1
+//   auto rules = *cleave::ShippedRulesWith(R"(language 1
 //   fn f(x: f32[n]) -> f32[n] = silu(x)
-//   )"});
-//   cleave::Graph f = *mine.rules->Function("f");
-//   cleave::Graph jvp = cleave::Jvp(f, {true}, *mine.rules)->graph;
-//   cleave::Interpret(*cleave::Expand(jvp, *mine.rules), {x, dx});
+//   )");
+//   cleave::Graph f = *rules->Function("f");
+//   cleave::Graph jvp = cleave::Jvp(f, {true}, *rules)->graph;
+//   auto y = cleave::Evaluate(jvp, *rules, {x, dx});   // y and its tangent
+//
+// The shipped rules are in the program. Each call returns a status where it
+// fails, which a program looks at before it takes the value by `*`.
 //
 // In Bazel it is the target //:cleave. Parts of it stand by themselves, each
 // with a header that says what it is for; a program that wants less includes
@@ -33,7 +33,8 @@
 #include "engine/ir/host_kernel.h"
 #include "engine/ir/interpreter.h"
 
-// Rules: loaded, extended, expanded to primitives, simplified.
+// Rules: loaded, extended, expanded to primitives, simplified, evaluated.
+#include "engine/rewrite/evaluate.h"
 #include "engine/rewrite/expand.h"
 #include "engine/rewrite/simplify.h"
 #include "engine/rules/rule_files.h"
@@ -43,6 +44,7 @@
 #include "transforms/derived_rules.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/report/coverage.h"
+#include "transforms/shipped_rules/shipped_rules.h"
 #include "transforms/vjp/derivatives.h"
 #include "transforms/vjp/vjp.h"
 #include "transforms/vmap/vmap.h"

@@ -1,9 +1,8 @@
 #!/bin/bash
-# prints_test.sh PATTERN PROGRAM ARG...: the program ends well, and prints a
-# line that the pattern matches.
+# prints_test.sh GOLDEN PROGRAM ARG...: the program ends well, and prints the
+# lines of the file GOLDEN.
 set -euo pipefail
-pattern=$1
+golden=$1
 shift
 printed=$("$@")
-echo "$printed"
-grep -q -e "$pattern" <<<"$printed"
+diff -u "$golden" - <<<"$printed"

@@ -9,6 +9,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "engine/rules/rule_files.h"
+#include "ops/status_macros.h"
 #include "transforms/derived_rules.h"
 #include "transforms/shipped_rules/embedded_rules.h"
 
@@ -87,6 +88,16 @@ absl::StatusOr<std::shared_ptr<const RuleSet>> SharedShippedRules() {
     return absl::InvalidArgumentError(absl::StrJoin(loaded.diagnostics, ""));
   }());
   return *shared;
+}
+
+absl::StatusOr<std::shared_ptr<const RuleSet>> ShippedRulesWith(
+    absl::string_view text, absl::string_view name) {
+  CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<const RuleSet> shipped,
+                          SharedShippedRules());
+  LoadResult loaded =
+      ExtendRules(shipped, {std::string(name), std::string(text)});
+  if (loaded.rules != nullptr) return std::move(loaded.rules);
+  return absl::InvalidArgumentError(absl::StrJoin(loaded.diagnostics, ""));
 }
 
 }  // namespace cleave

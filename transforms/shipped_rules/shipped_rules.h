@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "engine/ir/context.h"
 #include "engine/rules/rule_set.h"
 
@@ -43,6 +44,17 @@ LoadResult LoadShippedRules(const ShippedRulesOptions& options = {});
 // LoadShippedRules(), once for the process: all callers get the same rule set,
 // or the same InvalidArgument with the diagnostics. Thread-safe.
 absl::StatusOr<std::shared_ptr<const RuleSet>> SharedShippedRules();
+
+// The shipped rules and a host's: SharedShippedRules(), extended by `text`
+// under the name `name`.
+//
+//   const auto rules = ShippedRulesWith(R"(language 1
+//   override silu { jvp x = 2 * dx }
+//   )");
+//
+// The shared rules stay as they are. InvalidArgument with the diagnostics.
+absl::StatusOr<std::shared_ptr<const RuleSet>> ShippedRulesWith(
+    absl::string_view text, absl::string_view name = "host.rules");
 
 // The rule files of the program, sorted by name.
 std::vector<NamedSource> EmbeddedRules();

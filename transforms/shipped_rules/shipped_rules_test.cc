@@ -168,5 +168,20 @@ TEST_F(ShippedRulesTest, ThreadsShareOneRuleSet) {
   }
 }
 
+TEST_F(ShippedRulesTest, AreExtendedByAText) {
+  ASSERT_OK_AND_ASSIGN(const auto mine, ShippedRulesWith(R"(language 1
+op mine(x: f32[n]) -> f32[n] = silu(x)
+)"));
+  ASSERT_NE(mine->Find("mine"), nullptr);
+  EXPECT_EQ(mine->SourceOf(*mine->Find("mine")).name(), "host.rules");
+  EXPECT_NE(mine->Find("softmax"), nullptr);
+  ASSERT_OK_AND_ASSIGN(const auto shared, SharedShippedRules());
+  EXPECT_EQ(shared->Find("mine"), nullptr);
+  EXPECT_THAT(
+      ShippedRulesWith("language 1\nop softmax(x: f32[n]) -> f32[n] = x\n",
+                       "other.rules"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("other.rules:2")));
+}
+
 }  // namespace
 }  // namespace cleave
