@@ -14,41 +14,17 @@
 #include "engine/rewrite/expand.h"
 #include "engine/rewrite/simplify.h"
 #include "engine/rule_text/graph_to_rule.h"
-#include "engine/runtime/kernel.h"
-#include "engine/runtime/thread_pool.h"
 #include "testing/fuzz/differential/check_derivatives.h"
-#include "testing/fuzz/differential/noise.h"
+#include "testing/fuzz/differential/check_derived_rules.h"
+#include "testing/fuzz/differential/check_kernels.h"
+#include "testing/fuzz/differential/compare.h"
+#include "testing/fuzz/differential/parts.h"
 #include "transforms/vmap/vmap.h"
 
 namespace cleave::fuzz {
 namespace {
 
-using Results = absl::StatusOr<std::vector<Tensor>>;
-
-constexpr int kNoises = 6;
 constexpr int64_t kBatches[] = {2, 1, 3, 0};
-
-bool IsOverLimits(const Results& results) {
-  return absl::IsResourceExhausted(results.status());
-}
-
-// How two results part; empty where they do not. Where one of them is over
-// limits, nothing is known.
-std::string Parting(const Results& got, const Results& want) {
-  if (IsOverLimits(got) || IsOverLimits(want)) return "";
-  if (got.ok() != want.ok() ||
-      (!want.ok() && got.status().code() != want.status().code())) {
-    return absl::StrCat("got ", got.status().ToString(), ", want ",
-                        want.status().ToString());
-  }
-  if (!want.ok()) return "";
-  for (size_t r = 0; r < want->size(); ++r) {
-    if (SameValue((*got)[r], (*want)[r])) continue;
-    return absl::StrCat("result ", r, ": got ", (*got)[r].ToString(), "\nwant ",
-                        (*want)[r].ToString());
-  }
-  return "";
-}
 
 // Elements of `axis` at `i`, without the axis (0), of a tensor.
 Tensor Example(const Tensor& batch, int64_t i) {
@@ -107,7 +83,7 @@ class Checker {
       }
     }
     if (CheckSimplified(wanted) && CheckWritten(wanted) &&
-        CheckKernels(graph_, simple_, Points(), "kernel") && CheckBatch()) {
+        CheckKernelsOf(graph_, simple_, Points(), "kernel") && CheckBatch()) {
       CheckSlopes();
     }
     return outcome_;
@@ -115,19 +91,10 @@ class Checker {
 
  private:
   bool Fail(const std::string& what, const std::string& text) {
-    outcome_.kind = OutcomeKind::kDiffers;
-    outcome_.what = what;
-    outcome_.text = text;
-    return false;
+    return Differs(outcome_, what, text);
   }
-
-  // A step that did not succeed.
   bool Fail(const std::string& what, const absl::Status& status) {
-    if (!absl::IsResourceExhausted(status))
-      return Fail(what, status.ToString());
-    outcome_.kind = OutcomeKind::kOverLimits;
-    outcome_.text = absl::StrCat(what, ": ", status.message());
-    return false;
+    return Failed(outcome_, what, status);
   }
 
   bool Load() {
@@ -239,97 +206,11 @@ class Checker {
     return true;
   }
 
-  // Kernels of `made`, held to the interpreter's results of `meant`.
-  bool CheckKernels(const Graph& meant, const Graph& made,
-                    const std::vector<std::vector<Tensor>>& points,
-                    const std::string& what) {
-    static ThreadPool* const pool = MakeThreadPool(3).release();
-    const std::vector<TargetLevel> levels = HostLevels();
-    // One of these by turns: code takes time to make.
-    const size_t other = std::hash<std::string>()(one_.rules) % 4;
-    for (const bool second : {false, true}) {
-      CompileOptions options;
-      options.cache = &cache_;
-      if (second) {
-        if (other == 0) options.plain_schedule = true;
-        if (other == 1) options.generalize_extents = true;
-        options.level = levels[other % levels.size()];
-        if (other == 3) break;
-      }
-      const absl::StatusOr<Kernel> kernel = Compile(made, *rules_, options);
-      if (!kernel.ok()) {
-        return Fail(absl::StrCat(what, " is not made"), kernel.status());
-      }
-      for (const std::vector<Tensor>& inputs : points) {
-        const Results want = Interpret(meant, inputs);
-        // What is simplified may not need what fails.
-        if (!want.ok() && Interpret(made, inputs).ok()) continue;
-        RunOptions serial;
-        serial.call.serial = true;
-        const Results got = kernel->Run(inputs, serial);
-        ++outcome_.comparisons;
-        if (!Near(meant, inputs, got, want, what)) {
-          outcome_.text = absl::StrCat(
-              second ? absl::StrCat("other options ", other, ": ") : "",
-              outcome_.text);
-          return false;
-        }
-        RunOptions parallel;
-        parallel.call.pool = pool;
-        const std::string parting = Parting(kernel->Run(inputs, parallel), got);
-        if (!parting.empty()) {
-          return Fail(absl::StrCat(what, " on several threads"), parting);
-        }
-      }
-    }
-    return true;
-  }
-
-  // Whether `got` is `want`, or as near as noise leads.
-  bool Near(const Graph& graph, const std::vector<Tensor>& inputs,
-            const Results& got, const Results& want, const std::string& what) {
-    const std::string parting = Parting(got, want);
-    if (parting.empty()) return true;
-    if (!got.ok() || !want.ok()) return Fail(what, parting);
-    std::vector<std::vector<Tensor>> noisy;
-    for (int i = 0; i < kNoises; ++i) {
-      Results results = InterpretWithNoise(graph, inputs, i);
-      if (!results.ok()) {
-        ++outcome_.undecided;
-        return true;
-      }
-      noisy.push_back(*std::move(results));
-    }
-    for (size_t r = 0; r < want->size(); ++r) {
-      const Tensor& a = (*got)[r];
-      const Tensor& b = (*want)[r];
-      if (a.dtype() != b.dtype() || a.shape() != b.shape()) {
-        return Fail(what, parting);
-      }
-      for (int64_t i = 0; i < b.size(); ++i) {
-        const double x = a.GetDouble(i);
-        const double y = b.GetDouble(i);
-        if (x == y || (std::isnan(x) && std::isnan(y))) {
-          if (IsFloat(b.dtype()) || a.GetInt(i) == b.GetInt(i)) continue;
-        }
-        double spread = 0;
-        bool unsettled = false;
-        for (const std::vector<Tensor>& results : noisy) {
-          const double z = results[r].GetDouble(i);
-          const double by = std::abs(z - y);
-          unsettled |= !std::isfinite(by) && !(z == y);
-          if (std::isfinite(by)) spread = std::max(spread, by);
-        }
-        unsettled |= !IsFloat(b.dtype()) && spread > 0;
-        if (unsettled || std::abs(x - y) <= 4 * spread) {
-          ++outcome_.undecided;
-          continue;
-        }
-        return Fail(what, absl::StrCat("element ", i, " of ", parting,
-                                       "\nnoise ", spread));
-      }
-    }
-    return true;
+  bool CheckKernelsOf(const Graph& meant, const Graph& made,
+                      const std::vector<std::vector<Tensor>>& points,
+                      const std::string& what) {
+    return CheckKernels(meant, made, points, what, *rules_, cache_,
+                        std::hash<std::string>()(one_.rules), outcome_);
   }
 
   bool CheckBatch() {
@@ -402,20 +283,19 @@ class Checker {
         }
       }
     }
-    return CheckKernels(*expanded, Simplify(*expanded, *rules_), points,
-                        "kernel of a batch");
+    return CheckKernelsOf(*expanded, Simplify(*expanded, *rules_), points,
+                          "kernel of a batch");
   }
 
-  // Of the same function in f64.
+  // Of the same function in f64, or c128.
   bool CheckSlopes() {
-    static const std::regex dtypes("\\b(f16|bf16|f32)\\b");
-    if (!std::regex_search(one_.rules,
-                           std::regex("\\b(f16|bf16|f32|f64)\\b"))) {
-      return true;
-    }
-    LoadResult loaded = ExtendRules(
-        base_, {"fuzz64.rules", std::regex_replace(one_.rules, dtypes, "f64"),
-                false, true});
+    static const std::regex floats("\\b(f16|bf16|f32)\\b");
+    static const std::regex complexes("\\bc64\\b");
+    static const std::regex inexact("\\b(f16|bf16|f32|f64|c64|c128)\\b");
+    if (!std::regex_search(one_.rules, inexact)) return true;
+    const std::string wide = std::regex_replace(
+        std::regex_replace(one_.rules, floats, "f64"), complexes, "c128");
+    LoadResult loaded = ExtendRules(base_, {"fuzz64.rules", wide, false, true});
     if (loaded.rules == nullptr) return true;  // a literal, say
     const absl::StatusOr<Graph> function = loaded.rules->Function("f");
     if (!function.ok()) return true;
@@ -423,26 +303,30 @@ class Checker {
     for (const Point& point : one_.points) {
       std::vector<Tensor> tensors;
       for (const auto& [name, tensor] : point) {
-        if (!IsFloat(tensor.dtype())) {
+        if (!IsInexact(tensor.dtype())) {
           tensors.push_back(tensor);
           continue;
         }
-        Tensor wide(DType::kF64, tensor.shape());
-        for (int64_t i = 0; i < tensor.size(); ++i) {
-          wide.SetDouble(i, tensor.GetDouble(i));
+        Tensor converted(IsComplex(tensor.dtype()) ? DType::kC128 : DType::kF64,
+                         tensor.shape());
+        for (int64_t i = 0; i < Parts(tensor); ++i) {
+          SetPart(converted, i, GetPart(tensor, i));
         }
-        tensors.push_back(wide);
+        tensors.push_back(converted);
       }
       points.push_back(std::move(tensors));
     }
     Slopes slopes = CheckDerivatives(*function, *loaded.rules, points);
     outcome_.comparisons += slopes.comparisons;
     if (slopes.what.empty()) {
+      if (!CheckDerivedRules(*function, loaded.rules, points, outcome_)) {
+        return false;
+      }
       if (!slopes.gradient.has_value()) return true;
       rules_ = loaded.rules;
-      return CheckKernels(*slopes.gradient,
-                          Simplify(*slopes.gradient, *loaded.rules),
-                          slopes.gradient_points, "kernel of a gradient");
+      return CheckKernelsOf(*slopes.gradient,
+                            Simplify(*slopes.gradient, *loaded.rules),
+                            slopes.gradient_points, "kernel of a gradient");
     }
     return Fail(slopes.what, slopes.text);
   }

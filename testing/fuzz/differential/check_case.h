@@ -7,13 +7,15 @@
 // - the simplified graph with the graph, bit by bit; the graph with what is
 //   read back of its text, and with the rule text that it is written as;
 // - kernels with the interpreter: by the schedules of their patterns on one
-//   thread, on several and on strided arrays, by plain loops or for another
-//   level of instructions. Integers and bools are the same; floats are too
-//   where no operation of the graph is free in its rounding or order, and
-//   elsewhere as near as what those may be off allows (noise.h);
+//   thread, on several and on arrays of any strides, by plain loops, for open
+//   extents, and for each level of instructions. Integers and bools are the
+//   same; floats are too where no operation of the graph is free in its
+//   rounding or order, and elsewhere as near as what those may be off allows
+//   (noise.h);
 // - a batch with the loop over its examples, bit by bit, and its kernels;
 // - tangents with differences, where the function is smooth there, and
-//   cotangents with tangents: <Jv, w> = <v, J^T w>, both in f64.
+//   cotangents with tangents: <Jv, w> = <v, J^T w>, both in f64;
+// - derivatives with those of the rules that they are written as, loaded again.
 
 #ifndef CLEAVE_TESTING_FUZZ_DIFFERENTIAL_CHECK_CASE_H_
 #define CLEAVE_TESTING_FUZZ_DIFFERENTIAL_CHECK_CASE_H_

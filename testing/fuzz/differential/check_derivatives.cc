@@ -189,9 +189,9 @@ class Comparer {
     const auto pushed = Interpret(jvp_, forward);
     if (!pushed.ok() || !IsFinite(*pushed)) return;
     const std::optional<std::vector<std::vector<double>>> spread =
-        Spread(primal_, x);
+        RoundingSpread(primal_, x);
     const std::optional<std::vector<std::vector<double>>> slope_spread =
-        Spread(jvp_, forward);
+        RoundingSpread(jvp_, forward);
     if (!spread.has_value() || !slope_spread.has_value()) return;
     const size_t results = at[0].size();
     size_t next = results;
@@ -236,51 +236,11 @@ class Comparer {
     }
   }
 
-  // How far rounding may move each part of the results of a graph in f64, and
-  // of its inputs; nothing where that is not known.
-  static std::optional<std::vector<std::vector<double>>> Spread(
-      const Graph& graph, const std::vector<Tensor>& inputs) {
-    const auto exact = Interpret(graph, inputs);
-    if (!exact.ok()) return std::nullopt;
-    std::vector<std::vector<double>> spread;
-    for (const Tensor& tensor : *exact) {
-      spread.emplace_back(
-          IsInexact(tensor.dtype()) ? Parts(tensor) : tensor.size(), 0.0);
-    }
-    for (uint64_t seed = 0; seed < kNoises; ++seed) {
-      Random random(seed + 100);
-      std::vector<Tensor> moved = inputs;
-      for (Tensor& tensor : moved) {
-        if (!IsInexact(tensor.dtype())) continue;
-        Tensor other(tensor.dtype(), tensor.shape());
-        for (int64_t i = 0; i < Parts(tensor); ++i) {
-          const double part = GetPart(tensor, i);
-          SetPart(other, i,
-                  part * (1 + 0x1p-52 *
-                                  static_cast<double>(random.Between(-1, 1))));
-        }
-        tensor = other;
-      }
-      const auto noisy = InterpretWithNoise(graph, moved, seed, NoiseOf::kAll);
-      if (!noisy.ok()) return std::nullopt;
-      for (size_t r = 0; r < exact->size(); ++r) {
-        if (!IsInexact((*exact)[r].dtype())) continue;
-        for (int64_t i = 0; i < Parts((*exact)[r]); ++i) {
-          const double by =
-              std::abs(GetPart((*noisy)[r], i) - GetPart((*exact)[r], i));
-          // NaN, too: nothing is known then.
-          if (!(by <= spread[r][i])) spread[r][i] = by;
-        }
-      }
-    }
-    return spread;
-  }
-
-  // The same for the sum of the products with `weights`.
+  // How far rounding may move the sum of the products with `weights`.
   static double SpreadOfSum(const Graph& graph,
                             const std::vector<Tensor>& inputs, size_t first,
                             const std::vector<Tensor>& weights) {
-    const auto spread = Spread(graph, inputs);
+    const auto spread = RoundingSpread(graph, inputs);
     if (!spread.has_value()) return 0;
     double sum = 0;
     for (size_t i = 0; i < weights.size(); ++i) {
@@ -299,6 +259,44 @@ class Comparer {
 };
 
 }  // namespace
+
+std::optional<std::vector<std::vector<double>>> RoundingSpread(
+    const Graph& graph, const std::vector<Tensor>& inputs) {
+  const auto exact = Interpret(graph, inputs);
+  if (!exact.ok()) return std::nullopt;
+  std::vector<std::vector<double>> spread;
+  for (const Tensor& tensor : *exact) {
+    spread.emplace_back(
+        IsInexact(tensor.dtype()) ? Parts(tensor) : tensor.size(), 0.0);
+  }
+  for (uint64_t seed = 0; seed < kNoises; ++seed) {
+    Random random(seed + 100);
+    std::vector<Tensor> moved = inputs;
+    for (Tensor& tensor : moved) {
+      if (!IsInexact(tensor.dtype())) continue;
+      Tensor other(tensor.dtype(), tensor.shape());
+      for (int64_t i = 0; i < Parts(tensor); ++i) {
+        const double part = GetPart(tensor, i);
+        SetPart(
+            other, i,
+            part * (1 + 0x1p-52 * static_cast<double>(random.Between(-1, 1))));
+      }
+      tensor = other;
+    }
+    const auto noisy = InterpretWithNoise(graph, moved, seed, NoiseOf::kAll);
+    if (!noisy.ok()) return std::nullopt;
+    for (size_t r = 0; r < exact->size(); ++r) {
+      if (!IsInexact((*exact)[r].dtype())) continue;
+      for (int64_t i = 0; i < Parts((*exact)[r]); ++i) {
+        const double by =
+            std::abs(GetPart((*noisy)[r], i) - GetPart((*exact)[r], i));
+        // NaN, too: nothing is known then.
+        if (!(by <= spread[r][i])) spread[r][i] = by;
+      }
+    }
+  }
+  return spread;
+}
 
 Slopes CheckDerivatives(const Graph& function, const RuleSet& rules,
                         const std::vector<std::vector<Tensor>>& points) {

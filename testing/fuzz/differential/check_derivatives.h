@@ -28,6 +28,12 @@ struct Slopes {
 Slopes CheckDerivatives(const Graph& function, const RuleSet& rules,
                         const std::vector<std::vector<Tensor>>& points);
 
+// How far rounding may move each part of the results of a graph of primitives
+// in f64 or c128, its inputs being rounded, too: seen in a few samples. Nothing
+// where that is not known.
+std::optional<std::vector<std::vector<double>>> RoundingSpread(
+    const Graph& graph, const std::vector<Tensor>& inputs);
+
 }  // namespace cleave::fuzz
 
 #endif  // CLEAVE_TESTING_FUZZ_DIFFERENTIAL_CHECK_DERIVATIVES_H_

@@ -187,8 +187,9 @@ std::string ExpressionMaker::Number(int depth) {
       return Reduction(depth - 1);
     case 6:
     case 7:
-      return IsFloat(style_.dtype) ? FloatOperation(depth)
-                                   : IntegerOperation(depth);
+      return IsFloat(style_.dtype)     ? FloatOperation(depth)
+             : IsComplex(style_.dtype) ? ComplexOperation(depth)
+                                       : IntegerOperation(depth);
     default:
       return Arithmetic(depth);
   }
@@ -197,7 +198,7 @@ std::string ExpressionMaker::Number(int depth) {
 std::string ExpressionMaker::Arithmetic(int depth) {
   const std::string a = Number(depth - 1);
   const std::string b = Number(depth - 1);
-  switch (random_.Between(0, 7)) {
+  switch (random_.Between(0, IsComplex(style_.dtype) ? 4 : 7)) {
     case 0:
     case 1:
       return StrCat("(", a, " + ", b, ")");
@@ -279,6 +280,19 @@ std::string ExpressionMaker::FloatOperation(int depth) {
     default:
       return StrCat("relu(", a, ")");
   }
+}
+
+std::string ExpressionMaker::ComplexOperation(int depth) {
+  std::string text = random_.Pick<std::string>(
+      {"complex(real(@), -imag(@))", "complex(imag(@), real(@))", "(@ * @)",
+       "(-@)", "(@ / 4)", "exp(@ / 4)", "sin(@ / 4)", "cos(@ / 4)",
+       "complex(abs(@), imag(@))", "(1 / (@ + 9))"});
+  const std::string a = Number(depth - 1);
+  for (size_t at = 0; (at = text.find('@', at)) != std::string::npos;) {
+    text.replace(at, 1, a);
+    at += a.size();
+  }
+  return text;
 }
 
 // Of the kinds that have lowerings of their own as often as of any other.

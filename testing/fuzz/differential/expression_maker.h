@@ -25,6 +25,7 @@ struct Style {
   // Functions with roundings of their own, and division.
   bool rounded = false;
   // Nothing that is not differentiable nearly everywhere, no choice by value.
+  // Complex numbers have no order, and are so.
   bool smooth = false;
 };
 
@@ -61,6 +62,7 @@ class ExpressionMaker {
   std::string Arithmetic(int depth);
   std::string IntegerOperation(int depth);
   std::string FloatOperation(int depth);
+  std::string ComplexOperation(int depth);
   std::string Reduction(int depth);
   // An element of `array`, with a value in its place where it may be absent.
   std::string Read(const Array& array, int depth, const std::string& otherwise);

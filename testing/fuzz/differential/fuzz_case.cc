@@ -1,6 +1,7 @@
 #include "testing/fuzz/differential/fuzz_case.h"
 
 #include <cmath>
+#include <complex>
 #include <cstdint>
 #include <limits>
 
@@ -20,12 +21,18 @@ constexpr absl::string_view kHeader = "language 1\n";
 constexpr absl::string_view kPoint = "// point";
 
 // Decimal digits that read back as the same number.
-std::string Number(const Tensor& tensor, int64_t i) {
-  if (!IsFloat(tensor.dtype())) return absl::StrCat(tensor.GetInt(i));
-  const double value = tensor.GetDouble(i);
+std::string Number(double value) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   return absl::StrFormat("%.17g", value);
+}
+
+// A complex number is its two parts with a comma.
+std::string Number(const Tensor& tensor, int64_t i) {
+  if (IsFloat(tensor.dtype())) return Number(tensor.GetDouble(i));
+  if (!IsComplex(tensor.dtype())) return absl::StrCat(tensor.GetInt(i));
+  const std::complex<double> value = tensor.GetComplex(i);
+  return absl::StrCat(Number(value.real()), ",", Number(value.imag()));
 }
 
 absl::Status SetNumber(absl::string_view text, int64_t i, Tensor& tensor) {
@@ -35,6 +42,17 @@ absl::Status SetNumber(absl::string_view text, int64_t i, Tensor& tensor) {
       return absl::InvalidArgumentError(absl::StrCat("no number: ", text));
     }
     tensor.SetDouble(i, value);
+    return absl::OkStatus();
+  }
+  if (IsComplex(tensor.dtype())) {
+    const std::vector<std::string> parts = absl::StrSplit(text, ',');
+    double real = 0, imaginary = 0;
+    if (parts.size() != 2 || !absl::SimpleAtod(parts[0], &real) ||
+        !absl::SimpleAtod(parts[1], &imaginary)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("no complex number `1,-2`: ", text));
+    }
+    tensor.SetComplex(i, {real, imaginary});
     return absl::OkStatus();
   }
   int64_t value = 0;

@@ -7,6 +7,8 @@
 //   // x: i32[2, 2] = 1 -3 0 7
 //
 //   fn f(x: i32[n, m]) -> i32[n] { .. }
+//
+// A complex number is `0.5,-2`.
 
 #ifndef CLEAVE_TESTING_FUZZ_DIFFERENTIAL_FUZZ_CASE_H_
 #define CLEAVE_TESTING_FUZZ_DIFFERENTIAL_FUZZ_CASE_H_

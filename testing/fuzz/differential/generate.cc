@@ -57,10 +57,14 @@ class Generator {
 
   Style AnyStyle() {
     Style style;
-    switch (random_.Between(0, 5)) {
+    switch (random_.Between(0, 6)) {
       case 0:
       case 1:
         style.dtype = random_.Pick(Integers());
+        break;
+      case 6:
+        style.dtype = random_.OneIn(2) ? DType::kC64 : DType::kC128;
+        style.smooth = true;
         break;
       case 2:
       case 3:  // exact numbers, which no order of sums changes
@@ -100,7 +104,13 @@ class Generator {
       for (int64_t d = 0; d < rank; ++d) {
         // A variable must stand alone on some axis.
         if (random_.OneIn(5) && (i > 0 || d > 0)) {
-          shape.push_back(StrCat(random_.Between(0, 5)));
+          // One at most is large: nothing makes it smaller.
+          const bool small =
+              std::any_of(shape.begin(), shape.end(),
+                          [](const std::string& e) { return e.size() > 1; });
+          shape.push_back(StrCat(
+              small ? random_.Between(0, 5)
+                    : random_.Pick<int64_t>({0, 1, 2, 3, 4, 5, 7, 31, 33})));
         } else {
           shape.push_back(random_.Pick(variables));
         }
@@ -239,6 +249,7 @@ class Generator {
         return StrCat(random_.OneIn(2) ? "cumulative_max(" : "cumulative_min(",
                       x.name, ", axis: ", axis, reverse, ")");
       case 1: {
+        if (IsComplex(style_.dtype)) break;
         const bool at = random_.OneIn(2);
         if (at) made.dtype = DType::kI64;
         return StrCat("sort(", x.name, ", axis: ", axis,
@@ -331,7 +342,9 @@ class Generator {
     const std::string h = maker_.Fresh("h");
     const std::string t = maker_.Fresh("t");
     const std::string step = random_.Pick<std::string>(
-        {StrCat(h, " + ", t), StrCat("max(", h, ", ", t, ")"),
+        {StrCat(h, " + ", t),
+         IsComplex(style_.dtype) ? StrCat(h, " * ", t)
+                                 : StrCat("max(", h, ", ", t, ")"),
          StrCat(h, " * 2 - ", t), StrCat(t, " - ", h)});
     switch (random_.Between(0, 4)) {
       case 0:
@@ -345,8 +358,9 @@ class Generator {
         return StrCat("map(", t, " in ", x.name, ") { ", t, " * ", t, " + 1 }");
       case 3: {
         const std::string total = StrCat("sum[s..](", x.name, "[s..])");
-        return StrCat("cond(", total, " > 1) { ", x.name, " + 1 } else { ",
-                      x.name, " * 2 }");
+        return StrCat("cond(", total,
+                      IsComplex(style_.dtype) ? " != 1) { " : " > 1) { ",
+                      x.name, " + 1 } else { ", x.name, " * 2 }");
       }
       default: {
         const std::string i = maker_.Fresh("w");
@@ -411,6 +425,9 @@ class Generator {
           value &= (uint64_t{1} << (bits - 1)) - 1;
         }
         tensor.SetInt(i, static_cast<int64_t>(value));
+      } else if (IsComplex(dtype)) {
+        const double real = FloatValue(dtype, edges);
+        tensor.SetComplex(i, {real, FloatValue(dtype, edges)});
       } else {
         tensor.SetDouble(i, FloatValue(dtype, edges));
       }
@@ -450,7 +467,8 @@ class Generator {
         volume *= std::max<int64_t>(1, value);
       if (most <= kMaxElements && volume <= kMaxElements) break;
     }
-    const bool edges = number % 3 == 2 && !style_.smooth;
+    const bool edges =
+        number % 3 == 2 && (!style_.smooth || IsComplex(style_.dtype));
     Point point;
     for (const Array& input : inputs_) {
       point.emplace_back(input.name,

@@ -295,6 +295,8 @@ class Shrinker {
                           int64_t i) {
     if (IsFloat(from.dtype())) {
       to.SetDouble(i, from.GetDouble(at));
+    } else if (IsComplex(from.dtype())) {
+      to.SetComplex(i, from.GetComplex(at));
     } else {
       to.SetInt(i, from.GetInt(at));
     }
@@ -332,12 +334,15 @@ class Shrinker {
   static void SetNumber(Tensor& tensor, int64_t i, int value) {
     if (IsFloat(tensor.dtype())) {
       tensor.SetDouble(i, value);
+    } else if (IsComplex(tensor.dtype())) {
+      tensor.SetComplex(i, value);
     } else {
       tensor.SetInt(i, value);
     }
   }
 
   static bool SameElement(const Tensor& a, const Tensor& b, int64_t i) {
+    if (IsComplex(a.dtype())) return a.GetComplex(i) == b.GetComplex(i);
     return IsFloat(a.dtype()) ? a.GetDouble(i) == b.GetDouble(i)
                               : a.GetInt(i) == b.GetInt(i);
   }
