@@ -3,9 +3,8 @@
 //   Graph kernel = *ApplyNumerics(*CollapseAxes(extracted.graph), rules);
 //   std::string object = *CompileGroup(kernel, group.kind, "kernel", level);
 //
-// The entry point takes, in this order: an int32 per dim of KernelDims, a
-// buffer per input, a buffer per output in OutputOrder. Axis 0 of a tensor is
-// the last dimension of its buffer. All extents must fit in an int32.
+// The entry point takes what kernel_parameters.h says. Halide is behind it: the
+// first call of a process loads it (code_generator.h), and nothing else does.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_COMPILE_GROUP_H_
 #define CLEAVE_ENGINE_CODEGEN_COMPILE_GROUP_H_
@@ -21,14 +20,6 @@
 
 namespace cleave {
 
-// The dims of a collapsed graph that are no numbers, in the order that they
-// occur in: the parameters of its kernel.
-std::vector<Dim> KernelDims(const Graph& graph);
-
-// The order of the kernel's output buffers, as places among the graph's
-// outputs: those of one shape are next to each other.
-std::vector<int> OutputOrder(const Graph& graph);
-
 struct ScheduleOptions {
   // Plain loops in the order of the axes: what must not change the result of
   // anything but a reduction.
@@ -38,7 +29,9 @@ struct ScheduleOptions {
 // The ELF object of the kernel `name`: its entry is `<name>_argv`. `graph` is a
 // group (ExtractGroup) after CollapseAxes and ApplyNumerics; every node of it
 // can be lowered. Internal if Halide fails, with its message: an error of ours.
-// ResourceExhausted if the folder for temporary files refuses.
+// ResourceExhausted if the folder for temporary files refuses. Unavailable or
+// FailedPrecondition, as LoadCodeGenerator says, where there is no code
+// generator to load.
 absl::StatusOr<std::string> CompileGroup(const Graph& graph, GroupKind kind,
                                          const std::string& name,
                                          TargetLevel level,
@@ -53,7 +46,7 @@ struct DeviceGroup {
 
 // One ELF object with kernels for a device, which share what they leave there:
 // as CompileGroup, but that the buffers' elements are read and written on the
-// device. CanRunOn has allowed each group.
+// device. CanRunOn has allowed each group; there is at least one.
 absl::StatusOr<std::string> CompileGroups(
     const std::vector<DeviceGroup>& groups, TargetLevel level, Device device);
 

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/parse_typed_graph.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/golden_file.h"
@@ -41,6 +42,22 @@ TEST(GraphText, FailParse) {
                                StatusIs(absl::StatusCode::kInvalidArgument));
                    return absl::StrCat(graph.status().message(), "\n");
                  });
+}
+
+// Its extent is no longer the sum that inference gives.
+TEST(GraphText, ReadsTypesAsTheyAreWrittenWhereAsked) {
+  constexpr char kText[] = R"(graph (%x: f32[d0], %y: f32[d1]) -> (z: f32[d2]) {
+  %1: f32[d2] = concatenate(%x, %y, axis: 0)
+  return z = %1
+}
+)";
+  const auto context = std::make_shared<Context>();
+  EXPECT_THAT(ParseGraph(kText, context),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ParseTypedGraph(kText, context));
+  EXPECT_EQ(PrintGraph(graph), kText);
+  EXPECT_THAT(ParseTypedGraph("graph () -> (y: f32[2]) {", context),
+              StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
 TEST(GraphText, PrintsProvenance) {

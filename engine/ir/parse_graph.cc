@@ -18,6 +18,7 @@
 #include "absl/strings/strip.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/infer_node.h"
+#include "engine/ir/parse_typed_graph.h"
 #include "engine/ir/text_syntax.h"
 #include "ops/status_macros.h"
 
@@ -47,8 +48,9 @@ bool LooksReal(absl::string_view text) {
 
 class Parser {
  public:
-  Parser(absl::string_view text, std::shared_ptr<Context> context)
-      : text_(text), context_(std::move(context)) {}
+  // With `trusted`, types are taken as they are written.
+  Parser(absl::string_view text, std::shared_ptr<Context> context, bool trusted)
+      : text_(text), context_(std::move(context)), trusted_(trusted) {}
 
   absl::StatusOr<Graph> Parse() {
     SkipLines();
@@ -389,7 +391,7 @@ class Parser {
       CLEAVE_RETURN_IF_ERROR(Expect(")"));
     }
     const OpId op = context_->InternOp(op_name);
-    if (IsPrimitive(op)) {
+    if (IsPrimitive(op) && !trusted_) {
       CLEAVE_RETURN_IF_ERROR(CheckPrimitive(ToPrimitive(op), attributes,
                                             operands, types, op_begin,
                                             type_begin, scope));
@@ -523,6 +525,7 @@ class Parser {
 
   absl::string_view text_;
   std::shared_ptr<Context> context_;
+  bool trusted_;
   size_t position_ = 0;
   int depth_ = 0;
 };
@@ -531,7 +534,12 @@ class Parser {
 
 absl::StatusOr<Graph> ParseGraph(absl::string_view text,
                                  std::shared_ptr<Context> context) {
-  return Parser(text, std::move(context)).Parse();
+  return Parser(text, std::move(context), /*trusted=*/false).Parse();
+}
+
+absl::StatusOr<Graph> ParseTypedGraph(absl::string_view text,
+                                      std::shared_ptr<Context> context) {
+  return Parser(text, std::move(context), /*trusted=*/true).Parse();
 }
 
 }  // namespace cleave

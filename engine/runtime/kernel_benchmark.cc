@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "benchmark/benchmark.h"
-#include "engine/codegen/kernel_testing.h"
+#include "engine/codegen/halide/kernel_testing.h"
 #include "engine/runtime/kernel_cache.h"
 #include "engine/runtime/kernel_call.h"
 #include "engine/runtime/kernel_library.h"

@@ -21,7 +21,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
-#include "engine/codegen/kernel_testing.h"
+#include "engine/codegen/halide/kernel_testing.h"
 #include "engine/files/cache_folder.h"
 #include "engine/files/file.h"
 #include "engine/files/process_testing.h"

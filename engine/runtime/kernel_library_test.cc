@@ -16,7 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/codegen/kernel_testing.h"
+#include "engine/codegen/halide/kernel_testing.h"
 #include "engine/files/process_testing.h"
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/kernel_call.h"

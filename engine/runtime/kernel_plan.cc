@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/compile_group.h"
+#include "engine/codegen/kernel_parameters.h"
 #include "engine/ir/copy_graph.h"
 #include "engine/pipeline/pipeline.h"
 #include "ops/check.h"

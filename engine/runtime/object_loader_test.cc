@@ -17,7 +17,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/kernel_testing.h"
+#include "engine/codegen/halide/kernel_testing.h"
 #include "engine/runtime/object_file.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # include_lint.sh FILE...: fails if a file includes a header of a layer above
-# its own, or Halide.h outside engine/codegen; engine/runtime and
-# engine/c_library also have Halide's runtime headers. Tests may include
-# testing/ and transforms/ anywhere. Fails, too, where a test is skipped for a
+# its own, or Halide.h outside engine/codegen/halide; engine/codegen,
+# engine/runtime and engine/c_library also have Halide's runtime headers. Tests
+# may include testing/ and transforms/ anywhere. Fails, too, where a test is skipped for a
 # reason that is not in the list of them.
 #
 # Visibility refuses the same dependencies between targets; this also catches
@@ -77,13 +77,15 @@ for file in "$@"; do
         [[ $target == testing || $target == transforms* ]] && continue
         ;;
     esac
-    case $layer,$header in
-      engine/codegen,*) ;;
+    case $file,$header in
+      engine/codegen/halide/*,*) ;;
       # What kernels are called with; nothing of the compiler.
-      engine/runtime,HalideRuntime*.h | engine/runtime,HalideBuffer.h) ;;
-      engine/c_library,HalideRuntime*.h) ;;
+      engine/runtime/*,HalideRuntime*.h | engine/runtime/*,HalideBuffer.h) ;;
+      engine/c_library/*,HalideRuntime*.h) ;;
+      engine/codegen/*,HalideRuntime*.h) ;;
       *,Halide*.h)
-        echo "$file:$line: $header may be included in engine/codegen only" >&2
+        echo "$file:$line: $header may be included in" \
+          "engine/codegen/halide only" >&2
         failed=1
         ;;
     esac

@@ -1,9 +1,9 @@
-#include "engine/codegen/narrow_float.h"
+#include "engine/codegen/halide/narrow_float.h"
 
 #include <cstdint>
 
-#include "engine/codegen/element.h"
-#include "engine/codegen/named.h"
+#include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/named.h"
 
 namespace cleave {
 namespace {

@@ -6,8 +6,8 @@
 // Halide is included in this folder only: levels are what others see
 // (target_level.h).
 
-#ifndef CLEAVE_ENGINE_CODEGEN_TARGET_H_
-#define CLEAVE_ENGINE_CODEGEN_TARGET_H_
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_TARGET_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_TARGET_H_
 
 #include "Halide.h"
 #include "engine/codegen/device.h"
@@ -29,4 +29,4 @@ Halide::Target KernelTarget(TargetLevel level, Device device = Device::kCpu);
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_TARGET_H_
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_TARGET_H_

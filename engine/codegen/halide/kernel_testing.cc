@@ -1,4 +1,4 @@
-#include "engine/codegen/kernel_testing.h"
+#include "engine/codegen/halide/kernel_testing.h"
 
 #include <cstring>
 #include <vector>

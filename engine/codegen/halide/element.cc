@@ -1,4 +1,4 @@
-#include "engine/codegen/element.h"
+#include "engine/codegen/halide/element.h"
 
 #include <cmath>
 #include <cstdint>
@@ -6,9 +6,9 @@
 #include <string>
 #include <utility>
 
+#include "engine/codegen/halide/named.h"
+#include "engine/codegen/halide/narrow_float.h"
 #include "engine/codegen/library_function.h"
-#include "engine/codegen/named.h"
-#include "engine/codegen/narrow_float.h"
 #include "ops/check.h"
 #include "ops/reference.h"
 

@@ -1,4 +1,4 @@
-// Device code that keeps to IEEE 754. Internal to engine/codegen.
+// Device code that keeps to IEEE 754. Internal to this folder.
 //
 // Halide 21 spells strict operations for CPUs alone. Its CUDA code fuses
 // multiplications into additions, takes all for finite and flushes subnormal
@@ -6,8 +6,8 @@
 // device become functions that round as they should, and what is left of the
 // rest in the source is taken out.
 
-#ifndef CLEAVE_ENGINE_CODEGEN_DEVICE_CODE_H_
-#define CLEAVE_ENGINE_CODEGEN_DEVICE_CODE_H_
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_DEVICE_CODE_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_DEVICE_CODE_H_
 
 #include <string>
 #include <vector>
@@ -32,4 +32,4 @@ void AppendStrict(const Halide::Module& module, const std::string& prefix,
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_DEVICE_CODE_H_
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_DEVICE_CODE_H_

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "engine/codegen/lowering.h"
+#include "engine/codegen/halide/lowering.h"
 #include "ops/check.h"
 
 namespace cleave {

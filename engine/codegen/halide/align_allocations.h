@@ -5,8 +5,8 @@
 // taken for aligned to the vector nevertheless, and faults where it is not. An
 // allocation of one element is made two elements long, which Halide aligns.
 
-#ifndef CLEAVE_ENGINE_CODEGEN_ALIGN_ALLOCATIONS_H_
-#define CLEAVE_ENGINE_CODEGEN_ALIGN_ALLOCATIONS_H_
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_ALIGN_ALLOCATIONS_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_ALIGN_ALLOCATIONS_H_
 
 #include "Halide.h"
 
@@ -18,4 +18,4 @@ void AlignAllocations(Halide::Pipeline& pipeline);
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_ALIGN_ALLOCATIONS_H_
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_ALIGN_ALLOCATIONS_H_

@@ -1,4 +1,4 @@
-#include "engine/codegen/device_code.h"
+#include "engine/codegen/halide/device_code.h"
 
 #include <algorithm>
 #include <cstdint>

@@ -1,10 +1,10 @@
 // Lowering: the state of one group on its way to Halide. Internal to
-// engine/codegen: lower_group.cc makes it, lower_movement.cc,
+// this folder: lower_group.cc makes it, lower_movement.cc,
 // lower_reduction.cc, lower_structured.cc, lower_totals.cc and tiled_dot.cc are
 // its parts, schedule.cc orders its loops.
 
-#ifndef CLEAVE_ENGINE_CODEGEN_LOWERING_H_
-#define CLEAVE_ENGINE_CODEGEN_LOWERING_H_
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_LOWERING_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_LOWERING_H_
 
 #include <map>
 #include <string>
@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "Halide.h"
-#include "engine/codegen/lower_group.h"
+#include "engine/codegen/halide/lower_group.h"
 #include "engine/ir/graph.h"
 
 namespace cleave {
@@ -85,7 +85,7 @@ struct Space {
 class Lowering {
  public:
   Lowering(const Graph& graph, GroupKind kind, const Halide::Target& target,
-           const ScheduleOptions& options);
+           bool plain_schedule);
 
   // Adds Funcs for outputs of one shape: a tuple where there are several.
   void AddOutputs(const std::vector<Value>& outputs);
@@ -205,7 +205,7 @@ class Lowering {
   const GroupKind kind_;
   const Halide::Target target_;
   const bool on_device_;
-  const ScheduleOptions options_;
+  const bool plain_schedule_;
   Space space_;
   // Whether the group reduces its rows' values to scalars, and the spaces of
   // rows and totals.
@@ -229,4 +229,4 @@ class Lowering {
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_LOWERING_H_
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_LOWERING_H_

@@ -1,7 +1,7 @@
 // Small kernels by Halide, to test what links, loads, keeps and runs kernels.
 
-#ifndef CLEAVE_ENGINE_CODEGEN_KERNEL_TESTING_H_
-#define CLEAVE_ENGINE_CODEGEN_KERNEL_TESTING_H_
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_KERNEL_TESTING_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_KERNEL_TESTING_H_
 
 #include <cstdint>
 #include <string>
@@ -31,4 +31,4 @@ inline constexpr uint64_t kTestMark = 0x9e3779b97f4a7c15;
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_KERNEL_TESTING_H_
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_KERNEL_TESTING_H_

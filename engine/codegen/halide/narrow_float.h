@@ -1,9 +1,9 @@
 // f16 and bf16 as expressions: conversions by their bit patterns, the same on
-// every target, rounding to nearest even and keeping NaN. Internal to
-// engine/codegen.
+// every target, rounding to nearest even and keeping NaN. Internal to this
+// folder.
 
-#ifndef CLEAVE_ENGINE_CODEGEN_NARROW_FLOAT_H_
-#define CLEAVE_ENGINE_CODEGEN_NARROW_FLOAT_H_
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_NARROW_FLOAT_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_NARROW_FLOAT_H_
 
 #include "Halide.h"
 #include "ops/dtype.h"
@@ -27,4 +27,4 @@ Halide::Expr NextafterOfNarrow(DType dtype, const Halide::Expr& x,
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_NARROW_FLOAT_H_
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_NARROW_FLOAT_H_

@@ -6,14 +6,14 @@
 // rounds it, and a library function elsewhere. f16 and bf16 elements are f32
 // expressions that hold a value of their type: each operation computes in f32
 // (or f64) and rounds once more, which gives the correctly rounded result.
-// Internal to engine/codegen.
+// Internal to this folder.
 //
 //   Expr x = LoadElement(DType::kBF16, image(i));  // an f32
 //   Expr y = *PointwiseElement(Primitive::kExp, {DType::kBF16}, {x}, ...);
 //   out(i) = StoreElement(DType::kBF16, y);
 
-#ifndef CLEAVE_ENGINE_CODEGEN_ELEMENT_H_
-#define CLEAVE_ENGINE_CODEGEN_ELEMENT_H_
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_ELEMENT_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_ELEMENT_H_
 
 #include <vector>
 
@@ -75,4 +75,4 @@ Halide::Expr RoundElement(DType dtype, const Halide::Expr& value);
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_ELEMENT_H_
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_ELEMENT_H_

@@ -1,4 +1,4 @@
-#include "engine/codegen/align_allocations.h"
+#include "engine/codegen/halide/align_allocations.h"
 
 #include <string>
 

@@ -4,7 +4,7 @@
 
 #include <vector>
 
-#include "engine/codegen/lowering.h"
+#include "engine/codegen/halide/lowering.h"
 
 namespace cleave {
 

@@ -1,16 +1,16 @@
-#include "engine/codegen/lower_group.h"
+#include "engine/codegen/halide/lower_group.h"
 
 #include <algorithm>
-#include <numeric>
 #include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/align_allocations.h"
-#include "engine/codegen/device_code.h"
-#include "engine/codegen/element.h"
 #include "engine/codegen/element_cost.h"
-#include "engine/codegen/lowering.h"
+#include "engine/codegen/halide/align_allocations.h"
+#include "engine/codegen/halide/device_code.h"
+#include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/kernel_parameters.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -22,18 +22,6 @@ using Halide::Int;
 using Halide::Var;
 
 namespace {
-
-// Calls `visit` with each dim among the types and attributes that is no number.
-template <typename Visit>
-void VisitDims(const StaticValue& value, Visit&& visit) {
-  if (value.kind() == StaticValue::Kind::kInt) {
-    visit(value.AsDim());
-  } else if (value.kind() == StaticValue::Kind::kList) {
-    for (const StaticValue& element : value.AsList()) {
-      VisitDims(element, visit);
-    }
-  }
-}
 
 // Operations that make storing a value worth while where it is read twice.
 constexpr int kStoreCost = 12;
@@ -53,31 +41,13 @@ bool IsStructured(const Graph& graph, Value v) {
 
 }  // namespace
 
-std::vector<Dim> KernelDims(const Graph& graph) {
-  std::vector<Dim> dims;
-  std::set<std::string> seen;
-  const auto add = [&](const Dim& dim) {
-    if (dim.IsConstant()) return;
-    if (seen.insert(dim.ToString()).second) dims.push_back(dim);
-  };
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    for (const TensorType& type : graph.types(Value{id})) {
-      for (const Dim& dim : type.shape) add(dim);
-    }
-    for (const auto& [name, value] : graph.attributes(Value{id}).values()) {
-      VisitDims(value, add);
-    }
-  }
-  return dims;
-}
-
 Lowering::Lowering(const Graph& graph, GroupKind kind,
-                   const Halide::Target& target, const ScheduleOptions& options)
+                   const Halide::Target& target, bool plain_schedule)
     : graph_(graph),
       kind_(kind),
       target_(target),
       on_device_(target.has_gpu_feature()),
-      options_(options) {
+      plain_schedule_(plain_schedule) {
   for (const Dim& dim : KernelDims(graph)) {
     extents_.emplace(dim.ToString(),
                      Halide::Param<int>(absl::StrCat("n", extents_.size())));
@@ -313,8 +283,8 @@ Halide::Module Lowering::Finish(const std::string& name) {
 
 Halide::Module LowerGroup(const Graph& graph, GroupKind kind,
                           const std::string& name, const Halide::Target& target,
-                          const ScheduleOptions& options) {
-  Lowering lowering(graph, kind, target, options);
+                          bool plain_schedule) {
+  Lowering lowering(graph, kind, target, plain_schedule);
   std::vector<Value> same;
   for (const int i : OutputOrder(graph)) {
     const Value v = graph.outputs()[i].value;
@@ -327,20 +297,6 @@ Halide::Module LowerGroup(const Graph& graph, GroupKind kind,
   }
   lowering.AddOutputs(same);
   return lowering.Finish(name);
-}
-
-std::vector<int> OutputOrder(const Graph& graph) {
-  std::vector<int> order(graph.outputs().size());
-  std::iota(order.begin(), order.end(), 0);
-  const auto first = [&](int i) {
-    const Shape& shape = graph.type(graph.outputs()[i].value).shape;
-    int j = 0;
-    while (graph.type(graph.outputs()[j].value).shape != shape) ++j;
-    return j;
-  };
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int a, int b) { return first(a) < first(b); });
-  return order;
 }
 
 }  // namespace cleave

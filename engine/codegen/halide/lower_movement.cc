@@ -1,7 +1,7 @@
 #include <utility>
 
-#include "engine/codegen/element.h"
-#include "engine/codegen/lowering.h"
+#include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/lowering.h"
 #include "ops/check.h"
 
 namespace cleave {

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "engine/codegen/element_cost.h"
-#include "engine/codegen/lowering.h"
+#include "engine/codegen/halide/lowering.h"
 
 namespace cleave {
 
@@ -78,7 +78,7 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
     if (stage.role == Stage::Role::kInline) continue;
     stage.func.compute_root();
     const std::vector<Var> vars = stage.func.args();
-    if (vars.empty() || options_.plain) continue;
+    if (vars.empty() || plain_schedule_) continue;
     const int width = VectorWidth(WidestElement(stage.func));
     const int rank = static_cast<int>(vars.size());
     const Var last = vars.front();
@@ -115,7 +115,7 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
   if (axes.empty()) return;
   const Var x = axes.back();
   const int bytes = WidestElement(out);
-  const int width = options_.plain ? 1 : VectorWidth(bytes);
+  const int width = plain_schedule_ ? 1 : VectorWidth(bytes);
   // Vectors first, then tasks of many: what is left over is one vector's.
   if (width > 1) {
     const Var lane("lane");
@@ -159,7 +159,7 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
   } else {
     out.parallel(rows.front());
   }
-  if (full && !options_.plain) {
+  if (full && !plain_schedule_) {
     out.vectorize(x, VectorWidth(WidestElement(out)),
                   TailStrategy::GuardWithIf);
   }
@@ -172,7 +172,7 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
         break;
       case Stage::Role::kStored: {
         stage.func.compute_at(level);
-        if (!options_.plain) {
+        if (!plain_schedule_) {
           const Var last = axes.back();
           stage.func.vectorize(last, VectorWidth(WidestElement(stage.func)),
                                TailStrategy::GuardWithIf);
@@ -213,7 +213,7 @@ void Lowering::ScheduleLanes(Stage& stage, const LoopLevel& level) {
 // after the other.
 void Lowering::ScheduleWhole(Stage& stage) {
   stage.func.compute_root();
-  if (stage.reduced.size() != 1 || options_.plain) return;
+  if (stage.reduced.size() != 1 || plain_schedule_) return;
   const Var block("block");
   // The last halving stands before its total. An argmax or a product has no
   // blocks: a stage before it that has some belongs to another reduction.
@@ -237,7 +237,7 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
                                bool full) {
   const Var x = axes.back();
   const Var columns("columns");
-  const int width = options_.plain ? 1 : VectorWidth(WidestElement(out));
+  const int width = plain_schedule_ ? 1 : VectorWidth(WidestElement(out));
   std::vector<Var> kept;
   std::vector<Halide::VarOrRVar> order = {x};
   if (full) {
@@ -268,7 +268,7 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kWhole) continue;
     stage.func.compute_at(level);
-    const int of = options_.plain ? 1 : VectorWidth(WidestElement(stage.func));
+    const int of = plain_schedule_ ? 1 : VectorWidth(WidestElement(stage.func));
     // The last axis of a stage here is the last kept one, that of the columns.
     const std::vector<Var> args = stage.func.args();
     if (of == 1 || args.empty()) continue;

@@ -1,4 +1,4 @@
-#include "engine/codegen/target.h"
+#include "engine/codegen/halide/target.h"
 
 #include <vector>
 

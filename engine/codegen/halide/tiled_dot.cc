@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element.h"
 #include "engine/codegen/element_cost.h"
-#include "engine/codegen/lowering.h"
+#include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/lowering.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -102,7 +102,7 @@ bool Lowering::AddTiledDot(Value v) {
     return static_cast<size_t>(graph_.type(x).rank());
   };
   if (contract_a.size() != 1 || rank(a) != batch + 2 || rank(b) != batch + 2 ||
-      options_.plain || on_device_) {
+      plain_schedule_ || on_device_) {
     return false;
   }
   const DType dtype = graph_.type(v).dtype;

@@ -2,8 +2,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element.h"
-#include "engine/codegen/lowering.h"
+#include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/lowering.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -89,7 +89,7 @@ void Lowering::AddReduction(Value v) {
   if (graph_.attributes(v).GetInts("axes").empty()) {
     return AddSerialReduction(v);
   }
-  if (space_.reduces_last() && !options_.plain) return AddLaneReduction(v);
+  if (space_.reduces_last() && !plain_schedule_) return AddLaneReduction(v);
   AddSerialReduction(v);
 }
 

@@ -1,8 +1,8 @@
 // Named: a Halide expression under a name, for a value that is used more than
-// once. Internal to engine/codegen.
+// once. Internal to this folder.
 
-#ifndef CLEAVE_ENGINE_CODEGEN_NAMED_H_
-#define CLEAVE_ENGINE_CODEGEN_NAMED_H_
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_NAMED_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_NAMED_H_
 
 #include <string>
 
@@ -23,4 +23,4 @@ Halide::Expr Named(const Halide::Expr& value, Use use) {
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_NAMED_H_
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_NAMED_H_

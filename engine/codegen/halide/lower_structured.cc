@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element.h"
-#include "engine/codegen/lowering.h"
+#include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/lowering.h"
 #include "ops/check.h"
 
 namespace cleave {
