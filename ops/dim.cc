@@ -271,6 +271,8 @@ absl::StatusOr<Dim> Dim::CheckedAdd(const Dim& a, const Dim& b) {
     return Dim(sum);
   }
   CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
+  if (a == Dim(0)) return b;
+  if (b == Dim(0)) return a;
   return DimBuilder::Sum(a, b, /*negate=*/false);
 }
 
@@ -283,6 +285,7 @@ absl::StatusOr<Dim> Dim::CheckedSub(const Dim& a, const Dim& b) {
     return Dim(difference);
   }
   CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
+  if (b == Dim(0)) return a;
   return DimBuilder::Sum(a, b, /*negate=*/true);
 }
 
@@ -295,6 +298,8 @@ absl::StatusOr<Dim> Dim::CheckedMul(const Dim& a, const Dim& b) {
     return Dim(product);
   }
   CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
+  if (a == Dim(1)) return b;
+  if (b == Dim(1)) return a;
   const DimTerms left(a), right(b);
   std::vector<DimTerm> terms;
   terms.reserve(left.size() * right.size());

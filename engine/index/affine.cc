@@ -48,9 +48,9 @@ std::optional<Dim> Extreme(const Affine& a, bool greatest) {
       return std::nullopt;
     }
     if (positive != greatest) continue;
-    const std::optional<Dim> last = MultiplyAdd(index->extent, 1, -1);
-    if (last.has_value()) value = MultiplyAdd(*value, coefficient, *last);
-    if (!last.has_value() || !value.has_value()) return std::nullopt;
+    const absl::StatusOr<Dim> last = Dim::CheckedSub(index->extent, 1);
+    if (last.ok()) value = MultiplyAdd(*value, coefficient, *last);
+    if (!last.ok() || !value.has_value()) return std::nullopt;
   }
   return value;
 }
@@ -458,9 +458,11 @@ std::optional<Dim> GreatestValue(const Affine& a) { return Extreme(a, true); }
 
 bool ProvedNonNegative(const Affine& a, const std::vector<Affine>& facts) {
   if (a.overflow) return false;
+  const std::optional<Dim> least = LeastValue(a);
+  // A number needs no proof: most indices stand for a whole axis.
+  if (least.has_value() && least->Value().value_or(-1) >= 0) return true;
   const Assumptions assumptions(a);
   if (assumptions.empty) return true;
-  const std::optional<Dim> least = LeastValue(a);
   if (least.has_value() &&
       IsTrue(Compare(*least, CompareOp::kGe, 0, assumptions.constraints))) {
     return true;

@@ -185,8 +185,11 @@ ReadPlan PlanRead(const Term& read, const Shape& shape,
     const RangeProof proof = ProveRange(element, shape[d]);
     axis.not_below = proof.not_below;
     axis.not_above = proof.not_above;
-    const RangeProof counted = ProveRange(element, shape[d], facts);
-    axis.in_range_where_true = counted.not_below && counted.not_above;
+    axis.in_range_where_true = proof.not_below && proof.not_above;
+    if (!axis.in_range_where_true && !facts.empty()) {
+      const RangeProof counted = ProveRange(element, shape[d], facts);
+      axis.in_range_where_true = counted.not_below && counted.not_above;
+    }
     if (index.has_value()) {
       PlanAxis(*index, shape[d], scope, choice, axis);
     }

@@ -190,7 +190,10 @@ class OpChecker {
           InClass(impl.context->types(type)[0].dtype, DTypeClass::kInexact));
     }
     std::optional<RuleSet::JvpOverride> jvp;
-    if (!Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
+    // Without a body, whether the signature binds is found out here.
+    const bool has_jvp = !LinesOf(callable_, StatementKind::kJvp).empty();
+    if ((has_jvp || !has_body) &&
+        !Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
           CLEAVE_ASSIGN_OR_RETURN(jvp, compiler.Jvp(active));
           return absl::OkStatus();
         })) {
@@ -199,7 +202,8 @@ class OpChecker {
     if (jvp.has_value() && !CheckLinearJvp(signature, jvp->graph)) return false;
     const std::vector<bool> live(callable_.results.size(), true);
     std::optional<RuleSet::VjpOverride> vjp;
-    if (!Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
+    if (!LinesOf(callable_, StatementKind::kVjp).empty() &&
+        !Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
           CLEAVE_ASSIGN_OR_RETURN(vjp, compiler.Vjp(live));
           return absl::OkStatus();
         })) {
