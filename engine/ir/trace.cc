@@ -223,6 +223,24 @@ TracedValue Structured(absl::Span<const TracedValue> operands, Add add) {
   return tracer->Finish(add(tracer));
 }
 
+TracedValue OfOne(Primitive primitive, const TracedValue& x,
+                  const Attributes& attributes) {
+  return Structured({x}, [&](Tracer* tracer) {
+    return tracer->builder().Add(primitive, attributes, {x.value()});
+  });
+}
+
+TracedValue OfAxes(Primitive primitive, const TracedValue& x,
+                   const Axes& axes) {
+  return Structured({x}, [&](Tracer* tracer) -> absl::StatusOr<Value> {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const std::vector<int> normal,
+        Normalise(PrimitiveName(primitive), axes, x.type().rank()));
+    return tracer->builder().Add(
+        primitive, {{"axes", StaticValue::Ints(normal)}}, {x.value()});
+  });
+}
+
 TracedValue Reduce(Primitive primitive, const TracedValue& x, const Axes& axes,
                    bool keep_axes) {
   return Structured({x}, [&](Tracer* tracer) -> absl::StatusOr<Value> {
@@ -315,30 +333,20 @@ TracedValue Ldexp(const TracedValue& x, const TracedValue& exponent) {
       });
 }
 
-TracedValue ReduceSum(const TracedValue& x, const Axes& axes, bool keep_axes) {
-  return Reduce(Primitive::kReduceSum, x, axes, keep_axes);
-}
-TracedValue ReduceProd(const TracedValue& x, const Axes& axes, bool keep_axes) {
-  return Reduce(Primitive::kReduceProd, x, axes, keep_axes);
-}
-TracedValue ReduceMax(const TracedValue& x, const Axes& axes, bool keep_axes) {
-  return Reduce(Primitive::kReduceMax, x, axes, keep_axes);
-}
-TracedValue ReduceMin(const TracedValue& x, const Axes& axes, bool keep_axes) {
-  return Reduce(Primitive::kReduceMin, x, axes, keep_axes);
-}
-TracedValue ReduceAll(const TracedValue& x, const Axes& axes, bool keep_axes) {
-  return Reduce(Primitive::kReduceAll, x, axes, keep_axes);
-}
-TracedValue ReduceAny(const TracedValue& x, const Axes& axes, bool keep_axes) {
-  return Reduce(Primitive::kReduceAny, x, axes, keep_axes);
-}
-TracedValue Argmax(const TracedValue& x, const Axes& axes, bool keep_axes) {
-  return Reduce(Primitive::kArgmax, x, axes, keep_axes);
-}
-TracedValue Argmin(const TracedValue& x, const Axes& axes, bool keep_axes) {
-  return Reduce(Primitive::kArgmin, x, axes, keep_axes);
-}
+#define REDUCTION(function)                                    \
+  TracedValue function(const TracedValue& x, const Axes& axes, \
+                       bool keep_axes) {                       \
+    return Reduce(Primitive::k##function, x, axes, keep_axes); \
+  }
+REDUCTION(ReduceSum)
+REDUCTION(ReduceProd)
+REDUCTION(ReduceMax)
+REDUCTION(ReduceMin)
+REDUCTION(ReduceAll)
+REDUCTION(ReduceAny)
+REDUCTION(Argmax)
+REDUCTION(Argmin)
+#undef REDUCTION
 
 TracedValue BroadcastTo(const TracedValue& x, const Shape& shape) {
   return Structured({x}, [&](Tracer* tracer) -> absl::StatusOr<Value> {
@@ -360,43 +368,24 @@ TracedValue BroadcastTo(const TracedValue& x, const Shape& shape) {
 }
 
 TracedValue Reshape(const TracedValue& x, const Shape& shape) {
-  return Structured({x}, [&](Tracer* tracer) {
-    return tracer->builder().Add(Primitive::kReshape,
-                                 {{"shape", StaticValue::Dims(shape)}},
-                                 {x.value()});
-  });
+  return OfOne(Primitive::kReshape, x, {{"shape", StaticValue::Dims(shape)}});
 }
 
 TracedValue Transpose(const TracedValue& x, const Axes& axes) {
-  return Structured({x}, [&](Tracer* tracer) -> absl::StatusOr<Value> {
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int> normal,
-                            Normalise("transpose", axes, x.type().rank()));
-    return tracer->builder().Add(Primitive::kTranspose,
-                                 {{"axes", StaticValue::Ints(normal)}},
-                                 {x.value()});
-  });
+  return OfAxes(Primitive::kTranspose, x, axes);
 }
 
 TracedValue Slice(const TracedValue& x, const std::vector<Dim>& start,
                   const std::vector<Dim>& size,
                   const std::vector<int64_t>& stride) {
-  return Structured({x}, [&](Tracer* tracer) {
-    return tracer->builder().Add(Primitive::kSlice,
-                                 {{"start", StaticValue::Dims(start)},
-                                  {"size", StaticValue::Dims(size)},
-                                  {"stride", StaticValue::Ints(stride)}},
-                                 {x.value()});
-  });
+  return OfOne(Primitive::kSlice, x,
+               {{"start", StaticValue::Dims(start)},
+                {"size", StaticValue::Dims(size)},
+                {"stride", StaticValue::Ints(stride)}});
 }
 
 TracedValue Reverse(const TracedValue& x, const Axes& axes) {
-  return Structured({x}, [&](Tracer* tracer) -> absl::StatusOr<Value> {
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int> normal,
-                            Normalise("reverse", axes, x.type().rank()));
-    return tracer->builder().Add(Primitive::kReverse,
-                                 {{"axes", StaticValue::Ints(normal)}},
-                                 {x.value()});
-  });
+  return OfAxes(Primitive::kReverse, x, axes);
 }
 
 TracedValue Pad(const TracedValue& x, const TracedValue& fill,
@@ -513,9 +502,8 @@ std::vector<TracedValue> Apply(Primitive primitive,
   GraphBuilder& builder = tracer->builder();
   const absl::StatusOr<Value> node = builder.Add(primitive, attributes, nodes);
   if (!node.ok()) return {tracer->Mistake(node.status())};
-  const size_t count = builder.graph().types(*node).size();
   std::vector<TracedValue> results;
-  for (size_t i = 0; i < count; ++i) {
+  for (size_t i = 0; i < builder.graph().types(*node).size(); ++i) {
     results.push_back(tracer->Wrap(builder.Result(*node, static_cast<int>(i))));
   }
   return results;
