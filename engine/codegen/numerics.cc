@@ -1,10 +1,11 @@
 #include "engine/codegen/numerics.h"
 
-#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 #include "engine/codegen/library_function.h"
+#include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
@@ -22,34 +23,13 @@ class Rewriter {
   explicit Rewriter(const RuleSet& rules) : rules_(rules) {}
 
   absl::StatusOr<Graph> Run(const Graph& graph) {
-    GraphBuilder builder(graph.context());
-    std::vector<Value> copies(graph.size());
-    for (const NamedValue& input : graph.inputs()) {
-      copies[input.value.id] =
-          builder.Input(input.name, graph.type(input.value));
-    }
-    std::vector<Value> operands;
-    for (uint32_t id = 0; id < graph.size(); ++id) {
-      const Value v{id};
-      if (graph.node(v).op == ToOpId(Primitive::kInput)) continue;
-      operands.clear();
-      for (const Value operand : graph.operands(v)) {
-        operands.push_back(copies[operand.id]);
-      }
-      CLEAVE_ASSIGN_OR_RETURN(copies[id], Copy(graph, v, operands, builder));
-    }
-    for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
-    std::vector<NamedValue> outputs;
-    for (const NamedValue& output : graph.outputs()) {
-      outputs.push_back({output.name, copies[output.value.id]});
-    }
-    return std::move(builder).Build(std::move(outputs));
+    return RewriteGraph(
+        graph, [this](GraphCopy& copy, Value v) { return Visit(copy, v); });
   }
 
  private:
-  absl::StatusOr<Value> Copy(const Graph& graph, Value v,
-                             const std::vector<Value>& operands,
-                             GraphBuilder& builder) {
+  absl::StatusOr<Value> Visit(GraphCopy& copy, Value v) {
+    const Graph& graph = copy.graph();
     const Node& node = graph.node(v);
     if (!IsPrimitive(node.op)) {
       return absl::InvalidArgumentError(
@@ -57,26 +37,27 @@ class Rewriter {
                        "` is no primitive: expand the graph first"));
     }
     const Primitive primitive = ToPrimitive(node.op);
-    AttributesId attributes = node.attributes;
-    if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
+    if (ClassOf(primitive) == PrimitiveClass::kControl) {
       CLEAVE_ASSIGN_OR_RETURN(
-          const NumericBody* numeric,
-          FindNumeric(rules_, primitive, builder.type(operands[0]).dtype));
-      if (numeric != nullptr) {
-        builder.SetProvenance(node.provenance);
-        return Instantiate(numeric->graph, operands, graph.type(v), builder);
-      }
-    } else if (ClassOf(primitive) == PrimitiveClass::kControl) {
-      CLEAVE_ASSIGN_OR_RETURN(attributes, RunRegions(graph, v));
+          const AttributesId attributes,
+          RewriteRegions(graph, v,
+                         [this](const Graph& region) { return Run(region); }));
+      return copy.Keep(v, attributes);
     }
-    return builder.AddTyped(node.op, attributes, node.type, operands,
-                            node.provenance);
+    if (ClassOf(primitive) != PrimitiveClass::kPointwise) return copy.Keep(v);
+    CLEAVE_ASSIGN_OR_RETURN(
+        const NumericBody* numeric,
+        FindNumeric(rules_, primitive, graph.type(graph.operands(v)[0]).dtype));
+    if (numeric == nullptr) return copy.Keep(v);
+    copy.builder().SetProvenance(node.provenance);
+    return Instantiate(numeric->graph, copy.Operands(v), graph.type(v),
+                       copy.builder());
   }
 
   // The body on operands of any shape, which all have; converted where their
   // dtypes are not those of the body.
   absl::StatusOr<Value> Instantiate(const Graph& body,
-                                    const std::vector<Value>& operands,
+                                    absl::Span<const Value> operands,
                                     const TensorType& result,
                                     GraphBuilder& builder) {
     std::vector<Value> copies(body.size());
@@ -112,16 +93,6 @@ class Rewriter {
     Attributes attributes;
     attributes.Set("dtype", dtype);
     return builder.Apply(Primitive::kConvert, {x}, attributes);
-  }
-
-  absl::StatusOr<AttributesId> RunRegions(const Graph& graph, Value v) {
-    Attributes attributes = graph.attributes(v);
-    for (const auto& [name, value] : graph.attributes(v).values()) {
-      if (value.kind() != StaticValue::Kind::kRegion) continue;
-      CLEAVE_ASSIGN_OR_RETURN(Graph region, Run(*value.AsRegion().graph));
-      attributes.Set(name, MakeRegion(std::move(region)));
-    }
-    return graph.context()->Intern(attributes);
   }
 
   const RuleSet& rules_;

@@ -1,7 +1,7 @@
 #include "engine/codegen/replace_at_zero.h"
 
-#include <utility>
-#include <vector>
+#include "absl/types/span.h"
+#include "engine/ir/rewrite_graph.h"
 
 namespace cleave {
 namespace {
@@ -53,36 +53,15 @@ bool HoldsAtZero(const Graph& graph, Value condition, Value x) {
 }  // namespace
 
 Graph ReplaceAtZero(const Graph& graph) {
-  GraphBuilder builder(graph.context());
-  std::vector<Value> copies(graph.size());
-  for (const NamedValue& input : graph.inputs()) {
-    copies[input.value.id] = builder.Input(input.name, graph.type(input.value));
-  }
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value v{id};
-    const Node& node = graph.node(v);
-    if (node.op == ToOpId(Primitive::kInput)) continue;
-    std::vector<Value> operands;
-    for (const Value operand : graph.operands(v)) {
-      operands.push_back(copies[operand.id]);
-    }
-    if (node.op == ToOpId(Primitive::kSelect)) {
-      const Value chosen = graph.operands(v)[1];
-      if (KeepsZeros(PrimitiveOf(graph, chosen))) {
-        const Value x = graph.operands(chosen)[0];
-        if (HoldsAtZero(graph, graph.operands(v)[0], x)) {
-          operands[1] = copies[x.id];
-        }
-      }
-    }
-    copies[id] = builder.AddTyped(node.op, node.attributes, node.type, operands,
-                                  node.provenance);
-  }
-  std::vector<NamedValue> outputs;
-  for (const NamedValue& output : graph.outputs()) {
-    outputs.push_back({output.name, copies[output.value.id]});
-  }
-  return *std::move(builder).Build(std::move(outputs));
+  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
+    if (graph.node(v).op != ToOpId(Primitive::kSelect)) return copy.Keep(v);
+    const absl::Span<const Value> operands = graph.operands(v);
+    if (!KeepsZeros(PrimitiveOf(graph, operands[1]))) return copy.Keep(v);
+    const Value x = graph.operands(operands[1])[0];
+    if (!HoldsAtZero(graph, operands[0], x)) return copy.Keep(v);
+    return copy.Keep(v,
+                     {copy.of(operands[0]), copy.of(x), copy.of(operands[2])});
+  });
 }
 
 }  // namespace cleave

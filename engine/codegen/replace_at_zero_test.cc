@@ -43,5 +43,14 @@ TEST(ReplaceAtZero, KeepsTheFunctionElsewhere) {
   EXPECT_THAT(Rewritten("eq(%x, %y)"), HasSubstr("expm1"));
 }
 
+TEST(ReplaceAtZero, KeepsGuards) {
+  GraphBuilder builder(std::make_shared<Context>());
+  const Dim n = Dim::Variable("n");
+  const Value x = builder.Input("x", {DType::kF32, {n}});
+  builder.AddGuard({n, CompareOp::kGe, 1, "not empty"});
+  const Graph graph = *std::move(builder).Build({{"y", x}});
+  EXPECT_EQ(ReplaceAtZero(graph).guards().size(), 1u);
+}
+
 }  // namespace
 }  // namespace cleave

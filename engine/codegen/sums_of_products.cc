@@ -1,8 +1,10 @@
 #include "engine/codegen/sums_of_products.h"
 
-#include <utility>
+#include <string>
 #include <vector>
 
+#include "absl/types/span.h"
+#include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
@@ -39,7 +41,7 @@ Value Convert(GraphBuilder& builder, Value x, DType dtype) {
 }
 
 Value SumOfProducts(const Graph& graph, Value v,
-                    const std::vector<Value>& operands, GraphBuilder& builder) {
+                    absl::Span<const Value> operands, GraphBuilder& builder) {
   const DType dtype = graph.type(v).dtype;
   const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
   std::vector<Value> factors;
@@ -69,34 +71,11 @@ Graph SumsOfProducts(const Graph& graph) {
     any |= IsSumOfProducts(graph, Value{id});
   }
   if (!any) return graph;
-  GraphBuilder builder(graph.context());
-  for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
-  std::vector<Value> copies(graph.size());
-  for (const NamedValue& input : graph.inputs()) {
-    copies[input.value.id] = builder.Input(input.name, graph.type(input.value));
-  }
-  std::vector<Value> operands;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value v{id};
-    const Node& node = graph.node(v);
-    if (node.op == ToOpId(Primitive::kInput)) continue;
-    operands.clear();
-    for (const Value operand : graph.operands(v)) {
-      operands.push_back(copies[operand.id]);
-    }
-    if (IsSumOfProducts(graph, v)) {
-      builder.SetProvenance(node.provenance);
-      copies[id] = SumOfProducts(graph, v, operands, builder);
-    } else {
-      copies[id] = builder.AddTyped(node.op, node.attributes, node.type,
-                                    operands, node.provenance);
-    }
-  }
-  std::vector<NamedValue> outputs;
-  for (const NamedValue& output : graph.outputs()) {
-    outputs.push_back({output.name, copies[output.value.id]});
-  }
-  return *std::move(builder).Build(std::move(outputs));
+  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
+    if (!IsSumOfProducts(graph, v)) return copy.Keep(v);
+    copy.builder().SetProvenance(graph.node(v).provenance);
+    return SumOfProducts(graph, v, copy.Operands(v), copy.builder());
+  });
 }
 
 }  // namespace cleave

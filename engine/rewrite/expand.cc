@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/rewrite_graph.h"
 #include "engine/rules/call_of.h"
 #include "ops/budget.h"
 #include "ops/check.h"
@@ -31,67 +32,34 @@ class Expander {
 
  private:
   absl::StatusOr<Graph> Expanded(const Graph& graph) {
-    GraphBuilder builder(graph.context());
-    std::vector<Value> inputs;
-    for (const NamedValue& input : graph.inputs()) {
-      inputs.push_back(builder.Input(input.name, graph.type(input.value)));
-    }
-    std::vector<Value> copies(graph.size());
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      copies[graph.inputs()[i].value.id] = inputs[i];
-    }
-    // Results of calls that were replaced, by the call's node.
-    absl::flat_hash_map<uint32_t, std::vector<Value>> tuples;
-    absl::InlinedVector<Value, 8> operands;
-    for (uint32_t id = 0; id < graph.size(); ++id) {
-      const Value v{id};
-      CLEAVE_RETURN_IF_ERROR(PollBudget());
-      const Node& node = graph.node(v);
-      if (node.op == ToOpId(Primitive::kInput)) continue;
-      operands.clear();
-      for (const Value operand : graph.operands(v)) {
-        operands.push_back(copies[operand.id]);
-      }
-      if (node.op == ToOpId(Primitive::kResult)) {
-        const Value tuple = graph.operands(v)[0];
-        const auto it = tuples.find(tuple.id);
-        if (it != tuples.end()) {
-          copies[id] = it->second[graph.attributes(v).GetInt("index")];
-          continue;
-        }
-      }
-      if (IsPrimitive(node.op)) {
-        AttributesId attributes = node.attributes;
-        if (ClassOf(ToPrimitive(node.op)) == PrimitiveClass::kControl) {
-          CLEAVE_ASSIGN_OR_RETURN(attributes, ExpandRegions(graph, v));
-        }
-        copies[id] = builder.AddTyped(node.op, attributes, node.type, operands,
-                                      node.provenance);
-        continue;
-      }
-      CLEAVE_ASSIGN_OR_RETURN(const Graph* body, BodyOf(graph, v));
-      if (body == nullptr) {  // preserved
-        copies[id] = builder.AddTyped(node.op, node.attributes, node.type,
-                                      operands, node.provenance);
-        continue;
-      }
-      std::vector<Value> results =
-          builder.Inline(*body, operands, graph.types(v));
-      if (results.size() != graph.types(v).size()) {
-        return absl::InternalError(absl::StrCat(
-            "the body of `", graph.context()->op_name(node.op), "` gives ",
-            results.size(), " results, not ", graph.types(v).size()));
-      }
-      copies[id] = results[0];
-      if (results.size() > 1) tuples.emplace(id, std::move(results));
-    }
+    return RewriteGraph(
+        graph, [this](GraphCopy& copy, Value v) { return Visit(copy, v); });
+  }
+
+  absl::StatusOr<Value> Visit(GraphCopy& copy, Value v) {
     CLEAVE_RETURN_IF_ERROR(PollBudget());
-    for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
-    std::vector<NamedValue> outputs;
-    for (const NamedValue& output : graph.outputs()) {
-      outputs.push_back({output.name, copies[output.value.id]});
+    const Graph& graph = copy.graph();
+    const OpId op = graph.node(v).op;
+    if (IsPrimitive(op)) {
+      if (ClassOf(ToPrimitive(op)) != PrimitiveClass::kControl) {
+        return copy.Keep(v);
+      }
+      CLEAVE_ASSIGN_OR_RETURN(
+          const AttributesId attributes,
+          RewriteRegions(graph, v,
+                         [this](const Graph& region) { return Run(region); }));
+      return copy.Keep(v, attributes);
     }
-    return std::move(builder).Build(std::move(outputs));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph* body, BodyOf(graph, v));
+    if (body == nullptr) return copy.Keep(v);  // preserved
+    std::vector<Value> results =
+        copy.builder().Inline(*body, copy.Operands(v), graph.types(v));
+    if (results.size() != graph.types(v).size()) {
+      return absl::InternalError(absl::StrCat(
+          "the body of `", graph.context()->op_name(op), "` gives ",
+          results.size(), " results, not ", graph.types(v).size()));
+    }
+    return copy.Replace(v, std::move(results));
   }
 
   // (op, attributes, operand types...)
@@ -246,16 +214,6 @@ class Expander {
     if (by_default == nullptr || *by_default != *here) return false;
     signature.attributes = without.attributes;
     return true;
-  }
-
-  absl::StatusOr<AttributesId> ExpandRegions(const Graph& graph, Value v) {
-    Attributes attributes = graph.attributes(v);
-    for (const auto& [name, value] : graph.attributes(v).values()) {
-      if (value.kind() != StaticValue::Kind::kRegion) continue;
-      CLEAVE_ASSIGN_OR_RETURN(Graph region, Run(*value.AsRegion().graph));
-      attributes.Set(name, MakeRegion(std::move(region)));
-    }
-    return graph.context()->Intern(attributes);
   }
 
   const RuleSet& rules_;

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/rewrite_graph.h"
 #include "engine/rewrite/simplify_movement.h"
 #include "engine/rules/rewrite_rule.h"
 #include "ops/check.h"
@@ -117,30 +118,18 @@ class Simplifier {
       : table_(rules.rewrites()), options_(options) {}
 
   Graph Run(const Graph& graph) {
-    GraphBuilder builder(graph.context());
-    builder.Reserve(graph.size());
-    std::vector<Value> copies(graph.size());
-    for (const NamedValue& input : graph.inputs()) {
-      copies[input.value.id] =
-          builder.Input(input.name, graph.type(input.value));
-    }
-    for (uint32_t id = 0; id < graph.size(); ++id) {
-      const Node& node = graph.node(Value{id});
-      if (node.op == ToOpId(Primitive::kInput)) continue;
-      Candidate candidate{
-          node.op, node.attributes, node.type, {}, node.provenance};
-      for (const Value operand : graph.operands(Value{id})) {
-        candidate.operands.push_back(copies[operand.id]);
-      }
+    return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
+      const Node& node = graph.node(v);
+      const absl::Span<const Value> operands = copy.Operands(v);
       int budget = kMaxRewritesPerNode;
-      copies[id] = Make(builder, std::move(candidate), budget);
-    }
-    for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
-    std::vector<NamedValue> outputs;
-    for (const NamedValue& output : graph.outputs()) {
-      outputs.push_back({output.name, copies[output.value.id]});
-    }
-    return *std::move(builder).Build(std::move(outputs));
+      return Make(copy.builder(),
+                  Candidate{node.op,
+                            node.attributes,
+                            node.type,
+                            {operands.begin(), operands.end()},
+                            node.provenance},
+                  budget);
+    });
   }
 
  private:
