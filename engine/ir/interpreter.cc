@@ -10,6 +10,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter_values.h"
+#include "engine/ir/loop_operands.h"
 #include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -330,16 +331,15 @@ class Runner {
       Value v, const Attributes& attributes,
       const std::vector<TensorT>& operands) {
     const int64_t length = attributes.GetInt("length");
-    const int64_t consts = attributes.GetInt("consts");
-    const int64_t carries = attributes.GetInt("carries");
+    const LoopOperands loop = LoopOperands::Of(attributes, operands.size());
     const bool reverse = attributes.GetBool("reverse");
     const std::vector<TensorType>& types = graph_.types(v);
     Runner& body = *regions_[v.id].runners[0];
 
     // Carries, then stacks.
-    std::vector<TensorT> results(operands.begin() + consts,
-                                 operands.begin() + consts + carries);
-    for (size_t i = carries; i < types.size(); ++i) {
+    std::vector<TensorT> results(operands.begin() + loop.consts,
+                                 operands.begin() + loop.first_slice());
+    for (size_t i = loop.carries; i < types.size(); ++i) {
       CLEAVE_ASSIGN_OR_RETURN(std::vector<int64_t> shape,
                               EvaluateShape(types[i].shape, dims_));
       CLEAVE_ASSIGN_OR_RETURN(TensorT stack,
@@ -350,18 +350,18 @@ class Runner {
       CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kLoopSteps));
       const int64_t index = reverse ? length - 1 - step : step;
       std::vector<TensorT> arguments(operands.begin(),
-                                     operands.begin() + consts);
+                                     operands.begin() + loop.consts);
       arguments.reserve(operands.size());
-      for (int64_t i = 0; i < carries; ++i) {
+      for (int i = 0; i < loop.carries; ++i) {
         arguments.push_back(std::move(results[i]));
       }
-      for (size_t i = consts + carries; i < operands.size(); ++i) {
+      for (int i = loop.first_slice(); i < loop.count(); ++i) {
         arguments.push_back(values_.Slice(operands[i], index));
       }
       CLEAVE_ASSIGN_OR_RETURN(std::vector<TensorT> outputs,
                               body.RunAgain(std::move(arguments), dims_));
       for (size_t i = 0; i < outputs.size(); ++i) {
-        if (static_cast<int64_t>(i) < carries) {
+        if (static_cast<int>(i) < loop.carries) {
           results[i] = std::move(outputs[i]);
         } else {
           values_.SetSlice(std::move(outputs[i]), index, &results[i]);
@@ -374,7 +374,7 @@ class Runner {
   absl::StatusOr<std::vector<TensorT>> While(
       Value v, const Attributes& attributes,
       const std::vector<TensorT>& operands) {
-    const int64_t consts = attributes.GetInt("consts");
+    const int consts = LoopOperands::Of(attributes, operands.size()).consts;
     std::optional<int64_t> max;
     if (attributes.Find("max") != nullptr) max = attributes.GetInt("max");
     Runner& condition = *regions_[v.id].runners[0];

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/loop_operands.h"
 #include "ops/status_macros.h"
 #include "transforms/jvp/jvp_primitive.h"
 #include "transforms/jvp/tangent_graph.h"
@@ -68,11 +69,10 @@ absl::StatusOr<JointRegion> DifferentiateRegion(
   return JointRegion{std::move(builder), std::move(results)};
 }
 
-// The body of a loop whose carries, operands [consts, consts + carries), are
-// active where a step makes them so: at most one round per carry. `active`
-// comes to say which are.
-absl::StatusOr<JointRegion> DifferentiateLoop(const Graph& body, int consts,
-                                              int carries,
+// The body of a loop whose carries are active where a step makes them so: at
+// most one round per carry. `active` comes to say which are.
+absl::StatusOr<JointRegion> DifferentiateLoop(const Graph& body,
+                                              const LoopOperands& loop,
                                               const std::vector<int>& groups,
                                               RuleTable& rules,
                                               std::vector<bool>& active) {
@@ -80,9 +80,9 @@ absl::StatusOr<JointRegion> DifferentiateLoop(const Graph& body, int consts,
     CLEAVE_ASSIGN_OR_RETURN(JointRegion region,
                             DifferentiateRegion(body, active, groups, rules));
     bool changed = false;
-    for (int i = 0; i < carries; ++i) {
-      if (region.results.tangents[i].valid() && !active[consts + i]) {
-        active[consts + i] = true;
+    for (int i = 0; i < loop.carries; ++i) {
+      if (region.results.tangents[i].valid() && !active[loop.consts + i]) {
+        active[loop.consts + i] = true;
         changed = true;
       }
     }
@@ -111,31 +111,31 @@ std::vector<Value> JointOperands(const JvpNode& node,
 absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
   GraphBuilder& b = node.builder;
   const Graph& body = *node.attributes.Get("body").AsRegion().graph;
-  const int consts = static_cast<int>(node.attributes.GetInt("consts"));
-  const int carries = static_cast<int>(node.attributes.GetInt("carries"));
-  const int count = static_cast<int>(node.operands.size());
+  const LoopOperands loop =
+      LoopOperands::Of(node.attributes, node.operands.size());
+  const int count = loop.count();
   const int results = static_cast<int>(node.result_types.size());
-  const std::vector<int> groups = {consts, consts + carries, count};
+  const std::vector<int> groups = {loop.consts, loop.first_slice(), count};
   std::vector<bool> active(count);
   for (int i = 0; i < count; ++i) active[i] = node.active(i);
   CLEAVE_ASSIGN_OR_RETURN(
       JointRegion region,
-      DifferentiateLoop(body, consts, carries, groups, node.rules, active));
+      DifferentiateLoop(body, loop, groups, node.rules, active));
   // carries, their tangents; stacked values, their tangents.
   std::vector<Value> outputs(region.results.outputs.begin(),
-                             region.results.outputs.begin() + carries);
+                             region.results.outputs.begin() + loop.carries);
   std::vector<int> tangent_at(results, -1);
   int active_consts = 0;
-  for (int i = 0; i < consts; ++i) active_consts += active[i] ? 1 : 0;
-  for (int i = 0; i < carries; ++i) {
-    if (!active[consts + i]) continue;
+  for (int i = 0; i < loop.consts; ++i) active_consts += active[i] ? 1 : 0;
+  for (int i = 0; i < loop.carries; ++i) {
+    if (!active[loop.consts + i]) continue;
     tangent_at[i] = static_cast<int>(outputs.size());
     outputs.push_back(region.DenseTangent(i));
   }
   const int all_carries = static_cast<int>(outputs.size());
-  outputs.insert(outputs.end(), region.results.outputs.begin() + carries,
+  outputs.insert(outputs.end(), region.results.outputs.begin() + loop.carries,
                  region.results.outputs.end());
-  for (int i = carries; i < results; ++i) {
+  for (int i = loop.carries; i < results; ++i) {
     if (!region.results.tangents[i].valid()) continue;
     tangent_at[i] = static_cast<int>(outputs.size());
     outputs.push_back(region.results.tangents[i]);
@@ -145,13 +145,13 @@ absl::StatusOr<JvpNodeResult> JvpScan(const JvpNode& node) {
   CLEAVE_ASSIGN_OR_RETURN(
       Region joint, BuildRegion(std::move(region.builder), Numbered(outputs)));
   attributes.Set("body", std::move(joint));
-  attributes.Set("consts", consts + active_consts);
+  attributes.Set("consts", loop.consts + active_consts);
   attributes.Set("carries", all_carries);
   CLEAVE_ASSIGN_OR_RETURN(const Value scan,
                           b.Add(Primitive::kScan, attributes, operands));
   JvpNodeResult result;
   for (int i = 0; i < results; ++i) {
-    const int at = i < carries ? i : i - carries + all_carries;
+    const int at = i < loop.carries ? i : i - loop.carries + all_carries;
     result.results.push_back(b.Result(scan, at));
     result.tangents.push_back(
         tangent_at[i] < 0 ? Value() : b.Result(scan, tangent_at[i]));
@@ -220,19 +220,19 @@ absl::StatusOr<JvpNodeResult> JvpWhile(const JvpNode& node) {
   GraphBuilder& b = node.builder;
   const Graph& condition = *node.attributes.Get("cond").AsRegion().graph;
   const Graph& body = *node.attributes.Get("body").AsRegion().graph;
-  const int consts = static_cast<int>(node.attributes.GetInt("consts"));
-  const int count = static_cast<int>(node.operands.size());
-  const int carries = count - consts;
-  const std::vector<int> groups = {consts, count};
+  const LoopOperands loop =
+      LoopOperands::Of(node.attributes, node.operands.size());
+  const int count = loop.count();
+  const std::vector<int> groups = {loop.consts, count};
   std::vector<bool> active(count);
   for (int i = 0; i < count; ++i) active[i] = node.active(i);
   CLEAVE_ASSIGN_OR_RETURN(
       JointRegion region,
-      DifferentiateLoop(body, consts, carries, groups, node.rules, active));
+      DifferentiateLoop(body, loop, groups, node.rules, active));
   std::vector<Value> outputs = region.results.outputs;
-  std::vector<int> tangent_at(carries, -1);
-  for (int i = 0; i < carries; ++i) {
-    if (!active[consts + i]) continue;
+  std::vector<int> tangent_at(loop.carries, -1);
+  for (int i = 0; i < loop.carries; ++i) {
+    if (!active[loop.consts + i]) continue;
     tangent_at[i] = static_cast<int>(outputs.size());
     outputs.push_back(region.DenseTangent(i));
   }
@@ -240,23 +240,23 @@ absl::StatusOr<JvpNodeResult> JvpWhile(const JvpNode& node) {
   const JointInputs inputs = AddInputs(goes_on, condition, active, groups);
   const std::vector<Value> holds = goes_on.Inline(condition, inputs.primals);
   int active_consts = 0;
-  for (int i = 0; i < consts; ++i) active_consts += active[i] ? 1 : 0;
+  for (int i = 0; i < loop.consts; ++i) active_consts += active[i] ? 1 : 0;
   Attributes attributes = node.attributes;
   CLEAVE_ASSIGN_OR_RETURN(Region cond,
                           BuildRegion(std::move(goes_on), Numbered(holds)));
   attributes.Set("cond", std::move(cond));
   CLEAVE_ASSIGN_OR_RETURN(
-      Region joint, BuildRegion(std::move(region.builder), Numbered(outputs)));
-  attributes.Set("body", std::move(joint));
-  attributes.Set("consts", consts + active_consts);
-  CLEAVE_ASSIGN_OR_RETURN(const Value loop,
+      Region step, BuildRegion(std::move(region.builder), Numbered(outputs)));
+  attributes.Set("body", std::move(step));
+  attributes.Set("consts", loop.consts + active_consts);
+  CLEAVE_ASSIGN_OR_RETURN(const Value joint,
                           b.Add(Primitive::kWhile, attributes,
                                 JointOperands(node, active, groups)));
   JvpNodeResult result;
-  for (int i = 0; i < carries; ++i) {
-    result.results.push_back(b.Result(loop, i));
+  for (int i = 0; i < loop.carries; ++i) {
+    result.results.push_back(b.Result(joint, i));
     result.tangents.push_back(
-        tangent_at[i] < 0 ? Value() : b.Result(loop, tangent_at[i]));
+        tangent_at[i] < 0 ? Value() : b.Result(joint, tangent_at[i]));
   }
   return result;
 }

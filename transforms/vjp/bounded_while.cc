@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/loop_operands.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
 #include "transforms/table/names.h"
@@ -95,29 +96,27 @@ absl::StatusOr<std::vector<Value>> BoundedWhileAsScan(
   }
   const Graph& condition = *attributes.Get("cond").AsRegion().graph;
   const Region& body = attributes.Get("body").AsRegion();
-  const int consts = static_cast<int>(attributes.GetInt("consts"));
-  const int carries = static_cast<int>(operands.size()) - consts;
-  CLEAVE_ASSIGN_OR_RETURN(Region step, Step(condition, body, consts));
+  const LoopOperands loop = LoopOperands::Of(attributes, operands.size());
+  CLEAVE_ASSIGN_OR_RETURN(Region step, Step(condition, body, loop.consts));
   CLEAVE_ASSIGN_OR_RETURN(const Value scan,
                           builder.Add(Primitive::kScan,
-                                      {{"body", std::move(step)},
-                                       {"consts", consts},
-                                       {"carries", carries},
-                                       {"length", *max},
-                                       {"reverse", false}},
+                                      loop.InScan({{"body", std::move(step)},
+                                                   {"length", *max},
+                                                   {"reverse", false}}),
                                       operands));
-  std::vector<Value> state(operands.begin(), operands.begin() + consts);
-  for (int i = 0; i < carries; ++i) state.push_back(builder.Result(scan, i));
+  std::vector<Value> state(operands.begin(), operands.begin() + loop.consts);
+  for (int i = 0; i < loop.carries; ++i)
+    state.push_back(builder.Result(scan, i));
   CLEAVE_ASSIGN_OR_RETURN(const Value ended,
                           CheckEnded(builder, condition, state));
   std::vector<Value> results;
-  for (int i = 0; i < carries; ++i) {
-    const Value y = state[consts + i];
+  for (int i = 0; i < loop.carries; ++i) {
+    const Value y = state[loop.consts + i];
     const TensorType type = builder.type(y);
     // The value that stands for it if the loop has not ended; a run fails
     // before it reads that.
     const Value never = emit::IsInexact(type.dtype) ? builder.Zeros(type)
-                                                    : operands[consts + i];
+                                                    : operands[loop.consts + i];
     results.push_back(emit::Select(
         builder, emit::Broadcast(builder, ended, type.shape, {}), y, never));
   }

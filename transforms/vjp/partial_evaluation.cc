@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/loop_operands.h"
 #include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -234,29 +235,24 @@ enum class Passage {
 absl::Status Evaluator::CutScan(Value v) {
   const Attributes& attributes = graph_.attributes(v);
   const Graph& body = *attributes.Get("body").AsRegion().graph;
-  const int consts = static_cast<int>(attributes.GetInt("consts"));
-  const int carries = static_cast<int>(attributes.GetInt("carries"));
+  const LoopOperands loop = LoopOperands::Of(graph_, v);
   const absl::Span<const Value> operands = graph_.operands(v);
-  const int count = static_cast<int>(operands.size());
   std::vector<bool> unknown;
   for (Value operand : operands) unknown.push_back(!IsKnown(operand));
-  const std::vector<bool> outputs_unknown =
-      UnknownOfLoop(body, consts, carries, unknown);
+  const std::vector<bool> outputs_unknown = UnknownOfLoop(body, loop, unknown);
   CLEAVE_ASSIGN_OR_RETURN(
       PartialEvaluation cut,
       PartiallyEvaluate(body, unknown, outputs_unknown, options_));
   // Inputs of the known body: of the body, per known input.
   std::vector<int> input_of;
-  int known_consts = 0;
-  int known_carries = 0;
-  for (int i = 0; i < count; ++i) {
+  LoopOperands known;
+  for (int i = 0; i < loop.count(); ++i) {
     if (unknown[i]) continue;
     input_of.push_back(i);
-    known_consts += i < consts ? 1 : 0;
-    known_carries += i >= consts && i < consts + carries ? 1 : 0;
+    known.AddLike(loop, i);
   }
-  if (options_.recompute_loops) cut = Recomputing(cut, known_consts);
-  const std::vector<bool> varies = Varies(cut.known, known_consts);
+  if (options_.recompute_loops) cut = Recomputing(cut, known.consts);
+  const std::vector<bool> varies = Varies(cut.known, known.consts);
   absl::flat_hash_map<uint32_t, int> input_at;
   for (size_t i = 0; i < input_of.size(); ++i) {
     input_at[cut.known.inputs()[i].value.id] = input_of[i];
@@ -270,9 +266,9 @@ absl::Status Evaluator::CutScan(Value v) {
     const int place = known_outputs + i;
     const Value residual = cut.known.outputs()[place].value;
     const auto input = input_at.find(residual.id);
-    if (input != input_at.end() && input->second < consts) {
+    if (input != input_at.end() && loop.IsConst(input->second)) {
       passages.push_back(Passage::kConst);
-    } else if (input != input_at.end() && input->second >= consts + carries) {
+    } else if (input != input_at.end() && loop.IsSlice(input->second)) {
       passages.push_back(Passage::kSlice);
     } else if (!varies[residual.id]) {
       passages.push_back(Passage::kInvariant);
@@ -303,10 +299,8 @@ absl::Status Evaluator::CutScan(Value v) {
           for (int place : stacked) kept.push_back(all[place]);
           return kept;
         });
-    Attributes changed = attributes;
+    Attributes changed = known.InScan(attributes);
     changed.Set("body", MakeRegion(known_body));
-    changed.Set("consts", known_consts);
-    changed.Set("carries", known_carries);
     CLEAVE_ASSIGN_OR_RETURN(
         known_scan, known_.Add(Primitive::kScan, changed, known_arguments));
   }
@@ -319,7 +313,7 @@ absl::Status Evaluator::CutScan(Value v) {
           int number = 0;
           for (size_t i = 0; i < input_of.size(); ++i) {
             inputs.push_back(
-                input_of[i] < consts
+                loop.IsConst(input_of[i])
                     ? AddInput(b, cut.known, static_cast<int>(i), &number)
                     : b.Zeros(cut.known.type(cut.known.inputs()[i].value)));
           }
@@ -331,7 +325,7 @@ absl::Status Evaluator::CutScan(Value v) {
           return kept;
         });
     const std::vector<Value> of_consts(known_arguments.begin(),
-                                       known_arguments.begin() + known_consts);
+                                       known_arguments.begin() + known.consts);
     invariant_values = known_.Inline(before, of_consts);
   }
   // The inputs of the unknown scan, one for each residual, in its own order:
@@ -339,7 +333,7 @@ absl::Status Evaluator::CutScan(Value v) {
   std::vector<Value> arguments;
   std::vector<int> from;  // per input of the unknown scan: of cut.unknown
   std::vector<int> unknown_inputs;
-  for (int i = 0; i < count; ++i) {
+  for (int i = 0; i < loop.count(); ++i) {
     if (unknown[i]) unknown_inputs.push_back(i);
   }
   const int unknown_count = static_cast<int>(unknown_inputs.size());
@@ -350,7 +344,7 @@ absl::Status Evaluator::CutScan(Value v) {
       from.push_back(k);
     }
   };
-  take_inputs(0, consts);
+  take_inputs(0, loop.consts);
   int next_invariant = 0;
   for (int i = 0; i < cut.residuals; ++i) {
     const Value residual = cut.known.outputs()[known_outputs + i].value;
@@ -363,11 +357,11 @@ absl::Status Evaluator::CutScan(Value v) {
     }
     from.push_back(unknown_count + i);
   }
-  const int unknown_consts = static_cast<int>(arguments.size());
-  take_inputs(consts, consts + carries);
-  const int unknown_carries =
-      static_cast<int>(arguments.size()) - unknown_consts;
-  take_inputs(consts + carries, count);
+  LoopOperands left;  // of the unknown scan
+  left.consts = static_cast<int>(arguments.size());
+  take_inputs(loop.consts, loop.first_slice());
+  left.carries = static_cast<int>(arguments.size()) - left.consts;
+  take_inputs(loop.first_slice(), loop.count());
   int next_stacked = 0;
   for (int i = 0; i < cut.residuals; ++i) {
     const Value residual = cut.known.outputs()[known_outputs + i].value;
@@ -392,10 +386,8 @@ absl::Status Evaluator::CutScan(Value v) {
           return inputs;
         },
         [](const std::vector<Value>& all) { return all; });
-    Attributes changed = attributes;
+    Attributes changed = left.InScan(attributes);
     changed.Set("body", MakeRegion(unknown_body));
-    changed.Set("consts", unknown_consts);
-    changed.Set("carries", unknown_carries);
     CLEAVE_ASSIGN_OR_RETURN(unknown_scan,
                             unknown_.Add(Primitive::kScan, changed, arguments));
   }

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/loop_operands.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
 #include "transforms/table/names.h"
@@ -27,9 +28,9 @@ Value Dense(GraphBuilder& b, Value cotangent, const TensorType& type) {
 Cotangents TransposeScan(const TransposeNode& node) {
   GraphBuilder& b = node.builder;
   const Graph& body = *node.attributes.Get("body").AsRegion().graph;
-  const int consts = static_cast<int>(node.attributes.GetInt("consts"));
-  const int carries = static_cast<int>(node.attributes.GetInt("carries"));
-  const int count = static_cast<int>(node.operands.size());
+  const LoopOperands loop =
+      LoopOperands::Of(node.attributes, node.operands.size());
+  const int count = loop.count();
   const int results = static_cast<int>(node.result_types.size());
   const auto type = [&](int i) { return body.type(body.inputs()[i].value); };
   // Consts: the known ones. Carries: sums for the linear consts, the carries.
@@ -41,30 +42,30 @@ Cotangents TransposeScan(const TransposeNode& node) {
   const auto add_input = [&](const TensorType& of) {
     return step.Input(absl::StrCat("x", inputs++), of);
   };
-  for (int i = 0; i < consts; ++i) {
+  for (int i = 0; i < loop.consts; ++i) {
     if (node.linear[i]) continue;
     arguments[i] = add_input(type(i));
     operands.push_back(node.x(i));
   }
   const int known_consts = inputs;
-  std::vector<Value> sums(consts);
-  for (int i = 0; i < consts; ++i) {
+  std::vector<Value> sums(loop.consts);
+  for (int i = 0; i < loop.consts; ++i) {
     if (!node.linear[i]) continue;
     sums[i] = add_input(type(i));
     operands.push_back(b.Zeros(type(i)));
   }
   std::vector<Value> cotangents(results);
-  for (int i = 0; i < carries; ++i) {
-    cotangents[i] = add_input(type(consts + i));
-    operands.push_back(Dense(b, node.cotangents[i], type(consts + i)));
+  for (int i = 0; i < loop.carries; ++i) {
+    cotangents[i] = add_input(type(loop.consts + i));
+    operands.push_back(Dense(b, node.cotangents[i], type(loop.consts + i)));
   }
   const int new_carries = inputs - known_consts;
-  for (int i = consts + carries; i < count; ++i) {
+  for (int i = loop.first_slice(); i < count; ++i) {
     if (node.linear[i]) continue;
     arguments[i] = add_input(type(i));
     operands.push_back(node.x(i));
   }
-  for (int i = carries; i < results; ++i) {
+  for (int i = loop.carries; i < results; ++i) {
     if (!node.cotangents[i].valid()) continue;
     cotangents[i] = add_input(body.type(body.outputs()[i].value));
     operands.push_back(node.cotangents[i]);
@@ -74,16 +75,16 @@ Cotangents TransposeScan(const TransposeNode& node) {
       TransposeGraph(step, body, arguments, cotangents, node.rules));
   std::vector<Value> outputs;
   std::vector<int> result_of(count, -1);
-  for (int i = 0; i < consts; ++i) {
+  for (int i = 0; i < loop.consts; ++i) {
     if (!node.linear[i]) continue;
     result_of[i] = static_cast<int>(outputs.size());
     outputs.push_back(emit::AddTangents(step, sums[i], of_step[i]));
   }
-  for (int i = consts; i < consts + carries; ++i) {
+  for (int i = loop.consts; i < loop.first_slice(); ++i) {
     result_of[i] = static_cast<int>(outputs.size());
     outputs.push_back(Dense(step, of_step[i], type(i)));
   }
-  for (int i = consts + carries; i < count; ++i) {
+  for (int i = loop.first_slice(); i < count; ++i) {
     if (!node.linear[i] || !of_step[i].valid()) continue;
     result_of[i] = static_cast<int>(outputs.size());
     outputs.push_back(of_step[i]);

@@ -16,17 +16,16 @@ std::vector<bool> UnknownResults(const Graph& graph, Value v,
   const auto region = [&](const char* name) -> const Graph& {
     return *attributes.Get(name).AsRegion().graph;
   };
-  const int count = static_cast<int>(unknown.size());
   const std::vector<bool> all(graph.types(v).size(), true);
   switch (ToPrimitive(graph.node(v).op)) {
     case Primitive::kScan:
-      return UnknownOfLoop(
-          region("body"), static_cast<int>(attributes.GetInt("consts")),
-          static_cast<int>(attributes.GetInt("carries")), unknown);
+      return UnknownOfLoop(region("body"),
+                           LoopOperands::Of(attributes, unknown.size()),
+                           unknown);
     case Primitive::kWhile: {
-      const int consts = static_cast<int>(attributes.GetInt("consts"));
       const std::vector<bool> results =
-          UnknownOfLoop(region("body"), consts, count - consts, unknown);
+          UnknownOfLoop(region("body"),
+                        LoopOperands::Of(attributes, unknown.size()), unknown);
       return UnknownOutputs(region("cond"), unknown)[0] ? all : results;
     }
     case Primitive::kCond: {
@@ -87,16 +86,16 @@ std::vector<bool> UnknownOutputs(const Graph& graph,
   return outputs;
 }
 
-std::vector<bool> UnknownOfLoop(const Graph& body, int consts, int carries,
+std::vector<bool> UnknownOfLoop(const Graph& body, const LoopOperands& loop,
                                 std::vector<bool>& unknown) {
   for (;;) {
     std::vector<bool> outputs = UnknownOutputs(body, unknown);
     bool changed = false;
-    for (int i = 0; i < carries; ++i) {
-      if (outputs[i] && !unknown[consts + i]) {
-        unknown[consts + i] = changed = true;
+    for (int i = 0; i < loop.carries; ++i) {
+      if (outputs[i] && !unknown[loop.consts + i]) {
+        unknown[loop.consts + i] = changed = true;
       }
-      outputs[i] = outputs[i] || unknown[consts + i];
+      outputs[i] = outputs[i] || unknown[loop.consts + i];
     }
     if (!changed) return outputs;
   }

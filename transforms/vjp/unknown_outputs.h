@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "engine/ir/loop_operands.h"
 
 namespace cleave {
 
@@ -16,7 +17,7 @@ std::vector<bool> UnknownOutputs(const Graph& graph,
 
 // The same of a loop's body. A carry that a step makes unknown is unknown in
 // the next one, too: `unknown`, of its inputs, comes to say which carries are.
-std::vector<bool> UnknownOfLoop(const Graph& body, int consts, int carries,
+std::vector<bool> UnknownOfLoop(const Graph& body, const LoopOperands& loop,
                                 std::vector<bool>& unknown);
 
 }  // namespace cleave

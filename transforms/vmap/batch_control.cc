@@ -14,6 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/loop_operands.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
@@ -68,21 +69,21 @@ absl::StatusOr<BatchedRegion> BatchRegion(const Graph& region,
   return result;
 }
 
-// The body of a loop whose carries, operands [consts, consts + carries), are
-// batched where a step makes them so: at most one round per carry. `inputs`
-// comes to say which are.
-absl::StatusOr<BatchedRegion> BatchLoopBody(const Graph& body, int consts,
-                                            int carries, const BatchNode& node,
+// The body of a loop whose carries are batched where a step makes them so: at
+// most one round per carry. `inputs` comes to say which are.
+absl::StatusOr<BatchedRegion> BatchLoopBody(const Graph& body,
+                                            const LoopOperands& loop,
+                                            const BatchNode& node,
                                             std::vector<bool>& inputs) {
   std::vector<bool> forced(body.outputs().size(), false);
   for (;;) {
-    for (int i = 0; i < carries; ++i) forced[i] = inputs[consts + i];
+    for (int i = 0; i < loop.carries; ++i) forced[i] = inputs[loop.consts + i];
     CLEAVE_ASSIGN_OR_RETURN(BatchedRegion region,
                             BatchRegion(body, inputs, forced, node));
     bool changed = false;
-    for (int i = 0; i < carries; ++i) {
-      if (region.batched[i] && !inputs[consts + i]) {
-        inputs[consts + i] = true;
+    for (int i = 0; i < loop.carries; ++i) {
+      if (region.batched[i] && !inputs[loop.consts + i]) {
+        inputs[loop.consts + i] = true;
         changed = true;
       }
     }
@@ -93,20 +94,19 @@ absl::StatusOr<BatchedRegion> BatchLoopBody(const Graph& body, int consts,
 BatchedResults BatchScanLoop(const BatchNode& node) {
   GraphBuilder& b = node.builder;
   const Graph& body = *node.attributes.Get("body").AsRegion().graph;
-  const int consts = static_cast<int>(node.attributes.GetInt("consts"));
-  const int carries = static_cast<int>(node.attributes.GetInt("carries"));
-  const int count = static_cast<int>(node.operands.size());
+  const LoopOperands loop =
+      LoopOperands::Of(node.attributes, node.operands.size());
+  const int count = loop.count();
   std::vector<bool> inputs(count);
   for (int i = 0; i < count; ++i) inputs[i] = node.batched(i);
   CLEAVE_ASSIGN_OR_RETURN(BatchedRegion region,
-                          BatchLoopBody(body, consts, carries, node, inputs));
+                          BatchLoopBody(body, loop, node, inputs));
   std::vector<Value> operands;
   for (int i = 0; i < count; ++i) {
     const Value front = inputs[i] ? node.front(i) : node.value(i);
     // xs are scanned along axis 0: the batch stands behind it.
-    const bool sliced = i >= consts + carries;
-    operands.push_back(sliced && inputs[i] ? emit::MoveAxis(b, front, 0, 1)
-                                           : front);
+    operands.push_back(
+        loop.IsSlice(i) && inputs[i] ? emit::MoveAxis(b, front, 0, 1) : front);
   }
   Attributes attributes = node.attributes;
   attributes.Set("body", MakeRegion(std::move(region.graph)));
@@ -115,7 +115,7 @@ BatchedResults BatchScanLoop(const BatchNode& node) {
   std::vector<BatchedValue> results;
   for (int i = 0; i < static_cast<int>(region.batched.size()); ++i) {
     Value y = b.Result(scan, i);
-    const bool stacked = i >= carries;
+    const bool stacked = i >= loop.carries;
     if (stacked && region.batched[i]) y = emit::MoveAxis(b, y, 1, 0);
     results.push_back({y, region.batched[i]});
   }
@@ -384,20 +384,20 @@ BatchedResults BatchWhile(const BatchNode& node) {
   GraphBuilder& b = node.builder;
   const Graph& condition = *node.attributes.Get("cond").AsRegion().graph;
   const Graph& body = *node.attributes.Get("body").AsRegion().graph;
-  const int consts = static_cast<int>(node.attributes.GetInt("consts"));
-  const int count = static_cast<int>(node.operands.size());
+  const LoopOperands loop =
+      LoopOperands::Of(node.attributes, node.operands.size());
+  const int count = loop.count();
   std::vector<bool> inputs(count);
   for (int i = 0; i < count; ++i) inputs[i] = node.batched(i);
-  CLEAVE_ASSIGN_OR_RETURN(
-      BatchedRegion step,
-      BatchLoopBody(body, consts, count - consts, node, inputs));
+  CLEAVE_ASSIGN_OR_RETURN(BatchedRegion step,
+                          BatchLoopBody(body, loop, node, inputs));
   CLEAVE_ASSIGN_OR_RETURN(BatchedRegion goes_on,
                           BatchRegion(condition, inputs, {false}, node));
   if (goes_on.batched[0]) {
-    for (int i = consts; i < count; ++i) inputs[i] = true;
+    for (int i = loop.consts; i < count; ++i) inputs[i] = true;
     CLEAVE_ASSIGN_OR_RETURN(goes_on.graph, AnyGoesOn(condition, inputs, node));
-    CLEAVE_ASSIGN_OR_RETURN(step.graph,
-                            StepOfSome(condition, body, inputs, consts, node));
+    CLEAVE_ASSIGN_OR_RETURN(
+        step.graph, StepOfSome(condition, body, inputs, loop.consts, node));
   }
   std::vector<Value> operands;
   for (int i = 0; i < count; ++i) {
@@ -406,11 +406,11 @@ BatchedResults BatchWhile(const BatchNode& node) {
   Attributes attributes = node.attributes;
   attributes.Set("cond", MakeRegion(std::move(goes_on.graph)));
   attributes.Set("body", MakeRegion(std::move(step.graph)));
-  CLEAVE_ASSIGN_OR_RETURN(const Value loop,
+  CLEAVE_ASSIGN_OR_RETURN(const Value result,
                           b.Add(Primitive::kWhile, attributes, operands));
   std::vector<BatchedValue> results;
-  for (int i = consts; i < count; ++i) {
-    results.push_back({b.Result(loop, i - consts), inputs[i]});
+  for (int i = loop.consts; i < count; ++i) {
+    results.push_back({b.Result(result, i - loop.consts), inputs[i]});
   }
   return results;
 }
