@@ -19,13 +19,6 @@ using Kind = RuleValue::Kind;
 
 }  // namespace
 
-const RuleValue* Elaborator::Arguments::Find(absl::string_view name) const {
-  for (const auto& [key, value] : named) {
-    if (key == name) return &value;
-  }
-  return nullptr;
-}
-
 absl::StatusOr<Elaborator::Arguments> Elaborator::EvalArguments(
     const std::vector<ExprPtr>& positional, const std::vector<NamedExpr>& named,
     Scope& scope) {
@@ -126,83 +119,37 @@ Elaborator::Result Elaborator::CallOp(const Callable& callable,
                                       const Arguments& arguments,
                                       SourceRange range) {
   SetPlace(range);
-  GivenArguments given{arguments.positional, arguments.named};
-  Elaborator binder(library_, context_, rule_, result_types_of_);
+  if (callees_ == nullptr && !callable.has_result_types) {
+    return Fail(DiagnosticKind::kPlacement, range,
+                absl::StrCat("`", callable.name,
+                             "`, an op of a host, is not called here"));
+  }
+  Elaborator binder(library_, context_, rule_, callees_);
   binder.EnterSource(*callable.source);
+  // Extents known at run time only get names of this body.
+  bool names_extents = false;
   BindOptions options;
-  options.fresh_prefix =
-      absl::StrCat(rule_, ".", callable.name, dynamic_extents_);
-  absl::StatusOr<Binding> binding = Bind(callable, given, options, binder);
-  if (!binding.ok()) {
-    return At(binding.status(), range, DiagnosticKind::kArgument);
-  }
-  std::vector<std::optional<TermType>> types = binding->results;
-  if (!callable.has_result_types) {
-    absl::StatusOr<std::vector<std::optional<TermType>>> of_body =
-        result_types_of_(callable, *binding);
-    if (!of_body.ok()) return At(of_body.status(), range);
-    types = *std::move(of_body);
-  }
+  options.new_extent = [&](absl::string_view name) {
+    names_extents = true;
+    return DynamicExtent(
+        absl::StrCat(rule_, ".", callable.name, dynamic_extents_, ".", name));
+  };
+  absl::StatusOr<BoundCall> call = Bind(callable, arguments, options, binder);
+  if (!call.ok()) return At(call.status(), range, DiagnosticKind::kArgument);
+  const absl::Status typed = BindHostResults(*callees_, options, &*call);
+  if (!typed.ok()) return At(typed, range);
+  if (names_extents) ++dynamic_extents_;
+  calls_.push_back(*std::move(call));
+  return CallBound(calls_.back(), range);
+}
+
+Elaborator::Result Elaborator::CallBound(const BoundCall& bound,
+                                         SourceRange range) {
+  const Callable& callable = *bound.callable;
+  const std::vector<std::optional<TermType>>& types = bound.results;
   auto call = std::make_shared<CallTerm>();
   call->op = callable.name;
-  // Extents known at run time only get names of this body.
-  std::map<std::string, Dim> names;
-  for (const auto& [name, dim] : binding->fresh) {
-    const std::string own = absl::StrCat(options.fresh_prefix, ".", name);
-    names[own] = DynamicExtent(own);
-    call->attributes.Set(absl::StrCat(kNewPrefix, name), names[own]);
-  }
-  if (!callable.has_result_types) {
-    for (const std::string& variable : NewVariables(*binding, types)) {
-      const Dim dim =
-          DynamicExtent(absl::StrCat(options.fresh_prefix, ".", names.size()));
-      names[variable] = dim;
-      call->attributes.Set(absl::StrCat(kNewPrefix, variable), dim);
-    }
-  }
-  if (!names.empty()) {
-    ++dynamic_extents_;
-    for (std::optional<TermType>& type : types) {
-      if (!type.has_value()) continue;
-      for (Dim& dim : type->shape) dim = dim.Substitute(names);
-    }
-  }
-  std::vector<TermPtr> children;
-  // Inputs in the declared order, then attributes as they were given.
-  std::vector<std::string> input_names;
-  for (size_t i = 0; i < callable.inputs.size(); ++i) {
-    const InputDecl& input = callable.inputs[i];
-    const RuleValue& value = binding->inputs[i];
-    CallArgument argument;
-    argument.name = input.name;
-    if (input.is_static) {
-      continue;  // among the attributes
-    } else if (value.Is(Kind::kAbsent)) {
-      continue;
-    } else if (value.Is(Kind::kList)) {
-      argument.kind = CallArgument::Kind::kList;
-      for (const RuleValue& element : value.AsList()) {
-        if (element.Is(Kind::kAbsent)) {
-          argument.operands.push_back(-1);
-          continue;
-        }
-        argument.operands.push_back(static_cast<int>(children.size()));
-        children.push_back(element.AsTerm());
-      }
-    } else {
-      argument.kind = CallArgument::Kind::kTensor;
-      argument.operands.push_back(static_cast<int>(children.size()));
-      children.push_back(value.AsTerm());
-    }
-    call->arguments.push_back(std::move(argument));
-  }
-  for (const auto& [name, value] : binding->attributes.values()) {
-    CallArgument argument;
-    argument.name = name;
-    argument.kind = CallArgument::Kind::kStatic;
-    argument.value = value;
-    call->arguments.push_back(std::move(argument));
-  }
+  call->bound = &bound;
   std::vector<int> places;  // of results among those that are present
   for (const std::optional<TermType>& type : types) {
     places.push_back(type.has_value() ? static_cast<int>(call->results.size())
@@ -210,7 +157,7 @@ Elaborator::Result Elaborator::CallOp(const Callable& callable,
     if (type.has_value()) call->results.push_back(*type);
   }
   const bool single = call->results.size() == 1;
-  const TermPtr term = terms_.Call(std::move(call), std::move(children));
+  const TermPtr term = terms_.Call(std::move(call), bound.operands);
   if (IsElement(*term) && !term->call->results.empty() &&
       !term->call->results[0].shape.empty()) {
     return Fail(
@@ -301,23 +248,18 @@ Elaborator::Result Elaborator::EvalTransformCall(const Expr& e, Scope& scope) {
   std::vector<TermPtr> children = call->children;
   const size_t operands = children.size();
   std::vector<TermPtr> tangent_of(operands);
-  for (const CallArgument& argument : call->call->arguments) {
-    if (argument.kind == CallArgument::Kind::kStatic) continue;
-    for (size_t i = 0; i < callable->inputs.size(); ++i) {
-      if (callable->inputs[i].name != argument.name ||
-          tangents[i].Is(Kind::kAbsent)) {
-        continue;
-      }
-      for (size_t k = 0; k < argument.operands.size(); ++k) {
-        const RuleValue& tangent = argument.kind == CallArgument::Kind::kList &&
-                                           tangents[i].Is(Kind::kList) &&
-                                           k < tangents[i].AsList().size()
-                                       ? tangents[i].AsList()[k]
-                                       : tangents[i];
-        if (argument.operands[k] < 0 || tangent.Is(Kind::kAbsent)) continue;
-        CLEAVE_ASSIGN_OR_RETURN(tangent_of[argument.operands[k]],
-                                ToTerm(tangent, e.range));
-      }
+  const CallLayout& layout = call->call->bound->layout;
+  for (size_t i = 0; i < layout.inputs.size(); ++i) {
+    if (tangents[i].Is(Kind::kAbsent)) continue;
+    const CallLayout::Input& input = layout.inputs[i];
+    for (size_t k = 0; k < input.operands.size(); ++k) {
+      const RuleValue& tangent = input.list && tangents[i].Is(Kind::kList) &&
+                                         k < tangents[i].AsList().size()
+                                     ? tangents[i].AsList()[k]
+                                     : tangents[i];
+      if (input.operands[k] < 0 || tangent.Is(Kind::kAbsent)) continue;
+      CLEAVE_ASSIGN_OR_RETURN(tangent_of[input.operands[k]],
+                              ToTerm(tangent, e.range));
     }
   }
   StaticValue::List active;
@@ -414,19 +356,17 @@ Elaborator::Result Elaborator::EvalVjpCall(
     children.push_back(*std::move(spread));
   }
   RuleRecord record;
-  for (const InputDecl& input : callable.inputs) {
-    if (input.is_static) continue;
-    const auto argument = std::find_if(
-        call->call->arguments.begin(), call->call->arguments.end(),
-        [&](const CallArgument& a) {
-          return a.kind != CallArgument::Kind::kStatic && a.name == input.name;
-        });
-    if (argument == call->call->arguments.end()) {
-      record.emplace_back(input.name, RuleValue());
+  const CallLayout& layout = call->call->bound->layout;
+  for (size_t j = 0; j < callable.inputs.size(); ++j) {
+    const CallLayout::Input& input = layout.inputs[j];
+    const std::string& name = callable.inputs[j].name;
+    if (input.is_static()) continue;
+    if (input.absent()) {
+      record.emplace_back(name, RuleValue());
       continue;
     }
     RuleList cotangents;
-    for (int k : argument->operands) {
+    for (const int k : input.operands) {
       if (k < 0) {
         cotangents.push_back(RuleValue());
         continue;
@@ -448,9 +388,8 @@ Elaborator::Result Elaborator::EvalVjpCall(
       derived->results = {TermType{operand->dtype, operand->shape, {}}};
       cotangents.push_back(terms_.Call(std::move(derived), children));
     }
-    record.emplace_back(input.name, argument->kind == CallArgument::Kind::kList
-                                        ? RuleValue(std::move(cotangents))
-                                        : cotangents[0]);
+    record.emplace_back(
+        name, input.list ? RuleValue(std::move(cotangents)) : cotangents[0]);
   }
   return RuleValue(std::move(record));
 }

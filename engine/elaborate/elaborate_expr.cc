@@ -23,11 +23,11 @@ RuleValue FromTruth(const Truth2& truth) {
 }  // namespace
 
 Elaborator::Elaborator(const Library& library, Context& context,
-                       std::string rule, ResultTypesOf result_types_of)
+                       std::string rule, const Callees* callees)
     : library_(library),
       context_(context),
       rule_(std::move(rule)),
-      result_types_of_(std::move(result_types_of)) {}
+      callees_(callees) {}
 
 absl::Status Elaborator::Fail(DiagnosticKind kind, SourceRange range,
                               absl::string_view message,

@@ -4,7 +4,7 @@
 #ifndef CLEAVE_ENGINE_ELABORATE_ELABORATOR_H_
 #define CLEAVE_ENGINE_ELABORATE_ELABORATOR_H_
 
-#include <functional>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,6 +14,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/bind/library.h"
+#include "engine/elaborate/callees.h"
 #include "engine/elaborate/rule_value.h"
 #include "engine/elaborate/signature.h"
 #include "engine/elaborate/term_maker.h"
@@ -30,18 +31,13 @@ inline constexpr int kMaxListLength = 4096;     // of static lists
 inline constexpr int kMaxMultipliedPower = 64;  // x^k as products
 inline constexpr int kMaxElementHeight = 400;   // of one element's expression
 
-// The types of the results of a call whose declaration does not say them (host
-// ops): those of the body.
-using ResultTypesOf =
-    std::function<absl::StatusOr<std::vector<std::optional<TermType>>>(
-        const Callable&, const Binding&)>;
-
 class Elaborator {
  public:
-  // `rule` names the provenance of what is made. The library and the context
-  // outlive the elaborator.
+  // `rule` names the provenance of what is made. The library, the context and
+  // the callees outlive the elaborator, which outlives its terms. Without
+  // callees it makes no calls of ops.
   Elaborator(const Library& library, Context& context, std::string rule,
-             ResultTypesOf result_types_of);
+             const Callees* callees);
 
   // The source that ranges of evaluated expressions belong to.
   void EnterSource(const Source& source) { source_ = &source; }
@@ -63,14 +59,12 @@ class Elaborator {
   // The lets of a body, into `scope`.
   absl::Status EvalLets(const Body& body, Scope& scope);
 
-  struct Arguments {
-    std::vector<RuleValue> positional;
-    std::vector<std::pair<std::string, RuleValue>> named;
-    const RuleValue* Find(absl::string_view name) const;
-  };
+  using Arguments = GivenArguments;
   // A call that stays one: its result, or the record of its results.
   Result CallOp(const Callable& callable, const Arguments& arguments,
                 SourceRange range);
+  // The same of one that is bound; `call` outlives what is made of it.
+  Result CallBound(const BoundCall& call, SourceRange range);
 
   // The truth of a static condition; `why` describes the guard of one that
   // rests on unknown sizes: it is assumed to be as it is for large sizes.
@@ -219,9 +213,10 @@ class Elaborator {
   const Library& library_;
   Context& context_;
   std::string rule_;
-  ResultTypesOf result_types_of_;
+  const Callees* callees_;
   const Source* source_ = nullptr;
   TermMaker terms_;
+  std::deque<BoundCall> calls_;  // those that terms hold
   std::optional<Diagnostic> diagnostic_;
   const Source* diagnostic_source_ = nullptr;
   int depth_ = 0;

@@ -1,5 +1,7 @@
 #include "engine/elaborate/signature.h"
 
+#include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -7,6 +9,7 @@
 #include "engine/elaborate/elaborator.h"
 #include "engine/elaborate/error_payload.h"
 #include "engine/elaborate/signature_binder.h"
+#include "engine/ir/call_attributes.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -14,9 +17,41 @@ namespace {
 
 using Kind = RuleValue::Kind;
 
+// Variables in the types of results that nothing given has: extents known only
+// when the graph runs.
+std::set<std::string> NewVariables(const BoundCall& call) {
+  std::set<std::string> known;
+  std::set<std::string> found;
+  const auto collect = [](const Shape& shape, std::set<std::string>* names) {
+    for (const Dim& dim : shape) {
+      const std::set<std::string> variables = dim.Variables();
+      names->insert(variables.begin(), variables.end());
+    }
+  };
+  for (const TermPtr& operand : call.operands) collect(operand->shape, &known);
+  for (const auto& [name, value] : call.attributes.values()) {
+    // The variables of the body itself are not given by their new names.
+    if (absl::StartsWith(name, kNewPrefix)) continue;
+    if (value.kind() == StaticValue::Kind::kInt) {
+      collect({value.AsDim()}, &known);
+    } else if (value.kind() == StaticValue::Kind::kList) {
+      for (const StaticValue& element : value.AsList()) {
+        if (element.kind() == StaticValue::Kind::kInt) {
+          collect({element.AsDim()}, &known);
+        }
+      }
+    }
+  }
+  for (const std::optional<TermType>& type : call.results) {
+    if (type.has_value()) collect(type->shape, &found);
+  }
+  for (const std::string& name : known) found.erase(name);
+  return found;
+}
+
 }  // namespace
 
-absl::StatusOr<Binding> SignatureBinder::Run() {
+absl::StatusOr<BoundCall> SignatureBinder::Run() {
   CLEAVE_RETURN_IF_ERROR(Place());
   CLEAVE_RETURN_IF_ERROR(BindSizeAttributes());
   CLEAVE_RETURN_IF_ERROR(BindDTypes());
@@ -24,22 +59,71 @@ absl::StatusOr<Binding> SignatureBinder::Run() {
   CLEAVE_RETURN_IF_ERROR(BindShapes());
   CLEAVE_RETURN_IF_ERROR(BindAttributes());
   CLEAVE_RETURN_IF_ERROR(BindInputs());
-  for (const NamedExpr& let : callable_.item->lets) {
-    absl::StatusOr<RuleValue> value =
-        elaborator_.Eval(*let.value, binding_.scope);
-    if (!value.ok()) {
-      // What is declared as an error may be why.
-      if (options_.check_errors) CLEAVE_RETURN_IF_ERROR(CheckErrors(true));
-      return value.status();
-    }
-    binding_.scope.Set(let.name, *std::move(value));
-  }
-  if (options_.check_errors) {
-    CLEAVE_RETURN_IF_ERROR(CheckWhere(callable_, binding_));
-    CLEAVE_RETURN_IF_ERROR(CheckErrors(false));
+  CLEAVE_RETURN_IF_ERROR(BindLets());
+  std::vector<ShapeGuard>& guards = elaborator_.guards();
+  if (options_.check) {
+    CLEAVE_RETURN_IF_ERROR(CheckWhere(callable_, call_.scope));
+    CLEAVE_RETURN_IF_ERROR(
+        CheckErrors(callable_, call_.scope, false, elaborator_, &guards));
+    call_.checked = true;
   }
   if (callable_.has_result_types) CLEAVE_RETURN_IF_ERROR(BindResults());
-  return std::move(binding_);
+  CLEAVE_RETURN_IF_ERROR(Complete());
+  call_.guards = guards;
+  return std::move(call_);
+}
+
+absl::Status SignatureBinder::BindLets() {
+  for (const NamedExpr& let : callable_.item->lets) {
+    absl::StatusOr<RuleValue> value = elaborator_.Eval(*let.value, call_.scope);
+    if (!value.ok()) {
+      // What is declared as an error may be why.
+      std::vector<ShapeGuard> unused;
+      if (options_.check) {
+        CLEAVE_RETURN_IF_ERROR(
+            CheckErrors(callable_, call_.scope, true, elaborator_, &unused));
+      }
+      return value.status();
+    }
+    call_.scope.Set(let.name, *std::move(value));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status SignatureBinder::Complete() {
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    CallLayout::Input& input = call_.layout.inputs.emplace_back();
+    if (callable_.inputs[i].is_static) continue;
+    input.list = inputs_[i].Is(Kind::kList);
+    const RuleList one = {inputs_[i]};
+    for (const RuleValue& element : input.list ? inputs_[i].AsList() : one) {
+      if (element.Is(Kind::kAbsent)) {
+        input.operands.push_back(-1);
+        continue;
+      }
+      input.operands.push_back(static_cast<int>(call_.operands.size()));
+      call_.operands.push_back(element.AsTerm());
+    }
+  }
+  if (std::optional<StaticValue> layout = call_.layout.ToAttribute()) {
+    call_.attributes.Set(kLayout, *std::move(layout));
+  }
+  for (const auto& [name, extent] : call_.fresh) {
+    call_.attributes.Set(absl::StrCat(kNewPrefix, name), extent);
+  }
+  for (const auto& [name, value] : arguments_.named) {
+    if (!absl::StartsWith(name, kNewPrefix)) continue;
+    CLEAVE_ASSIGN_OR_RETURN(StaticValue extent, ToStatic(value));
+    call_.attributes.Set(name, std::move(extent));
+  }
+  return absl::OkStatus();
+}
+
+const RuleValue* GivenArguments::Find(absl::string_view name) const {
+  for (const auto& [key, value] : named) {
+    if (key == name) return &value;
+  }
+  return nullptr;
 }
 
 absl::Status SignatureBinder::Wrong(absl::string_view what) const {
@@ -85,7 +169,7 @@ absl::Status SignatureBinder::Place() {
       return Wrong(absl::StrCat("argument `", input.name, "` is missing"));
     }
     CLEAVE_ASSIGN_OR_RETURN(value, AsInput(input, value));
-    binding_.inputs.push_back(std::move(value));
+    inputs_.push_back(std::move(value));
   }
   return absl::OkStatus();
 }
@@ -158,7 +242,7 @@ std::vector<std::pair<int, TermPtr>> SignatureBinder::Tensors(
 }
 
 void SignatureBinder::Replace(size_t input, int place, TermPtr term) {
-  RuleValue& value = binding_.inputs[input];
+  RuleValue& value = inputs_[input];
   const bool optional = callable_.inputs[input].optional;
   RuleValue replaced(std::move(term));
   if (optional) replaced = std::move(replaced).Optional();
@@ -185,7 +269,7 @@ absl::Status SignatureBinder::BindDTypes() {
       is_attribute = is_attribute || attribute.name == where.variable;
     }
     if (!is_attribute) {
-      binding_.scope.Set(where.variable, DTypeVariable::Open());
+      call_.scope.Set(where.variable, DTypeVariable::Open());
     }
   }
   for (size_t i = 0; i < callable_.inputs.size(); ++i) {
@@ -193,8 +277,8 @@ absl::Status SignatureBinder::BindDTypes() {
     if (input.is_static || input.type.dtype == nullptr) continue;
     const Expr& dtype = *input.type.dtype;
     if (dtype.kind == ExprKind::kName && IsDTypeVariable(dtype.text) &&
-        binding_.scope.Find(dtype.text) == nullptr) {
-      binding_.scope.Set(dtype.text, DTypeVariable::Open());
+        call_.scope.Find(dtype.text) == nullptr) {
+      call_.scope.Set(dtype.text, DTypeVariable::Open());
     }
     if (dtype.kind != ExprKind::kName) continue;  // after the others
     CLEAVE_RETURN_IF_ERROR(UnifyInput(i));
@@ -213,8 +297,8 @@ absl::Status SignatureBinder::UnifyInput(size_t i) {
   const InputDecl& input = callable_.inputs[i];
   CLEAVE_ASSIGN_OR_RETURN(
       const DTypePtr wanted,
-      elaborator_.EvalDType(*input.type.dtype, binding_.scope));
-  for (const auto& [place, tensor] : Tensors(binding_.inputs[i])) {
+      elaborator_.EvalDType(*input.type.dtype, call_.scope));
+  for (const auto& [place, tensor] : Tensors(inputs_[i])) {
     if (DTypeVariable::Unify(wanted, tensor->dtype)) continue;
     const DType is = *tensor->dtype->dtype();
     const DType want = *wanted->dtype();
@@ -234,7 +318,7 @@ absl::Status SignatureBinder::UnifyInput(size_t i) {
 absl::Status SignatureBinder::BindInputs() {
   for (size_t i = 0; i < callable_.inputs.size(); ++i) {
     const InputDecl& input = callable_.inputs[i];
-    RuleValue& value = binding_.inputs[i];
+    RuleValue& value = inputs_[i];
     if (input.is_static) {
       CLEAVE_RETURN_IF_ERROR(BindStatic(input, value));
       const absl::StatusOr<StaticValue> canonical = ToStatic(value);
@@ -242,12 +326,12 @@ absl::Status SignatureBinder::BindInputs() {
         return Wrong(absl::StrCat("argument `", input.name, "` is not static"));
       }
       if (!canonical->is_none()) {
-        binding_.attributes.Set(input.name, *canonical);
+        call_.attributes.Set(input.name, *canonical);
       }
     } else if (input.type.has_shape) {
       WriteGroups(i);
     }
-    binding_.scope.Set(input.name, value);
+    call_.scope.Set(input.name, value);
   }
   return absl::OkStatus();
 }
@@ -267,9 +351,12 @@ absl::Status SignatureBinder::BindStatic(const InputDecl& input,
   return absl::OkStatus();
 }
 
-absl::Status SignatureBinder::CheckErrors(bool partial) {
-  for (const ErrorClause& error : callable_.item->errors) {
-    const auto truth = elaborator_.EvalTruth(*error.condition, binding_.scope);
+absl::Status CheckErrors(const Callable& callable, const Scope& scope,
+                         bool partial, Elaborator& elaborator,
+                         std::vector<ShapeGuard>* guards) {
+  for (const ErrorClause& error : callable.item->errors) {
+    Scope inner(&scope);
+    const auto truth = elaborator.EvalTruth(*error.condition, inner);
     if (partial && !truth.ok()) continue;
     CLEAVE_RETURN_IF_ERROR(truth.status());
     if (const bool* known = std::get_if<bool>(&*truth)) {
@@ -277,7 +364,7 @@ absl::Status SignatureBinder::CheckErrors(bool partial) {
       absl::Status status = absl::InvalidArgumentError(
           absl::StrCat(error.kind, ": ", error.message));
       status.SetPayload(kErrorClausePayload, absl::Cord(error.kind));
-      const Source& source = *callable_.source;
+      const Source& source = *callable.source;
       status.SetPayload(
           kErrorPlacePayload,
           absl::Cord(absl::StrCat(source.name(), ":",
@@ -285,10 +372,9 @@ absl::Status SignatureBinder::CheckErrors(bool partial) {
       return status;
     }
     const Condition fine = Negate(std::get<Condition>(*truth));
-    elaborator_.guards().push_back(
-        {fine.lhs, fine.op, fine.rhs,
-         absl::StrCat("`", callable_.name, "`: ", error.kind, ": ",
-                      error.message)});
+    guards->push_back({fine.lhs, fine.op, fine.rhs,
+                       absl::StrCat("`", callable.name, "`: ", error.kind, ": ",
+                                    error.message)});
   }
   return absl::OkStatus();
 }
@@ -298,30 +384,26 @@ absl::Status SignatureBinder::BindResults() {
     if (result.condition != nullptr) {
       CLEAVE_ASSIGN_OR_RETURN(
           const bool present,
-          elaborator_.EvalCondition(*result.condition, binding_.scope,
+          elaborator_.EvalCondition(*result.condition, call_.scope,
                                     "a result is there by this size"));
       if (!present) {
-        binding_.results.push_back(std::nullopt);
+        call_.results.push_back(std::nullopt);
         continue;
       }
     }
     TermType type;
     CLEAVE_ASSIGN_OR_RETURN(
-        type.dtype, elaborator_.EvalDType(*result.type.dtype, binding_.scope));
+        type.dtype, elaborator_.EvalDType(*result.type.dtype, call_.scope));
     for (const AxisExpr& axis : result.type.axes) {
       if (axis.is_new) {
-        CLEAVE_ASSIGN_OR_RETURN(
-            const Dim bound, elaborator_.EvalDim(*axis.bound, binding_.scope));
+        CLEAVE_ASSIGN_OR_RETURN(const Dim bound,
+                                elaborator_.EvalDim(*axis.bound, call_.scope));
         const std::string& name = axis.size->text;
-        const RuleValue* size = binding_.scope.Find(name);
+        const RuleValue* size = call_.scope.Find(name);
         if (size == nullptr) {
-          Dim fresh =
-              Dim::Variable(absl::StrCat(options_.fresh_prefix, ".", name));
-          if (const RuleValue* given = Given(absl::StrCat(kNewPrefix, name))) {
-            fresh = given->AsDim();
-          }
-          binding_.fresh.emplace_back(name, fresh);
-          binding_.scope.Set(name, fresh);
+          const Dim fresh = NewExtent(name);
+          call_.fresh.emplace_back(name, fresh);
+          call_.scope.Set(name, fresh);
           elaborator_.guards().push_back(
               {fresh, CompareOp::kLe, bound,
                absl::StrCat("`", callable_.name, "`: the extent `", name,
@@ -334,67 +416,73 @@ absl::Status SignatureBinder::BindResults() {
       } else if (axis.size->kind == ExprKind::kSpread) {
         CLEAVE_ASSIGN_OR_RETURN(
             const Shape dims,
-            elaborator_.EvalDims(*axis.size->children[0], binding_.scope));
+            elaborator_.EvalDims(*axis.size->children[0], call_.scope));
         type.shape.insert(type.shape.end(), dims.begin(), dims.end());
         type.groups.push_back({true, static_cast<int>(dims.size())});
       } else {
-        CLEAVE_ASSIGN_OR_RETURN(
-            const Dim dim, elaborator_.EvalDim(*axis.size, binding_.scope));
+        CLEAVE_ASSIGN_OR_RETURN(const Dim dim,
+                                elaborator_.EvalDim(*axis.size, call_.scope));
         type.shape.push_back(dim);
         type.groups.push_back({false, 1});
       }
     }
-    binding_.results.push_back(std::move(type));
+    call_.results.push_back(std::move(type));
   }
   return absl::OkStatus();
 }
 
-absl::StatusOr<Binding> Bind(const Callable& callable,
-                             const GivenArguments& arguments,
-                             const BindOptions& options,
-                             Elaborator& elaborator) {
+Dim SignatureBinder::NewExtent(const std::string& name) const {
+  if (const RuleValue* given = Given(absl::StrCat(kNewPrefix, name))) {
+    return given->AsDim();
+  }
+  return options_.new_extent == nullptr ? Dim::Variable(name)
+                                        : options_.new_extent(name);
+}
+
+absl::StatusOr<BoundCall> Bind(const Callable& callable,
+                               const GivenArguments& arguments,
+                               const BindOptions& options,
+                               Elaborator& elaborator) {
   return SignatureBinder(callable, arguments, options, elaborator).Run();
 }
 
-std::set<std::string> NewVariables(
-    const Binding& binding,
-    const std::vector<std::optional<TermType>>& results) {
-  std::set<std::string> known;
-  std::set<std::string> found;
-  const auto collect = [](const Shape& shape, std::set<std::string>* names) {
-    for (const Dim& dim : shape) {
-      const std::set<std::string> variables = dim.Variables();
-      names->insert(variables.begin(), variables.end());
+absl::Status BindHostResults(const Callees& callees, const BindOptions& options,
+                             BoundCall* call) {
+  if (call->callable->has_result_types) return absl::OkStatus();
+  CLEAVE_ASSIGN_OR_RETURN(call->results, callees.ResultTypes(*call));
+  std::map<std::string, Dim> names;
+  for (const std::string& variable : NewVariables(*call)) {
+    const std::string key = absl::StrCat(kNewPrefix, variable);
+    if (const StaticValue* given = call->attributes.Find(key)) {
+      names[variable] = given->AsDim();
+      continue;
     }
-  };
-  for (const RuleValue& input : binding.inputs) {
-    if (input.Is(Kind::kTerm)) collect(input.AsTerm()->shape, &known);
-    if (!input.Is(Kind::kList)) continue;
-    for (const RuleValue& element : input.AsList()) {
-      if (element.Is(Kind::kTerm)) collect(element.AsTerm()->shape, &known);
-    }
+    const std::string number = absl::StrCat(names.size());
+    names[variable] = options.new_extent(number);
+    call->attributes.Set(key, names[variable]);
   }
-  for (const auto& [name, value] : binding.attributes.values()) {
-    if (value.kind() == StaticValue::Kind::kInt) {
-      collect({value.AsDim()}, &known);
-    } else if (value.kind() == StaticValue::Kind::kList) {
-      for (const StaticValue& element : value.AsList()) {
-        if (element.kind() == StaticValue::Kind::kInt) {
-          collect({element.AsDim()}, &known);
-        }
-      }
-    }
+  for (std::optional<TermType>& type : call->results) {
+    if (!type.has_value()) continue;
+    for (Dim& dim : type->shape) dim = dim.Substitute(names);
   }
-  for (const std::optional<TermType>& type : results) {
-    if (type.has_value()) collect(type->shape, &found);
-  }
-  for (const std::string& name : known) found.erase(name);
-  return found;
+  return absl::OkStatus();
 }
 
-absl::Status CheckWhere(const Callable& callable, const Binding& binding) {
+Attributes NodeAttributes(const BoundCall& call) {
+  Attributes attributes = call.attributes;
+  for (const AttributeDecl& declared : call.callable->attributes) {
+    if (attributes.Find(declared.name) != nullptr) continue;
+    const RuleValue* value = call.scope.Find(declared.name);
+    if (value == nullptr || value->Is(Kind::kAbsent)) continue;
+    absl::StatusOr<StaticValue> known = ToStatic(*value);
+    if (known.ok()) attributes.Set(declared.name, *std::move(known));
+  }
+  return attributes;
+}
+
+absl::Status CheckWhere(const Callable& callable, const Scope& scope) {
   for (const WhereClause& where : callable.item->where) {
-    const RuleValue* value = binding.scope.Find(where.variable);
+    const RuleValue* value = scope.Find(where.variable);
     if (value == nullptr || !value->Is(Kind::kDType)) continue;
     const absl::StatusOr<DTypeClass> wanted =
         ParseDTypeClass(where.dtype_class);

@@ -49,7 +49,7 @@ absl::Status SignatureBinder::BindAttribute(const AttributeDecl& attribute) {
     value = *given;
   } else if (attribute.default_value != nullptr) {
     CLEAVE_ASSIGN_OR_RETURN(
-        value, elaborator_.Eval(*attribute.default_value, binding_.scope));
+        value, elaborator_.Eval(*attribute.default_value, call_.scope));
   } else if (!attribute.optional) {
     return Wrong(absl::StrCat("attribute `", attribute.name, "` is missing"));
   }
@@ -62,10 +62,10 @@ absl::Status SignatureBinder::BindAttribute(const AttributeDecl& attribute) {
   }
   const absl::StatusOr<StaticValue> canonical = ToStatic(value);
   if (canonical.ok() && !canonical->is_none()) {
-    binding_.attributes.Set(attribute.name, *canonical);
+    call_.attributes.Set(attribute.name, *canonical);
   }
   if (attribute.optional) value = std::move(value).Optional();
-  binding_.scope.Set(attribute.name, std::move(value));
+  call_.scope.Set(attribute.name, std::move(value));
   return absl::OkStatus();
 }
 
@@ -75,7 +75,7 @@ absl::StatusOr<RuleValue> SignatureBinder::AsList(
   if (attribute.list_length != nullptr) {
     CLEAVE_ASSIGN_OR_RETURN(
         const Dim dim,
-        elaborator_.EvalDim(*attribute.list_length, binding_.scope));
+        elaborator_.EvalDim(*attribute.list_length, call_.scope));
     length = dim.Value();
   }
   RuleList elements;
@@ -189,7 +189,7 @@ absl::StatusOr<RuleValue> SignatureBinder::AsType(
 int SignatureBinder::RankOf(const std::string& name) const {
   for (size_t i = 0; i < callable_.inputs.size(); ++i) {
     if (callable_.inputs[i].name != name) continue;
-    const auto tensors = Tensors(binding_.inputs[i]);
+    const auto tensors = Tensors(inputs_[i]);
     if (tensors.empty()) return -1;
     return static_cast<int>(tensors[0].second->shape.size());
   }

@@ -31,9 +31,11 @@ class SignatureBinder {
       : callable_(callable),
         arguments_(arguments),
         options_(options),
-        elaborator_(elaborator) {}
+        elaborator_(elaborator) {
+    call_.callable = &callable;
+  }
 
-  absl::StatusOr<Binding> Run();
+  absl::StatusOr<BoundCall> Run();
 
  private:
   // --- arguments, dtypes, errors, results (signature.cc)
@@ -57,9 +59,12 @@ class SignatureBinder {
   // (`k: i64[]`), else the list of its elements. One element may be given as
   // either.
   absl::Status BindStatic(const InputDecl& input, RuleValue& value);
-  // `partial`: not all names are bound; what cannot be evaluated is left out.
-  absl::Status CheckErrors(bool partial);
+  absl::Status BindLets();
   absl::Status BindResults();
+  // The extent of `new n`.
+  Dim NewExtent(const std::string& name) const;
+  // What the inputs are as operands, and all that the node has as attributes.
+  absl::Status Complete();
 
   // --- attributes (signature_attributes.cc)
   // Attributes of type dim and dim[]: a size or a pack of that name.
@@ -111,7 +116,9 @@ class SignatureBinder {
   const GivenArguments& arguments_;
   const BindOptions& options_;
   Elaborator& elaborator_;
-  Binding binding_;
+  BoundCall call_;
+  // Per input, what was given: a term, a list of terms, absent, or static.
+  std::vector<RuleValue> inputs_;
   std::map<std::string, RuleValue> given_;
   std::map<std::string, RuleList> indexed_;  // `n[i]`, `S[i]` of variadics
 };

@@ -32,9 +32,9 @@ absl::Status SignatureBinder::BindShapes() {
       // `key: key` is one key; a host's tensor has any shape.
       continue;
     }
-    const auto tensors = Tensors(binding_.inputs[i]);
+    const auto tensors = Tensors(inputs_[i]);
     if (!input.variadic_index.empty()) {
-      PrepareIndexedNames(input, binding_.inputs[i].AsList().size());
+      PrepareIndexedNames(input, inputs_[i].AsList().size());
     }
     for (const auto& [place, tensor] : tensors) {
       tasks.push_back({i, place, tensor});
@@ -62,12 +62,12 @@ absl::Status SignatureBinder::BindShapes() {
       if (axis.size->kind != ExprKind::kSpread) continue;
       const auto name = BindableName(*axis.size->children[0], input);
       if (name.has_value() && !name->second &&
-          binding_.scope.Find(name->first) == nullptr) {
-        binding_.scope.Set(name->first, RuleList{});
+          call_.scope.Find(name->first) == nullptr) {
+        call_.scope.Set(name->first, RuleList{});
       }
     }
   }
-  for (const auto& [name, list] : indexed_) binding_.scope.Set(name, list);
+  for (const auto& [name, list] : indexed_) call_.scope.Set(name, list);
   return absl::OkStatus();
 }
 
@@ -95,13 +95,13 @@ absl::StatusOr<bool> SignatureBinder::BindShape(const InputDecl& input,
     const auto name = BindableName(e, input);
     const bool is_indexed = name.has_value() && name->second;
     const RuleValue* bound = name.has_value() && !is_indexed
-                                 ? binding_.scope.Find(name->first)
+                                 ? call_.scope.Find(name->first)
                                  : nullptr;
     if (is_indexed || (name.has_value() && bound == nullptr)) {
       (spread ? w.pack : w.single) = name->first;
       if (!spread) w.length = 1;
     } else if (spread) {
-      Scope scope(&binding_.scope);
+      Scope scope(&call_.scope);
       if (!AllBound(e)) return false;
       CLEAVE_ASSIGN_OR_RETURN(w.known, elaborator_.EvalDims(e, scope));
       w.length = static_cast<int>(w.known->size());
@@ -109,7 +109,7 @@ absl::StatusOr<bool> SignatureBinder::BindShape(const InputDecl& input,
       w.length = 1;
       if (AllBound(e)) {
         CLEAVE_ASSIGN_OR_RETURN(const Dim dim,
-                                elaborator_.EvalDim(e, binding_.scope));
+                                elaborator_.EvalDim(e, call_.scope));
         w.known = Shape{dim};
       } else if (!AllBound(e, &input)) {
         return false;
@@ -159,9 +159,9 @@ absl::StatusOr<bool> SignatureBinder::BindShape(const InputDecl& input,
       indexed->second[place] = std::move(value);
       continue;
     }
-    const RuleValue* bound = binding_.scope.Find(name);
+    const RuleValue* bound = call_.scope.Find(name);
     if (bound == nullptr) {
-      binding_.scope.Set(name, std::move(value));
+      call_.scope.Set(name, std::move(value));
     } else if (!is_pack && !elaborator_.terms().RequireEqual(
                                bound->AsDim(), part[0], callable_.name)) {
       return Wrong(absl::StrCat("argument `", input.name, "`: `", name, "` is ",
@@ -171,7 +171,7 @@ absl::StatusOr<bool> SignatureBinder::BindShape(const InputDecl& input,
   }
   for (const auto& [size, extent] : computed) {
     CLEAVE_ASSIGN_OR_RETURN(const Dim known,
-                            elaborator_.EvalDim(*size, binding_.scope));
+                            elaborator_.EvalDim(*size, call_.scope));
     CLEAVE_RETURN_IF_ERROR(require(known, extent));
   }
   return true;
@@ -190,7 +190,7 @@ std::optional<std::pair<std::string, bool>> SignatureBinder::BindableName(
 }
 
 bool SignatureBinder::AllBound(const Expr& e, const InputDecl* input) const {
-  if (e.kind == ExprKind::kName && binding_.scope.Find(e.text) == nullptr &&
+  if (e.kind == ExprKind::kName && call_.scope.Find(e.text) == nullptr &&
       IsSizeName(e.text)) {
     return input != nullptr &&
            std::any_of(input->type.axes.begin(), input->type.axes.end(),
@@ -244,7 +244,7 @@ bool SignatureBinder::Settle(std::vector<Wanted>& wanted, int rank) const {
   };
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i].axis->at.empty()) continue;
-    const RuleValue* at = binding_.scope.Find(wanted[i].axis->at);
+    const RuleValue* at = call_.scope.Find(wanted[i].axis->at);
     if (at == nullptr || !at->Is(Kind::kInt)) continue;
     const std::optional<int64_t> axis = at->AsDim().Value();
     if (!axis.has_value() || *axis < begin || *axis >= rank) return false;
@@ -257,7 +257,7 @@ bool SignatureBinder::Settle(std::vector<Wanted>& wanted, int rank) const {
 
 void SignatureBinder::WriteGroups(size_t i) {
   const InputDecl& input = callable_.inputs[i];
-  for (const auto& [place, tensor] : Tensors(binding_.inputs[i])) {
+  for (const auto& [place, tensor] : Tensors(inputs_[i])) {
     std::vector<AxisGroup> groups = GroupsOf(input.type, place);
     int total = 0;
     for (const AxisGroup& group : groups) total += group.length;
@@ -284,7 +284,7 @@ std::vector<AxisGroup> SignatureBinder::GroupsOf(const TypeExpr& type,
         length = static_cast<int>(it->second[place].AsList().size());
       }
     } else if (const absl::StatusOr<Shape> dims =
-                   elaborator_.EvalDims(e, binding_.scope);
+                   elaborator_.EvalDims(e, call_.scope);
                dims.ok()) {
       length = static_cast<int>(dims->size());
     }

@@ -101,15 +101,6 @@ struct AxisGroup {
   int length = 1;
 };
 
-// One argument of a composite call: by name, or by position if it is empty.
-struct CallArgument {
-  enum class Kind : uint8_t { kAbsent, kTensor, kList, kStatic };
-  std::string name;
-  Kind kind = Kind::kAbsent;
-  std::vector<int> operands;  // places in Term::children; -1 is absent
-  StaticValue value;          // kStatic
-};
-
 // A region: terms over its parameters (kParameter) and over terms around it,
 // which are captured.
 struct RegionTerm {
@@ -125,15 +116,19 @@ struct TermType {
   std::vector<AxisGroup> groups;  // empty: not known
 };
 
+struct BoundCall;  // engine/elaborate/signature.h
+
 // The callee of a kCall or kCallElement: a composite op by its name, or a
 // structured primitive. The operands are the term's children.
 struct CallTerm {
   std::string op;  // empty: `primitive`
+  // Of a composite op: the call as it was bound, or, of a derivative, that of
+  // the op itself. It lives as long as the Elaborator that made the term.
+  const BoundCall* bound = nullptr;
   Primitive primitive{};
-  Attributes attributes;
-  std::vector<CallArgument> arguments;  // of a composite op
-  std::vector<RegionTerm> regions;      // then, else; body; cond, body
-  std::vector<TermType> results;        // those that are present
+  Attributes attributes;            // of a primitive or a derivative
+  std::vector<RegionTerm> regions;  // then, else; body; cond, body
+  std::vector<TermType> results;    // those that are present
 };
 
 struct Term {

@@ -4,6 +4,9 @@
 #ifndef CLEAVE_ENGINE_IR_CALL_ATTRIBUTES_H_
 #define CLEAVE_ENGINE_IR_CALL_ATTRIBUTES_H_
 
+#include "absl/strings/match.h"
+#include "absl/strings/string_view.h"
+
 namespace cleave {
 
 // Which inputs are given: a list with, for each declared tensor input, true,
@@ -17,6 +20,14 @@ inline constexpr char kLayout[] = "call.layout";
 inline constexpr char kActive[] = "call.active";
 inline constexpr char kLive[] = "call.live";
 inline constexpr char kBatched[] = "call.batched";
+// The extents that are known only when the graph runs: "new.n" is that of the
+// result axis `new n`, "new.V" of what the body of a host's op calls V.
+inline constexpr char kNewPrefix[] = "new.";
+
+// Whether the name is one of the first four.
+inline bool IsCallAttribute(absl::string_view name) {
+  return absl::StartsWith(name, "call.");
+}
 
 }  // namespace cleave
 

@@ -13,8 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
+#include "engine/bind/call_layout.h"
 #include "engine/bind/library.h"
 #include "engine/ir/graph.h"
+#include "engine/ir/loop_operands.h"
 #include "engine/rule_text/rule_names.h"
 #include "engine/rules/rule_set.h"
 
@@ -54,18 +56,18 @@ class GraphWriter {
   absl::StatusOr<RuleText> Pointwise(Primitive primitive, Value v);
   absl::StatusOr<RuleText> Call(Value v);
   absl::StatusOr<RuleText> TransformCall(Value v, absl::string_view op);
-  // `op(operands.., attributes..)`; `next` is the first operand behind them.
-  absl::StatusOr<std::string> CallText(const Callable& callable, Value v,
-                                       size_t& next);
+  // `op(operands.., attributes..)`.
+  absl::StatusOr<std::string> CallText(const Callable& callable,
+                                       const CallLayout& layout, Value v);
   // The operands of a loop: the names of constants and carries in its regions,
   // and `carry = first value` for each carry.
-  struct LoopOperands {
+  struct LoopText {
     std::vector<std::string> inputs;
     std::vector<std::string> carries;
     std::vector<std::string> starts;
   };
-  absl::StatusOr<LoopOperands> LoopOperandsOf(absl::Span<const Value> operands,
-                                              size_t consts, size_t carries);
+  absl::StatusOr<LoopText> LoopTextOf(absl::Span<const Value> operands,
+                                      const LoopOperands& of);
   absl::StatusOr<RuleText> Scan(Value v);
   absl::StatusOr<RuleText> Cond(Value v);
   absl::StatusOr<RuleText> While(Value v);

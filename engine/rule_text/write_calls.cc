@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/bind/builtins.h"
 #include "engine/ir/call_attributes.h"
+#include "engine/ir/loop_operands.h"
 #include "engine/lang/lexer.h"
 #include "engine/rule_text/graph_writer.h"
 #include "engine/rules/call_of.h"
@@ -56,8 +57,11 @@ absl::StatusOr<RuleText> GraphWriter::Call(Value v) {
   if (DerivedFrom(op).has_value()) return TransformCall(v, op);
   const Callable* callable = rules_.impl().CallableOf(signature.op);
   CLEAVE_CHECK(callable != nullptr) << op;
-  size_t next = 0;
-  CLEAVE_ASSIGN_OR_RETURN(const std::string text, CallText(*callable, v, next));
+  CLEAVE_ASSIGN_OR_RETURN(const CallLayout layout,
+                          CallLayout::Of(*callable, graph_.attributes(v),
+                                         graph_.operands(v).size()));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string text,
+                          CallText(*callable, layout, v));
   if (callable->results.size() == 1) {
     return RuleText{text, true, true, graph_.type(v).shape};
   }
@@ -90,20 +94,16 @@ absl::StatusOr<RuleText> GraphWriter::TransformCall(Value v,
   }
   const Attributes& attributes = graph_.attributes(v);
   const absl::Span<const Value> operands = graph_.operands(v);
-  size_t next = 0;
-  CLEAVE_ASSIGN_OR_RETURN(const std::string call, CallText(*callable, v, next));
-  // The inputs that are there are the operands.
-  std::vector<std::string> names;
-  const StaticValue* layout = attributes.Find(kLayout);
-  size_t tensor_input = 0;
-  for (const InputDecl& input : callable->inputs) {
-    if (input.is_static) continue;
-    const bool there =
-        layout == nullptr || layout->AsList()[tensor_input].AsBool();
-    ++tensor_input;
-    if (there) names.push_back(input.name);
-  }
   const StaticValue::List& active = attributes.Get(kActive).AsList();
+  CLEAVE_ASSIGN_OR_RETURN(const CallLayout layout,
+                          CallLayout::Of(*callable, attributes, active.size()));
+  CLEAVE_ASSIGN_OR_RETURN(const std::string call,
+                          CallText(*callable, layout, v));
+  size_t next = active.size();     // the operands behind those of the op
+  std::vector<std::string> names;  // of the operands
+  for (const size_t input : layout.InputsOfOperands()) {
+    names.push_back(callable->inputs[input].name);
+  }
   std::vector<std::string> seconds;
   std::vector<std::string> fields;
   if (is_jvp) {
@@ -133,43 +133,32 @@ absl::StatusOr<RuleText> GraphWriter::TransformCall(Value v,
 }
 
 absl::StatusOr<std::string> GraphWriter::CallText(const Callable& callable,
-                                                  Value v, size_t& next) {
+                                                  const CallLayout& layout,
+                                                  Value v) {
   if (callable.item->kind == ItemKind::kAten ||
       callable.item->kind == ItemKind::kOnnx) {
     return NotWritten(
         absl::StrCat("a call of the host's op `", callable.name, "`"));
   }
   const Attributes& attributes = graph_.attributes(v);
-  const StaticValue* layout = attributes.Find(kLayout);
   std::vector<std::string> arguments;
-  size_t tensor_input = 0;
   bool by_position = true;
-  for (const InputDecl& input : callable.inputs) {
-    if (input.is_static) {
+  for (size_t i = 0; i < layout.inputs.size(); ++i) {
+    const CallLayout::Input& input = layout.inputs[i];
+    if (input.is_static() || input.absent()) {
       by_position = false;
       continue;
     }
-    const StaticValue* entry =
-        layout == nullptr ? nullptr : &layout->AsList()[tensor_input];
-    ++tensor_input;
-    std::string text;
-    if (entry != nullptr && entry->kind() == StaticValue::Kind::kList) {
-      std::vector<std::string> elements;
-      for (const StaticValue& there : entry->AsList()) {
-        if (!there.AsBool()) {
-          return NotWritten("an element of a list that is absent");
-        }
-        elements.push_back(Full(graph_.operands(v)[next++]));
-      }
-      text = absl::StrCat("[", absl::StrJoin(elements, ", "), "]");
-    } else if (entry == nullptr || entry->AsBool()) {
-      text = Full(graph_.operands(v)[next++]);
-    } else {
-      by_position = false;
-      continue;
+    std::vector<std::string> elements;
+    for (const int place : input.operands) {
+      if (place < 0) return NotWritten("an element of a list that is absent");
+      elements.push_back(Full(graph_.operands(v)[place]));
     }
-    arguments.push_back(by_position ? text
-                                    : absl::StrCat(input.name, ": ", text));
+    const std::string text =
+        input.list ? absl::StrCat("[", absl::StrJoin(elements, ", "), "]")
+                   : elements[0];
+    arguments.push_back(
+        by_position ? text : absl::StrCat(callable.inputs[i].name, ": ", text));
   }
   for (const auto& [name, value] : attributes.values()) {
     const bool declared =
@@ -181,7 +170,7 @@ absl::StatusOr<std::string> GraphWriter::CallText(const Callable& callable,
                     [&, &name = name](const InputDecl& i) {
                       return i.is_static && i.name == name;
                     });
-    if (absl::StartsWith(name, "new.")) {
+    if (absl::StartsWith(name, kNewPrefix)) {
       return NotWritten("an extent known at run time only");
     }
     if (!declared || value.is_none()) continue;
@@ -208,11 +197,11 @@ absl::StatusOr<std::string> GraphWriter::RegionBody(
   return absl::StrCat("{\n", absl::StrJoin(lines, "\n"), "\n}");
 }
 
-absl::StatusOr<GraphWriter::LoopOperands> GraphWriter::LoopOperandsOf(
-    absl::Span<const Value> operands, size_t consts, size_t carries) {
-  LoopOperands loop;
-  for (size_t i = 0; i < consts + carries; ++i) {
-    if (i < consts) {
+absl::StatusOr<GraphWriter::LoopText> GraphWriter::LoopTextOf(
+    absl::Span<const Value> operands, const LoopOperands& of) {
+  LoopText loop;
+  for (int i = 0; i < of.first_slice(); ++i) {
+    if (of.IsConst(i)) {
       CLEAVE_ASSIGN_OR_RETURN(std::string name, Name(operands[i]));
       loop.inputs.push_back(std::move(name));
       continue;
@@ -229,13 +218,12 @@ absl::StatusOr<RuleText> GraphWriter::Scan(Value v) {
   const Attributes& attributes = graph_.attributes(v);
   const absl::Span<const Value> operands = graph_.operands(v);
   const Graph& body = *attributes.Get("body").AsRegion().graph;
-  const size_t consts = attributes.GetInt("consts");
-  const size_t carries = attributes.GetInt("carries");
+  const LoopOperands of = LoopOperands::Of(graph_, v);
+  const size_t carries = of.carries;
   const bool reverse = attributes.GetBool("reverse");
-  CLEAVE_ASSIGN_OR_RETURN(LoopOperands loop,
-                          LoopOperandsOf(operands, consts, carries));
+  CLEAVE_ASSIGN_OR_RETURN(LoopText loop, LoopTextOf(operands, of));
   std::vector<std::string> sources;
-  for (size_t i = consts + carries; i < operands.size(); ++i) {
+  for (int i = of.first_slice(); i < of.count(); ++i) {
     std::string text = Full(operands[i]);
     loop.inputs.push_back(names_.Fresh('t'));
     if (reverse) text = absl::StrCat("reverse(", text, ", axes: [0])");
@@ -305,10 +293,8 @@ absl::StatusOr<RuleText> GraphWriter::Cond(Value v) {
 absl::StatusOr<RuleText> GraphWriter::While(Value v) {
   const Attributes& attributes = graph_.attributes(v);
   const absl::Span<const Value> operands = graph_.operands(v);
-  const size_t consts = attributes.GetInt("consts");
-  CLEAVE_ASSIGN_OR_RETURN(
-      const LoopOperands loop,
-      LoopOperandsOf(operands, consts, operands.size() - consts));
+  CLEAVE_ASSIGN_OR_RETURN(const LoopText loop,
+                          LoopTextOf(operands, LoopOperands::Of(graph_, v)));
   const Graph& condition = *attributes.Get("cond").AsRegion().graph;
   std::vector<std::string> none;
   GraphWriter writer(condition, rules_, names_, none);

@@ -16,6 +16,7 @@
 #include "engine/rules/rule_set_impl.h"
 #include "engine/rules/symbolic_call.h"
 #include "ops/budget.h"
+#include "ops/check.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -129,35 +130,18 @@ class OpChecker {
     const RuleSet::Impl& impl = rules_.impl();
     Elaborator elaborator(impl.library, *impl.context, callable_.name, nullptr);
     elaborator.EnterSource(*callable_.source);
-    GivenArguments given;
-    for (const Argument& argument : call.arguments) {
-      if (const Value* v = std::get_if<Value>(&argument.value)) {
-        given.named.emplace_back(
-            argument.name, elaborator.terms().InGraph(*v, builder.type(*v)));
-      } else if (const auto* list =
-                     std::get_if<std::vector<std::optional<Value>>>(
-                         &argument.value)) {
-        RuleList elements;
-        for (const auto& v : *list) {
-          elements.push_back(
-              v.has_value()
-                  ? RuleValue(elaborator.terms().InGraph(*v, builder.type(*v)))
-                  : RuleValue());
-        }
-        given.named.emplace_back(argument.name, std::move(elements));
-      }
-    }
-    for (const auto& [name, value] : call.attributes.values()) {
-      given.named.emplace_back(name, FromStatic(value));
-    }
-    absl::StatusOr<Binding> binding = Bind(callable_, given, {}, elaborator);
-    if (!binding.ok()) {
+    absl::StatusOr<BoundCall> bound =
+        Bind(callable_,
+             GivenInGraph(call.arguments, call.attributes, builder,
+                          elaborator.terms()),
+             {}, elaborator);
+    if (!bound.ok()) {
       std::fill(error_open_.begin(), error_open_.end(), true);
       return true;
     }
     for (size_t e = 0; e < callable_.item->errors.size(); ++e) {
       const auto truth = elaborator.EvalTruth(
-          *callable_.item->errors[e].condition, binding->scope);
+          *callable_.item->errors[e].condition, bound->scope);
       if (!truth.ok()) {
         Report(truth.status(), elaborator.diagnostic(),
                elaborator.diagnostic_source(), "");
@@ -173,13 +157,13 @@ class OpChecker {
   bool CheckSignature(const Signature& signature) {
     const RuleSet::Impl& impl = rules_.impl();
     const bool has_body = !LinesOf(callable_, StatementKind::kResult).empty();
-    if (has_body && !Compile(signature, "", [](OpCompiler& compiler) {
+    if (has_body && !Compile(signature, [](OpCompiler& compiler) {
           return compiler.Body().status();
         })) {
       return false;
     }
     if (IsOwn() && callable_.item->spec != nullptr &&
-        !Compile(signature, "", [](OpCompiler& compiler) {
+        !Compile(signature, [](OpCompiler& compiler) {
           return compiler.Spec().status();
         })) {
       return false;
@@ -193,7 +177,7 @@ class OpChecker {
     // Without a body, whether the signature binds is found out here.
     const bool has_jvp = !LinesOf(callable_, StatementKind::kJvp).empty();
     if ((has_jvp || !has_body) &&
-        !Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
+        !Compile(signature, [&](OpCompiler& compiler) -> absl::Status {
           CLEAVE_ASSIGN_OR_RETURN(jvp, compiler.Jvp(active));
           return absl::OkStatus();
         })) {
@@ -203,7 +187,7 @@ class OpChecker {
     const std::vector<bool> live(callable_.results.size(), true);
     std::optional<RuleSet::VjpOverride> vjp;
     if (!LinesOf(callable_, StatementKind::kVjp).empty() &&
-        !Compile(signature, "", [&](OpCompiler& compiler) -> absl::Status {
+        !Compile(signature, [&](OpCompiler& compiler) -> absl::Status {
           CLEAVE_ASSIGN_OR_RETURN(vjp, compiler.Vjp(live));
           return absl::OkStatus();
         })) {
@@ -225,12 +209,8 @@ class OpChecker {
     for (const OpLine& line : LinesOf(callable_, StatementKind::kVmap)) {
       if (line.part.item != &item_) continue;
       const Statement& statement = *line.statement;
-      // The inputs of operands, in order: those of the layout.
       std::vector<bool> batched;
-      GraphBuilder unused(rules_.context());
-      OpCompiler probe = rules_.impl().MakeCompiler(callable_);
-      if (!probe.BindSignature(signature).ok()) return true;
-      for (const std::string& name : probe.OperandInputs()) {
+      for (const std::string& name : OperandInputs(signature)) {
         bool is_batched = false;
         for (const Statement::OverrideInput& input : statement.inputs) {
           if (input.name == name) is_batched = !input.unbatched;
@@ -244,6 +224,19 @@ class OpChecker {
       if (!Judge(status, compiler)) return false;
     }
     return true;
+  }
+
+  // Per operand of a call of this op, the input that it is of.
+  std::vector<std::string> OperandInputs(const Signature& signature) const {
+    const absl::StatusOr<CallLayout> layout = CallLayout::Of(
+        callable_, rules_.context()->attributes(signature.attributes),
+        signature.operands.size());
+    CLEAVE_CHECK(layout.ok()) << layout.status().message();
+    std::vector<std::string> names;
+    for (const size_t input : layout->InputsOfOperands()) {
+      names.push_back(callable_.inputs[input].name);
+    }
+    return names;
   }
 
   // Whether an override is linear in its inputs behind the operands: tangents
@@ -268,7 +261,7 @@ class OpChecker {
       OpCompiler compiler = rules_.impl().MakeCompiler(callable_);
       if (!compiler.BindSignature(signature).ok()) return true;
       std::vector<bool> active;
-      for (const std::string& name : compiler.OperandInputs()) {
+      for (const std::string& name : OperandInputs(signature)) {
         active.push_back(name == input);
       }
       const auto alone = compiler.Jvp(active);
@@ -288,7 +281,7 @@ class OpChecker {
     return true;
   }
 
-  bool Compile(const Signature& signature, absl::string_view what,
+  bool Compile(const Signature& signature,
                const std::function<absl::Status(OpCompiler&)>& compile) {
     OpCompiler compiler = rules_.impl().MakeCompiler(callable_);
     compiler.elaborator().taken_branches = &taken_;

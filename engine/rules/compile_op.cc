@@ -16,15 +16,12 @@ using Kind = RuleValue::Kind;
 }  // namespace
 
 OpCompiler::OpCompiler(const Library& library, const Callable& callable,
-                       std::shared_ptr<Context> context, CallOp call_op,
-                       IsElementwise is_elementwise,
-                       ResultTypesOf result_types_of)
+                       std::shared_ptr<Context> context, const Callees& callees)
     : library_(library),
       callable_(callable),
       context_(context),
-      call_op_(std::move(call_op)),
-      is_elementwise_(std::move(is_elementwise)),
-      elaborator_(library, *context, callable.name, std::move(result_types_of)),
+      callees_(callees),
+      elaborator_(library, *context, callable.name, &callees),
       builder_(context) {
   elaborator_.EnterSource(*callable.source);
 }
@@ -33,88 +30,54 @@ absl::Status OpCompiler::BindSignature(const Signature& signature,
                                        const std::vector<bool>& batched,
                                        const Dim& batch) {
   const Attributes& attributes = context_->attributes(signature.attributes);
-  const StaticValue* layout = attributes.Find(kLayout);
+  CLEAVE_ASSIGN_OR_RETURN(
+      const CallLayout layout,
+      CallLayout::Of(callable_, attributes, signature.operands.size()));
   GivenArguments given;
-  size_t next = 0;
-  size_t tensor_input = 0;
-  const auto take = [&](size_t input, int place,
-                        std::string name) -> absl::StatusOr<RuleValue> {
-    if (next >= signature.operands.size()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("`", callable_.name, "`: too few operands"));
-    }
-    const size_t operand = next++;
+  const auto input_of = [&](size_t operand, size_t input, int place) {
     TensorType type = context_->types(signature.operands[operand]).front();
     // Names of the signature are those of one example.
     const TermPtr one = elaborator_.terms().InGraph(Value(), type);
     if (operand < batched.size() && batched[operand]) {
       type.shape.insert(type.shape.begin(), batch);
     }
+    std::string name = callable_.inputs[input].name;
+    if (place >= 0) absl::StrAppend(&name, ".", place);
     const Value value = builder_.Input(name, type);
     TermPtr term = elaborator_.terms().InGraph(value, type);
     operands_.push_back({input, place, std::move(name), term});
     return RuleValue(batched.empty() ? term : one);
   };
   for (size_t i = 0; i < callable_.inputs.size(); ++i) {
-    const InputDecl& input = callable_.inputs[i];
-    if (input.is_static) {
-      const StaticValue* value = attributes.Find(input.name);
-      if (value != nullptr) {
-        given.named.emplace_back(input.name, FromStatic(*value));
-      }
-      continue;
+    const CallLayout::Input& input = layout.inputs[i];
+    RuleList list;
+    for (size_t k = 0; k < input.operands.size(); ++k) {
+      const int operand = input.operands[k];
+      list.push_back(
+          operand < 0
+              ? RuleValue()
+              : input_of(operand, i, input.list ? static_cast<int>(k) : -1));
     }
-    const StaticValue* entry = nullptr;
-    if (layout != nullptr && tensor_input < layout->AsList().size()) {
-      entry = &layout->AsList()[tensor_input];
-    }
-    ++tensor_input;
-    if (entry != nullptr && entry->kind() == StaticValue::Kind::kList) {
-      RuleList list;
-      for (size_t k = 0; k < entry->AsList().size(); ++k) {
-        if (!entry->AsList()[k].AsBool()) {
-          list.push_back(RuleValue());
-          continue;
-        }
-        CLEAVE_ASSIGN_OR_RETURN(
-            RuleValue value,
-            take(i, static_cast<int>(k), absl::StrCat(input.name, ".", k)));
-        list.push_back(std::move(value));
-      }
-      given.named.emplace_back(input.name, std::move(list));
-      continue;
-    }
-    if (entry != nullptr && !entry->AsBool()) continue;
-    CLEAVE_ASSIGN_OR_RETURN(RuleValue value, take(i, -1, input.name));
-    given.named.emplace_back(input.name, std::move(value));
-  }
-  for (const AttributeDecl& attribute : callable_.attributes) {
-    const StaticValue* value = attributes.Find(attribute.name);
-    if (value != nullptr) {
-      given.named.emplace_back(attribute.name, FromStatic(*value));
-    }
+    if (input.is_static()) continue;  // among the attributes
+    given.named.emplace_back(callable_.inputs[i].name,
+                             input.list ? RuleValue(std::move(list)) : list[0]);
   }
   for (const auto& [name, value] : attributes.values()) {
     if (absl::StartsWith(name, kNewPrefix)) {
-      given.named.emplace_back(name, FromStatic(value));
       // Of a host's op: what its body calls the extent.
       elaborator_.dynamic_names()[name.substr(strlen(kNewPrefix))] =
           value.AsDim();
     }
+    if (!IsCallAttribute(name)) {
+      given.named.emplace_back(name, FromStatic(value));
+    }
   }
   BindOptions options;
-  options.fresh_prefix = callable_.name;
-  CLEAVE_ASSIGN_OR_RETURN(binding_,
-                          Bind(callable_, given, options, elaborator_));
-  return CheckWhere(callable_, binding_);
-}
-
-std::vector<std::string> OpCompiler::OperandInputs() const {
-  std::vector<std::string> names;
-  for (const Operand& operand : operands_) {
-    names.push_back(callable_.inputs[operand.input].name);
-  }
-  return names;
+  options.new_extent = [&](absl::string_view name) {
+    return Dim::Variable(absl::StrCat(callable_.name, ".", name));
+  };
+  CLEAVE_ASSIGN_OR_RETURN(call_, Bind(callable_, given, options, elaborator_));
+  return CheckWhere(callable_, call_.scope);
 }
 
 absl::StatusOr<TermPtr> OpCompiler::Accumulated(const TermPtr& term) {
@@ -125,10 +88,10 @@ absl::StatusOr<TermPtr> OpCompiler::Accumulated(const TermPtr& term) {
 }
 
 absl::Status OpCompiler::EnterBody() {
-  body_scope_ = std::make_unique<Scope>(&binding_.scope);
+  body_scope_ = std::make_unique<Scope>(&call_.scope);
   if (!callable_.item->compute_acc) return absl::OkStatus();
   for (const WhereClause& where : callable_.item->where) {
-    const RuleValue* value = binding_.scope.Find(where.variable);
+    const RuleValue* value = call_.scope.Find(where.variable);
     if (value == nullptr || !value->Is(Kind::kDType)) continue;
     const std::optional<DType> dtype = value->AsDType()->dtype();
     if (dtype.has_value() && IsFloat(*dtype)) {
@@ -138,7 +101,7 @@ absl::Status OpCompiler::EnterBody() {
   }
   for (const InputDecl& input : callable_.inputs) {
     if (input.is_static) continue;
-    const RuleValue* value = binding_.scope.Find(input.name);
+    const RuleValue* value = call_.scope.Find(input.name);
     const auto accumulate = [&](const RuleValue& v) -> Elaborator::Result {
       if (!v.Is(Kind::kTerm)) return v;
       CLEAVE_ASSIGN_OR_RETURN(TermPtr term, Accumulated(v.AsTerm()));
@@ -164,7 +127,7 @@ absl::Status OpCompiler::EnterBody() {
 // stand for reals.
 absl::Status OpCompiler::EnterReals(Scope* scope) {
   for (const WhereClause& where : callable_.item->where) {
-    const RuleValue* variable = binding_.scope.Find(where.variable);
+    const RuleValue* variable = call_.scope.Find(where.variable);
     if (variable == nullptr || !variable->Is(Kind::kDType) ||
         (where.dtype_class != "real" && where.dtype_class != "number")) {
       continue;
@@ -179,7 +142,7 @@ absl::Status OpCompiler::EnterReals(Scope* scope) {
           input.type.dtype->text != where.variable) {
         continue;
       }
-      const RuleValue* value = binding_.scope.Find(input.name);
+      const RuleValue* value = call_.scope.Find(input.name);
       const auto convert = [&](const RuleValue& v) -> Elaborator::Result {
         if (!v.Is(Kind::kTerm)) return v;
         CLEAVE_ASSIGN_OR_RETURN(TermPtr term,
@@ -230,22 +193,21 @@ absl::StatusOr<TermPtr> OpCompiler::Wrap(const TermPtr& x,
   return terms.Pointwise(Primitive::kSelect, {infinite, x, wrapped});
 }
 
-absl::StatusOr<std::vector<Elaborator::DeclaredResult>> OpCompiler::Declared(
-    bool accumulate) {
+absl::StatusOr<std::vector<Elaborator::DeclaredResult>> OpCompiler::Declared() {
   std::vector<Elaborator::DeclaredResult> declared;
   for (size_t i = 0; i < callable_.results.size(); ++i) {
     const ResultDecl& result = callable_.results[i];
     Elaborator::DeclaredResult d;
     d.name = result.name;
     if (callable_.has_result_types) {
-      d.type = binding_.results[i];
+      d.type = call_.results[i];
       d.absent = !d.type.has_value();
       // `new n` is what the body gives: its range is not known before.
       if (d.type.has_value()) {
         for (const AxisExpr& axis : result.type.axes) {
           if (axis.is_new) d.type->groups.clear();
         }
-        for (const auto& [name, fresh] : binding_.fresh) {
+        for (const auto& [name, fresh] : call_.fresh) {
           for (const Dim& dim : d.type->shape) {
             if (dim == fresh) d.type->shape.clear();
           }
@@ -254,7 +216,7 @@ absl::StatusOr<std::vector<Elaborator::DeclaredResult>> OpCompiler::Declared(
     } else if (result.condition != nullptr) {
       CLEAVE_ASSIGN_OR_RETURN(
           const bool present,
-          elaborator_.EvalCondition(*result.condition, binding_.scope,
+          elaborator_.EvalCondition(*result.condition, call_.scope,
                                     "a result is there by this size"));
       d.absent = !present;
     }
@@ -367,10 +329,10 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBody() {
   CLEAVE_ASSIGN_OR_RETURN(std::vector<TermPtr> results, ElaborateBodyOnce());
   // The body gives `new n`: the call's name for it is used throughout.
   bool renamed = false;
-  for (size_t i = 0; i < results.size() && !binding_.fresh.empty(); ++i) {
-    if (results[i] == nullptr || i >= binding_.results.size()) continue;
-    const Shape& declared = binding_.results[i]->shape;
-    for (const auto& [name, fresh] : binding_.fresh) {
+  for (size_t i = 0; i < results.size() && !call_.fresh.empty(); ++i) {
+    if (results[i] == nullptr || i >= call_.results.size()) continue;
+    const Shape& declared = call_.results[i]->shape;
+    for (const auto& [name, fresh] : call_.fresh) {
       for (size_t d = 0; d < declared.size(); ++d) {
         const Dim& is = results[i]->shape[d];
         if (declared[d] != fresh || is == fresh) continue;
@@ -412,23 +374,14 @@ void OpCompiler::SetResults(Scope* scope) const {
 
 absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateCall() {
   CLEAVE_RETURN_IF_ERROR(EnterBody());
-  CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared(true));
-  if (!binding_.fresh.empty()) {
+  CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared());
+  if (!call_.fresh.empty()) {
     return absl::UnimplementedError("impossible: ragged");
   }
-  Elaborator::Arguments arguments;
-  for (size_t i = 0; i < callable_.inputs.size(); ++i) {
-    if (callable_.inputs[i].is_static || binding_.inputs[i].Is(Kind::kAbsent)) {
-      continue;  // the static ones are among the attributes
-    }
-    arguments.named.emplace_back(callable_.inputs[i].name, binding_.inputs[i]);
-  }
-  for (const auto& [name, value] : binding_.attributes.values()) {
-    arguments.named.emplace_back(name, FromStatic(value));
-  }
   const SourceRange range = callable_.item->range;
+  elaborator_.SetPlace(range);
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
-                          elaborator_.CallOp(callable_, arguments, range));
+                          elaborator_.CallBound(call_, range));
   CLEAVE_ASSIGN_OR_RETURN(std::vector<TermPtr> results,
                           Results(value, declared, range));
   raw_results_ = results;
@@ -445,7 +398,7 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBodyOnce() {
   const std::vector<OpLine> lines = LinesOf(callable_, StatementKind::kResult);
   if (lines.empty()) return ElaborateCall();
   CLEAVE_RETURN_IF_ERROR(EnterBody());
-  CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared(true));
+  CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared());
   const BodyPart& part = lines[0].part;
   auto scope = std::make_unique<Scope>(body_scope_.get());
   elaborator_.EnterSource(*part.source);
@@ -465,9 +418,9 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBodyOnce() {
       finished.push_back(raw_results_[i]);
       continue;
     }
-    TermType type = *binding_.results[i];
+    TermType type = *call_.results[i];
     // Extents that the body determines.
-    for (const auto& [name, fresh] : binding_.fresh) {
+    for (const auto& [name, fresh] : call_.fresh) {
       for (size_t d = 0; d < type.shape.size(); ++d) {
         if (type.shape[d] == fresh && d < raw_results_[i]->shape.size()) {
           type.shape[d] = raw_results_[i]->shape[d];
@@ -492,9 +445,9 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateBodyOnce() {
 }
 
 absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateSpec() {
-  Scope scope(&binding_.scope);
+  Scope scope(&call_.scope);
   CLEAVE_RETURN_IF_ERROR(EnterReals(&scope));
-  CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared(false));
+  CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared());
   const cleave::Body& spec = *callable_.item->spec;
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
                           elaborator_.EvalBody(spec, scope, declared));
@@ -508,15 +461,14 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateSpec() {
     }
     // Numbers take the declared dtype; what was computed over the reals is
     // converted where an integer is declared.
-    DTypeVariable::Unify(raw[i]->dtype, binding_.results[i]->dtype);
+    DTypeVariable::Unify(raw[i]->dtype, call_.results[i]->dtype);
     CLEAVE_ASSIGN_OR_RETURN(TermPtr whole,
-                            Wrap(raw[i], binding_.results[i]->dtype));
-    CLEAVE_ASSIGN_OR_RETURN(
-        TermPtr term,
-        elaborator_.terms().Convert(whole, binding_.results[i]->dtype));
-    if (term->shape != binding_.results[i]->shape) {
+                            Wrap(raw[i], call_.results[i]->dtype));
+    CLEAVE_ASSIGN_OR_RETURN(TermPtr term, elaborator_.terms().Convert(
+                                              whole, call_.results[i]->dtype));
+    if (term->shape != call_.results[i]->shape) {
       absl::StatusOr<TermPtr> broadcast =
-          elaborator_.terms().BroadcastTo(term, binding_.results[i]->shape);
+          elaborator_.terms().BroadcastTo(term, call_.results[i]->shape);
       if (!broadcast.ok()) {
         return elaborator_.At(broadcast.status(), spec.range);
       }
@@ -529,7 +481,7 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateSpec() {
 
 absl::StatusOr<Graph> OpCompiler::BuildNamed(
     const std::vector<std::pair<std::string, TermPtr>>& terms) {
-  TermLowerer lowerer(builder_, call_op_, is_elementwise_);
+  TermLowerer lowerer(builder_, &callees_);
   std::vector<NamedValue> outputs;
   for (const auto& [name, term] : terms) {
     CLEAVE_ASSIGN_OR_RETURN(const Value value, lowerer.Lower(term));
@@ -565,7 +517,7 @@ absl::StatusOr<Graph> OpCompiler::Spec() {
 }
 
 absl::StatusOr<std::vector<std::optional<TermType>>> OpCompiler::ResultTypes() {
-  if (callable_.has_result_types) return binding_.results;
+  if (callable_.has_result_types) return call_.results;
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<TermPtr> terms, ElaborateBody());
   std::vector<std::optional<TermType>> types;
   for (const TermPtr& term : terms) {

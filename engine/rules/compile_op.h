@@ -26,8 +26,7 @@ namespace cleave {
 class OpCompiler {
  public:
   OpCompiler(const Library& library, const Callable& callable,
-             std::shared_ptr<Context> context, CallOp call_op,
-             IsElementwise is_elementwise, ResultTypesOf result_types_of);
+             std::shared_ptr<Context> context, const Callees& callees);
 
   // Binds inputs named as declared (elements of variadic ones `xs.0`, ..) of
   // the signature's types. `batched`, if not empty: which operands have an axis
@@ -51,11 +50,9 @@ class OpCompiler {
   // Types of the results, also of host ops.
   absl::StatusOr<std::vector<std::optional<TermType>>> ResultTypes();
 
-  // Per operand, the input that it is of.
-  std::vector<std::string> OperandInputs() const;
-
   Elaborator& elaborator() { return elaborator_; }
-  const Binding& binding() const { return binding_; }
+  // What the signature is a call of, once it is bound.
+  const BoundCall& call() const { return call_; }
 
   // Evaluates everything without lowering: for checks. Of an op without a body
   // the results are those of a call of it.
@@ -86,8 +83,7 @@ class OpCompiler {
   absl::StatusOr<TermPtr> Wrap(const TermPtr& x, const DTypePtr& dtype);
   // The scope of the body: floats in their accumulation types.
   absl::Status EnterBody();
-  absl::StatusOr<std::vector<Elaborator::DeclaredResult>> Declared(
-      bool accumulate);
+  absl::StatusOr<std::vector<Elaborator::DeclaredResult>> Declared();
   absl::StatusOr<std::vector<TermPtr>> Results(
       const RuleValue& value,
       const std::vector<Elaborator::DeclaredResult>& declared,
@@ -103,11 +99,10 @@ class OpCompiler {
   const Library& library_;
   const Callable& callable_;
   std::shared_ptr<Context> context_;
-  CallOp call_op_;
-  IsElementwise is_elementwise_;
+  const Callees& callees_;
   Elaborator elaborator_;
   GraphBuilder builder_;
-  Binding binding_;
+  BoundCall call_;
   std::vector<Operand> operands_;
   std::unique_ptr<Scope> body_scope_;  // of the inputs, as bodies see them
   std::map<const Item*, std::unique_ptr<Scope>> part_scopes_;

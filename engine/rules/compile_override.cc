@@ -249,7 +249,7 @@ absl::StatusOr<std::optional<Graph>> OpCompiler::Vmap(
     if (!applies) continue;
     elaborator_.EnterSource(*line.part.source);
     // The signature's names, with the batched operands as inputs.
-    Scope scope(&binding_.scope);
+    Scope scope(&call_.scope);
     for (const Operand& operand : operands_) {
       const InputDecl& input = callable_.inputs[operand.input];
       TermPtr term = operand.term;
@@ -269,7 +269,7 @@ absl::StatusOr<std::optional<Graph>> OpCompiler::Vmap(
     CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
                             elaborator_.Eval(*statement.equation.value, scope));
     std::vector<Elaborator::DeclaredResult> declared;
-    CLEAVE_ASSIGN_OR_RETURN(declared, Declared(true));
+    CLEAVE_ASSIGN_OR_RETURN(declared, Declared());
     CLEAVE_ASSIGN_OR_RETURN(std::vector<TermPtr> results,
                             Results(value, declared, statement.range));
     // The batch leads in each result.
@@ -279,7 +279,7 @@ absl::StatusOr<std::optional<Graph>> OpCompiler::Vmap(
     }
     for (size_t r = 0; r < results.size(); ++r) {
       if (results[r] == nullptr || !callable_.has_result_types) continue;
-      TermType type = *binding_.results[r];
+      TermType type = *call_.results[r];
       type.shape.insert(type.shape.begin(), *batch);
       CLEAVE_ASSIGN_OR_RETURN(results[r],
                               Finish(results[r], type, statement.range));

@@ -27,7 +27,26 @@ absl::Status AtTerm(const GraphBuilder& builder, const Term& term,
                                                   ": ", status.message()));
 }
 
+std::vector<Value> ResultsOf(GraphBuilder& builder, Value node) {
+  std::vector<Value> results;
+  const size_t count = builder.graph().types(node).size();
+  for (size_t i = 0; i < count; ++i) {
+    results.push_back(builder.Result(node, static_cast<int>(i)));
+  }
+  return results;
+}
+
 }  // namespace
+
+std::vector<Value> AddCall(GraphBuilder& builder, absl::string_view op,
+                           AttributesId attributes,
+                           const std::vector<TensorType>& results,
+                           absl::Span<const Value> operands) {
+  Context& context = *builder.context();
+  return ResultsOf(builder, builder.AddTyped(context.InternOp(op), attributes,
+                                             context.Intern(results), operands,
+                                             builder.provenance()));
+}
 
 absl::StatusOr<Value> TermLowerer::Lower(const TermPtr& term) {
   const auto it = values_.find(term.get());
@@ -166,20 +185,16 @@ absl::StatusOr<std::vector<Value>> TermLowerer::LowerCall(const Term& term) {
   std::vector<Value> results;
   const CallTerm& call = *term.call;
   if (DerivedFrom(call.op).has_value()) {
-    CLEAVE_ASSIGN_OR_RETURN(results, CallDerivative(term, operands));
-  } else if (!call.op.empty()) {
-    CLEAVE_ASSIGN_OR_RETURN(results, CallComposite(term, operands));
+    CLEAVE_ASSIGN_OR_RETURN(results, CallDerivative(call, operands));
+  } else if (call.bound != nullptr) {
+    CLEAVE_ASSIGN_OR_RETURN(results, CallComposite(call, operands));
   } else if (!call.regions.empty()) {
     CLEAVE_ASSIGN_OR_RETURN(results, LowerControl(term, operands));
   } else {
     CLEAVE_ASSIGN_OR_RETURN(
         const Value node,
         builder_.Add(call.primitive, call.attributes, operands));
-    const size_t count = builder_.graph().types(node).size();
-    for (size_t i = 0; i < count; ++i) {
-      results.push_back(
-          count == 1 ? node : builder_.Result(node, static_cast<int>(i)));
-    }
+    results = ResultsOf(builder_, node);
   }
   if (results.size() != call.results.size()) {
     return absl::InternalError(absl::StrCat("`", call.op, "` gave ",
@@ -192,115 +207,45 @@ absl::StatusOr<std::vector<Value>> TermLowerer::LowerCall(const Term& term) {
 }
 
 absl::StatusOr<std::vector<Value>> TermLowerer::CallComposite(
-    const Term& term, const std::vector<Value>& operands) {
-  const CallTerm& call = *term.call;
-  std::vector<Argument> arguments;
-  Attributes attributes;
-  for (const auto& [name, value] : call.attributes.values()) {
-    if (name != kActive && name != kLive) attributes.Set(name, value);
-  }
-  for (const CallArgument& a : call.arguments) {
-    switch (a.kind) {
-      case CallArgument::Kind::kAbsent:
-        break;
-      case CallArgument::Kind::kStatic:
-        attributes.Set(a.name, a.value);
-        break;
-      case CallArgument::Kind::kTensor:
-        arguments.push_back({a.name, operands[a.operands[0]]});
-        break;
-      case CallArgument::Kind::kList: {
-        std::vector<std::optional<Value>> list;
-        for (int place : a.operands) {
-          if (place < 0) {
-            list.push_back(std::nullopt);
-          } else {
-            list.push_back(operands[place]);
-          }
-        }
-        arguments.push_back({a.name, std::move(list)});
-        break;
-      }
-    }
-  }
-  const absl::string_view op = DerivedFrom(call.op).value_or(call.op);
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::optional<Value>> all,
-                          call_op_(builder_, op, arguments, attributes));
-  std::vector<Value> results;
-  for (const std::optional<Value>& value : all) {
-    if (value.has_value()) results.push_back(*value);
-  }
-  return results;
+    const CallTerm& call, const std::vector<Value>& operands) {
+  CLEAVE_ASSIGN_OR_RETURN(const Callees::CallNode node,
+                          callees_->MakeNode(*call.bound, operands, builder_));
+  return AddCall(builder_, call.op, node.attributes, node.results, operands);
 }
 
-// jvp and vjp. The call of f is made to learn its canonical attributes;
-// nothing uses it.
 absl::StatusOr<std::vector<Value>> TermLowerer::CallDerivative(
-    const Term& term, const std::vector<Value>& operands) {
-  const StaticValue::List& active = term.call->attributes.Get(kActive).AsList();
-  const std::vector<Value> primals(operands.begin(),
-                                   operands.begin() + active.size());
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> results,
-                          CallComposite(term, primals));
-  const Graph& graph = builder_.graph();
-  Value node = results[0];
-  if (graph.node(node).op == ToOpId(Primitive::kResult)) {
-    node = graph.operands(node)[0];
+    const CallTerm& call, const std::vector<Value>& operands) {
+  const StaticValue::List& active = call.attributes.Get(kActive).AsList();
+  const auto primals = absl::MakeConstSpan(operands).first(active.size());
+  CLEAVE_ASSIGN_OR_RETURN(const Callees::CallNode node,
+                          callees_->MakeNode(*call.bound, primals, builder_));
+  Context& context = *builder_.context();
+  Attributes attributes = context.attributes(node.attributes);
+  for (const auto& [name, value] : call.attributes.values()) {
+    attributes.Set(name, value);
   }
-  Attributes attributes = graph.attributes(node);
-  attributes.Set(kActive, StaticValue(active));
   std::vector<TensorType> types;
-  if (const StaticValue* live = term.call->attributes.Find(kLive)) {
-    attributes.Set(kLive, *live);
+  if (call.attributes.Find(kLive) != nullptr) {
     for (size_t i = 0; i < active.size(); ++i) {
-      if (active[i].AsBool()) types.push_back(graph.type(operands[i]));
+      if (active[i].AsBool()) types.push_back(builder_.type(operands[i]));
     }
   } else {
-    for (const Value result : results) {
-      if (InClass(graph.type(result).dtype, DTypeClass::kInexact)) {
-        types.push_back(graph.type(result));
-      }
+    for (const TensorType& type : node.results) {
+      if (InClass(type.dtype, DTypeClass::kInexact)) types.push_back(type);
     }
   }
-  Context& context = *builder_.context();
-  const Value tangents = builder_.AddTyped(
-      context.InternOp(term.call->op), context.Intern(attributes),
-      context.Intern(types), operands, builder_.provenance());
-  std::vector<Value> values;
-  for (size_t i = 0; i < types.size(); ++i) {
-    values.push_back(types.size() == 1
-                         ? tangents
-                         : builder_.Result(tangents, static_cast<int>(i)));
-  }
-  return values;
+  return AddCall(builder_, call.op, context.Intern(attributes), types,
+                 operands);
 }
 
 absl::StatusOr<Value> TermLowerer::CallElementwise(
     const Term& term, absl::Span<const Value> arguments) {
-  if (term.call->op.empty() || DerivedFrom(term.call->op).has_value()) {
+  const CallTerm& call = *term.call;
+  if (call.bound == nullptr || DerivedFrom(call.op).has_value()) {
     return absl::UnimplementedError(
-        absl::StrCat("not supported: `", term.call->op, "` of elements"));
+        absl::StrCat("not supported: `", call.op, "` of elements"));
   }
-  const std::vector<Value> operands(arguments.begin(), arguments.end());
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Value> results,
-                          CallComposite(term, operands));
-  if (results.size() != 1) {
-    return absl::UnimplementedError(
-        absl::StrCat("not supported: `", term.call->op,
-                     "` of elements: it has several results"));
-  }
-  const Graph& graph = builder_.graph();
-  CLEAVE_ASSIGN_OR_RETURN(const bool elementwise,
-                          is_elementwise_(graph, results[0]));
-  if (!elementwise ||
-      (!arguments.empty() &&
-       graph.type(results[0]).shape != graph.type(arguments[0]).shape)) {
-    return absl::UnimplementedError(
-        absl::StrCat("not supported: `", term.call->op,
-                     "` of elements: it does not act on each element by "
-                     "itself; call it on arrays"));
-  }
-  return results[0];
+  return callees_->CallElementwise(*call.bound, arguments, builder_);
 }
 
 void TermLowerer::CollectCaptures(const TermPtr& root, uint32_t first_order,
@@ -349,7 +294,7 @@ void TermLowerer::AppendCaptures(const TermPtr& term, uint32_t first_order,
 absl::StatusOr<Graph> TermLowerer::LowerRegion(
     const RegionTerm& region, const std::vector<TermPtr>& captures) {
   GraphBuilder inner(builder_.context());
-  TermLowerer lowerer(inner, call_op_, is_elementwise_);
+  TermLowerer lowerer(inner, callees_);
   const auto bind = [&](const TermPtr& term, const std::string& name) {
     const Value input = inner.Input(name, {ResolvedDType(*term), term->shape});
     lowerer.values_.emplace(term.get(), std::make_pair(term, input));
@@ -415,13 +360,7 @@ absl::StatusOr<std::vector<Value>> TermLowerer::LowerControl(
   }
   CLEAVE_ASSIGN_OR_RETURN(const Value node,
                           builder_.Add(call.primitive, attributes, all));
-  std::vector<Value> results;
-  for (size_t i = 0; i < call.results.size(); ++i) {
-    results.push_back(call.results.size() == 1
-                          ? node
-                          : builder_.Result(node, static_cast<int>(i)));
-  }
-  return results;
+  return ResultsOf(builder_, node);
 }
 
 }  // namespace cleave

@@ -3,38 +3,32 @@
 #ifndef CLEAVE_ENGINE_RULES_LOWER_TERM_H_
 #define CLEAVE_ENGINE_RULES_LOWER_TERM_H_
 
-#include <functional>
-#include <optional>
 #include <utility>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "engine/elaborate/callees.h"
 #include "engine/index/lower_index.h"
 #include "engine/index/term.h"
 #include "engine/ir/graph.h"
-#include "engine/rules/rule_set.h"
 
 namespace cleave {
 
-// Adds a call of a composite op: RuleSet::Call.
-using CallOp = std::function<absl::StatusOr<std::vector<std::optional<Value>>>(
-    GraphBuilder&, absl::string_view, const std::vector<Argument>&,
-    const Attributes&)>;
-// Whether the composite `node` of a graph acts on each element by itself.
-using IsElementwise =
-    std::function<absl::StatusOr<bool>(const Graph& graph, Value node)>;
+// Adds a call, of results of these types, and gives its results.
+std::vector<Value> AddCall(GraphBuilder& builder, absl::string_view op,
+                           AttributesId attributes,
+                           const std::vector<TensorType>& results,
+                           absl::Span<const Value> operands);
 
 // Lowers each term once. Terms must be complete: dtypes that are still open
 // become i64. InvalidArgument where a number has no place that asks for its
-// dtype, or an inference fails; errors of LowerComprehension.
+// dtype, or an inference fails; errors of LowerComprehension. Callees are null
+// where no term is a call of an op.
 class TermLowerer : public TermLowering {
  public:
-  TermLowerer(GraphBuilder& builder, CallOp call_op,
-              IsElementwise is_elementwise)
-      : builder_(builder),
-        call_op_(std::move(call_op)),
-        is_elementwise_(std::move(is_elementwise)) {}
+  TermLowerer(GraphBuilder& builder, const Callees* callees)
+      : builder_(builder), callees_(callees) {}
 
   GraphBuilder& builder() override { return builder_; }
   absl::StatusOr<Value> Lower(const TermPtr& array) override;
@@ -48,9 +42,10 @@ class TermLowerer : public TermLowering {
   // The results that are present.
   absl::StatusOr<std::vector<Value>> LowerCall(const Term& term);
   absl::StatusOr<std::vector<Value>> CallComposite(
-      const Term& term, const std::vector<Value>& operands);
+      const CallTerm& call, const std::vector<Value>& operands);
+  // What jvp and vjp of the call are a call of.
   absl::StatusOr<std::vector<Value>> CallDerivative(
-      const Term& term, const std::vector<Value>& operands);
+      const CallTerm& call, const std::vector<Value>& operands);
   absl::StatusOr<std::vector<Value>> LowerControl(const Term& term,
                                                   std::vector<Value> operands);
   // The region as a graph; `captures`: what its first inputs stand for.
@@ -65,8 +60,7 @@ class TermLowerer : public TermLowering {
                       std::vector<TermPtr>* captures) const;
 
   GraphBuilder& builder_;
-  CallOp call_op_;
-  IsElementwise is_elementwise_;
+  const Callees* callees_;
   // Terms are kept alive: addresses are keys.
   absl::flat_hash_map<const Term*, std::pair<TermPtr, Value>> values_;
   absl::flat_hash_map<const Term*, std::vector<Value>> calls_;

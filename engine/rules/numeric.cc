@@ -104,11 +104,12 @@ class Flattener {
 
 }  // namespace
 
-absl::StatusOr<NumericBody> CompileNumeric(
-    const Library& library, const Item& item, std::shared_ptr<Context> context,
-    const CallOp& call_op, const IsElementwise& is_elementwise) {
+absl::StatusOr<NumericBody> CompileNumeric(const Library& library,
+                                           const Item& item,
+                                           std::shared_ptr<Context> context,
+                                           const Callees& callees) {
   Elaborator elaborator(library, *context, absl::StrCat("numeric ", item.name),
-                        nullptr);
+                        &callees);
   elaborator.EnterSource(library.SourceOf(item));
   const Primitive primitive = *FindPrimitive(item.name);
   if (item.inputs.size() != static_cast<size_t>(OperandCount(primitive))) {
@@ -153,7 +154,7 @@ absl::StatusOr<NumericBody> CompileNumeric(
     return elaborator.Fail(DiagnosticKind::kShape, item.body->range,
                            "the body of a numeric is one element");
   }
-  TermLowerer lowerer(builder, call_op, is_elementwise);
+  TermLowerer lowerer(builder, &callees);
   CLEAVE_ASSIGN_OR_RETURN(const Value y, lowerer.Lower(term));
   CLEAVE_ASSIGN_OR_RETURN(numeric.graph, std::move(builder).Build({{"y", y}}));
   return numeric;

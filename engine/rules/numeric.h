@@ -23,8 +23,7 @@ inline constexpr int kMaxNumericNodes = 10000;
 absl::StatusOr<NumericBody> CompileNumeric(const Library& library,
                                            const Item& item,
                                            std::shared_ptr<Context> context,
-                                           const CallOp& call_op,
-                                           const IsElementwise& is_elementwise);
+                                           const Callees& callees);
 
 // `graph` of 0-d values with calls of ops replaced by their bodies and
 // primitives by their numerics, throughout. InvalidArgument for what is not

@@ -9,17 +9,19 @@
 
 namespace cleave {
 
-absl::StatusOr<Graph> CompilePrimitiveJvp(
-    const Library& library, const Item& item, std::shared_ptr<Context> context,
-    const Signature& signature, const std::vector<bool>& active,
-    const CallOp& call_op, const IsElementwise& is_elementwise) {
+absl::StatusOr<Graph> CompilePrimitiveJvp(const Library& library,
+                                          const Item& item,
+                                          std::shared_ptr<Context> context,
+                                          const Signature& signature,
+                                          const std::vector<bool>& active,
+                                          const Callees& callees) {
   if (item.parameters.size() != signature.operands.size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the derivative of `", item.name, "` names ", item.parameters.size(),
         " operands, not ", signature.operands.size()));
   }
   Elaborator elaborator(library, *context, absl::StrCat("jvp ", item.name),
-                        nullptr);
+                        &callees);
   elaborator.EnterSource(library.SourceOf(item));
   GraphBuilder builder(context);
   Scope scope;
@@ -64,7 +66,7 @@ absl::StatusOr<Graph> CompilePrimitiveJvp(
   absl::StatusOr<TermPtr> shaped =
       elaborator.terms().BroadcastTo(term, result.shape);
   if (!shaped.ok()) return elaborator.At(shaped.status(), item.body->range);
-  TermLowerer lowerer(builder, call_op, is_elementwise);
+  TermLowerer lowerer(builder, &callees);
   CLEAVE_ASSIGN_OR_RETURN(const Value tangent, lowerer.Lower(*shaped));
   return std::move(builder).Build({{"y.tangent", tangent}});
 }

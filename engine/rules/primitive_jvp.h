@@ -18,10 +18,12 @@ namespace cleave {
 // operands; the output is the tangent of y. Tangents of inactive operands are
 // symbolic zeros. Unimplemented("impossible: why") where a coefficient that is
 // not known is reached.
-absl::StatusOr<Graph> CompilePrimitiveJvp(
-    const Library& library, const Item& item, std::shared_ptr<Context> context,
-    const Signature& signature, const std::vector<bool>& active,
-    const CallOp& call_op, const IsElementwise& is_elementwise);
+absl::StatusOr<Graph> CompilePrimitiveJvp(const Library& library,
+                                          const Item& item,
+                                          std::shared_ptr<Context> context,
+                                          const Signature& signature,
+                                          const std::vector<bool>& active,
+                                          const Callees& callees);
 
 }  // namespace cleave
 

@@ -3,6 +3,7 @@
 #ifndef CLEAVE_ENGINE_RULES_RULE_SET_IMPL_H_
 #define CLEAVE_ENGINE_RULES_RULE_SET_IMPL_H_
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -23,7 +24,7 @@
 
 namespace cleave {
 
-struct RuleSet::Impl {
+struct RuleSet::Impl : Callees {
   Library library;
   std::shared_ptr<Context> context;
   LoadOptions options;
@@ -95,10 +96,8 @@ struct RuleSet::Impl {
   mutable std::vector<Signature> compiling;
   mutable std::vector<const Item*> compiling_numerics;
 
-  // Calls that named extents known at run time only. The mutex is held while a
-  // call takes names by the number.
-  mutable std::mutex dynamic_mutex;
-  mutable int64_t dynamic_calls = 0;
+  // Calls that named extents known at run time only.
+  mutable std::atomic<int64_t> dynamic_calls{0};
   // Refers to all of the above.
   std::unique_ptr<DerivedRules> derived;
 
@@ -109,8 +108,15 @@ struct RuleSet::Impl {
       const std::vector<Argument>& arguments,
       const Attributes& attributes) const;
   absl::StatusOr<bool> IsElementwise(const Graph& graph, Value node) const;
-  absl::StatusOr<std::vector<std::optional<TermType>>> ResultTypesOf(
-      const Callable& callable, const Binding& binding) const;
+
+  absl::StatusOr<std::vector<std::optional<TermType>>> ResultTypes(
+      const BoundCall& call) const override;
+  absl::StatusOr<CallNode> MakeNode(const BoundCall& call,
+                                    absl::Span<const Value> operands,
+                                    GraphBuilder& builder) const override;
+  absl::StatusOr<Value> CallElementwise(const BoundCall& call,
+                                        absl::Span<const Value> arrays,
+                                        GraphBuilder& builder) const override;
 
   absl::StatusOr<Graph> CompileBody(const Signature& signature) const;
 
@@ -123,6 +129,16 @@ struct RuleSet::Impl {
   absl::StatusOr<std::unique_ptr<const RuleSet::VjpOverride>> VjpOfBatch(
       const Signature& signature, const std::vector<bool>& live) const;
 };
+
+// The arguments of a call in a graph, as they are bound.
+GivenArguments GivenInGraph(const std::vector<Argument>& arguments,
+                            const Attributes& attributes,
+                            const GraphBuilder& builder, TermMaker& terms);
+
+// The same operands as arguments by name, static inputs left out.
+std::vector<Argument> ArgumentsOf(const Callable& callable,
+                                  const CallLayout& layout,
+                                  absl::Span<const Value> operands);
 
 template <typename Table>
 bool RuleSet::Impl::Find(const Table& table,
