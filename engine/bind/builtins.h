@@ -22,13 +22,25 @@ std::optional<absl::string_view> DerivedFrom(absl::string_view op);
 bool IsBatchCall(absl::string_view op);
 
 struct Builtin {
+  // `axis:`, which must be given, or `reverse: false`.
+  struct Attribute {
+    absl::string_view name;
+    absl::string_view fallback;  // empty: there is none
+  };
   absl::string_view name;
-  absl::string_view signature;  // for messages and documentation
+  absl::string_view signature;
+  std::vector<absl::string_view> operands;  // a last `..`: any number
+  std::vector<Attribute> attributes;
+
+  // Null where it has none of that name.
+  const Attribute* FindAttribute(absl::string_view attribute) const;
 };
 
 // Those that are no pointwise primitives (which all have their names from
 // ops/primitive.def).
 const std::vector<Builtin>& Builtins();
+// Null for a pointwise primitive and for no builtin.
+const Builtin* FindBuiltin(absl::string_view name);
 
 // All of them, sorted.
 std::vector<std::string> BuiltinNames();

@@ -31,6 +31,8 @@ inline constexpr int kMaxListLength = 4096;     // of static lists
 inline constexpr int kMaxMultipliedPower = 64;  // x^k as products
 inline constexpr int kMaxElementHeight = 400;   // of one element's expression
 
+class BuiltinCall;  // engine/elaborate/builtin_call.h
+
 class Elaborator {
  public:
   // `rule` names the provenance of what is made. The library, the context and
@@ -115,6 +117,8 @@ class Elaborator {
   void SetPlace(SourceRange range);
 
  private:
+  friend class BuiltinCall;
+
   // elaborate_expr.cc
   Result EvalNew(const Expr& e, Scope& scope);
   Result EvalName(const Expr& e, Scope& scope);
@@ -189,10 +193,12 @@ class Elaborator {
   absl::StatusOr<std::optional<RuleValue>> CallBuiltin(
       const std::string& name, const Arguments& arguments,
       absl::string_view tie, SourceRange range);
-  struct BuiltinCall;
-  Result CallReduction(Primitive primitive, BuiltinCall& call);
-  Result CallStructured(const std::string& name, BuiltinCall& call);
-  Result PromoteAten(const Arguments& arguments, SourceRange range);
+  absl::StatusOr<std::optional<RuleValue>> StaticExtremum(bool is_max,
+                                                          const RuleValue& a,
+                                                          const RuleValue& b,
+                                                          SourceRange range);
+  Result CallPointwise(Primitive primitive, BuiltinCall& call,
+                       SourceRange range);
 
   // elaborate_body.cc
   Result EvalFold(const Expr& e, Scope& scope);
