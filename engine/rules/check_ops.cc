@@ -356,8 +356,7 @@ class OpChecker {
     return false;
   }
 
-  // Whether a condition rests on enumerated names alone.
-  // As a condition, or as a value that is compared.
+  // Whether it rests on enumerated names alone: as a condition, or as a value.
   bool IsDecidable(const Expr& e, const SymbolicCalls& calls,
                    bool as_value = false) const {
     switch (e.kind) {
