@@ -34,8 +34,9 @@ constexpr char kReturned[] = "the graph returns it, too";
 
 class Planner {
  public:
-  explicit Planner(const Graph& graph)
+  Planner(const Graph& graph, std::string no_code)
       : graph_(graph),
+        no_code_(std::move(no_code)),
         group_of_(graph.size(), -1),
         users_(graph.size()),
         returned_(graph.size(), false),
@@ -121,7 +122,9 @@ class Planner {
       return;
     }
     const std::vector<BaseRead> reads = BaseReads(graph_, v);
-    const absl::Status lowered = CanLower(graph_, v);
+    const absl::Status lowered = no_code_.empty()
+                                     ? CanLower(graph_, v)
+                                     : absl::UnimplementedError(no_code_);
     if (!lowered.ok()) {
       const int group = NewGroup(GroupKind::kReference, v);
       groups_[group].why = std::string(lowered.message());
@@ -567,6 +570,7 @@ class Planner {
   }
 
   const Graph& graph_;
+  const std::string no_code_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;  // -1: an input or movement
   // Nodes that read a node, movement seen through.
@@ -580,7 +584,8 @@ class Planner {
 
 absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
                                       const FusionOptions& options) {
-  absl::StatusOr<FusionPlan> plan = Planner(graph).Plan(options.host_kernels);
+  absl::StatusOr<FusionPlan> plan =
+      Planner(graph, options.no_code).Plan(options.host_kernels);
   if (!plan.ok() || !options.totals_with_rows) return plan;
   return FuseTotals(graph, *std::move(plan));
 }

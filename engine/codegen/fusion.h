@@ -80,6 +80,9 @@ struct FusionOptions {
   bool totals_with_rows = true;
   // The functions that compute the composite nodes; null: there are none.
   const HostKernels* host_kernels = nullptr;
+  // The reason why nothing becomes code: every node has a reference kernel.
+  // Empty where code can be made.
+  std::string no_code;
 };
 
 // Plans every node that the outputs need. InvalidArgument for a composite node

@@ -1,4 +1,6 @@
+#include <cstdio>
 #include <memory>
+#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
@@ -24,6 +26,15 @@ using internal_kernel::Step;
 namespace {
 
 constexpr char kEntryName[] = "kernel";
+
+// A host that has no code is many times slower, which its user should know.
+void SayOnce(const std::string& why) {
+  static std::once_flag said;
+  std::call_once(said, [&] {
+    std::fprintf(stderr, "cleave: %s: the interpreter computes instead\n",
+                 why.c_str());
+  });
+}
 
 // One library for the steps on the device: what they share stays there.
 absl::Status AddDeviceCode(const std::vector<DeviceGroup>& groups,
@@ -71,6 +82,10 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   FusionOptions fusion;
   fusion.totals_with_rows = options.device == Device::kCpu;
   fusion.host_kernels = &options.host_kernels;
+  if (!CodeStatus().ok() && options.device == Device::kCpu) {
+    fusion.no_code = std::string(CodeStatus().message());
+    SayOnce(fusion.no_code);
+  }
   CLEAVE_ASSIGN_OR_RETURN(PlannedGraph planned,
                           PlanSteps(graph, rules, fusion, extract));
   auto plan = std::make_unique<Plan>();

@@ -133,6 +133,9 @@ class Kernel {
   std::unique_ptr<Impl> impl_;
 };
 
+// Where the system lets no process make code (CodeStatus), all groups have
+// reference kernels, which is said on stderr, once.
+//
 // InvalidArgument for a composite node without a host kernel (expand first);
 // FailedPrecondition where
 // this machine has no such device; Internal where code cannot be made; errors
