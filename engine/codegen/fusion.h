@@ -82,7 +82,7 @@ struct FusionOptions {
   const HostKernels* host_kernels = nullptr;
   // The reason why nothing becomes code: every node has a reference kernel.
   // Empty where code can be made.
-  std::string no_code;
+  std::string no_code = {};
 };
 
 // Plans every node that the outputs need. InvalidArgument for a composite node
