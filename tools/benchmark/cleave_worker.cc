@@ -212,7 +212,7 @@ class Worker {
     if (!open_extents_) {
       DimSubstitution numbers;
       for (const auto& [name, value] : values) numbers[name] = Dim(value);
-      graph = SubstituteDims(graph, numbers);
+      CLEAVE_ASSIGN_OR_RETURN(graph, SubstituteDims(graph, numbers));
     }
     CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, *rules_));
     const int64_t expanded = Now();

@@ -42,8 +42,7 @@ absl::StatusOr<std::vector<Tensor>> EvaluateNodes(
   CLEAVE_ASSIGN_OR_RETURN(const DimValues dims, BindDims(graph, inputs));
   DimSubstitution numbers;
   for (const auto& [name, value] : dims) numbers.emplace(name, Dim(value));
-  CLEAVE_ASSIGN_OR_RETURN(const Graph concrete,
-                          SubstituteDims(graph, numbers));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph concrete, SubstituteDims(graph, numbers));
   std::vector<std::vector<Tensor>> values(concrete.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     values[concrete.inputs()[i].value.id] = {inputs[i]};
