@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
+#include "ops/budget.h"
 #include "testing/check/sample_counts.h"
 #include "testing/check/signature_sampler.h"
 #include "testing/check/value_sampler.h"
@@ -148,7 +149,8 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
         MakeCallGraphs(context.rules(), *call);
     if (!graphs.ok()) {
       const std::string message(graphs.status().message());
-      if (graphs.status().code() == absl::StatusCode::kUnimplemented) {
+      if (graphs.status().code() == absl::StatusCode::kUnimplemented ||
+          EndsCall(graphs.status())) {
         Merge(verdict, Verdict::Inconclusive(message));
         continue;
       }

@@ -104,7 +104,11 @@ def chains():
         lambda i: f"def e{i}(x) = {'(' * 90}e{i + 1}(x){' + 1)' * 90}\n\n", 99,
         "def e99(x) = x\n\n") + start, ["expand f: return y"]
     yield "op_chain", chain(lambda i: op(f"e{i}", f"e{i + 1}(x)"), 1500,
-                            op("e1500", "x * x")) + start, ["expand f: mul"]
+                            "jvp mul(a, b) = da * b + a * db\n\n"
+                            "jvp add(a, b) = da + db\n\n"
+                            + op("e1500", "x * x")) + start, [
+                                "expand f: mul", "jvp f: mul", "vjp f: mul",
+                                "check --op e1490: 0 disagree", "only these"]
     yield "large_cycle", chain(
         lambda i: f"def e{i}(x) = e{(i + 1) % 2000}(x)\n\n", 2000, ""), [
             "check: a def must not call itself"]
