@@ -223,6 +223,7 @@ class Program : private Wild {
         DType::kI64, {static_cast<int64_t>(at.size())}, at);
     if (n == 0 || CountOf(shape) == 0) {
       x.tensor.At({index}).ToString();
+      SettleAll();  // Text wants values: what waited has run.
       return;
     }
     Add(x.tensor.At({index}),
