@@ -143,7 +143,8 @@ absl::StatusOr<std::vector<std::optional<Value>>> CallPrimitive(
     CLEAVE_ASSIGN_OR_RETURN(nodes, Broadcast(builder, std::move(nodes)));
   }
   Attributes complete = attributes;
-  if (primitive == Primitive::kNonzero && attributes.Find("size") == nullptr) {
+  if (primitive == Primitive::kNonzero && !nodes.empty() &&
+      attributes.Find("size") == nullptr) {
     // A name for the size that values decide: one for each operand.
     complete.Set("size", Dim::Variable(absl::StrCat("nonzero.", nodes[0].id)));
   }

@@ -97,6 +97,12 @@ TEST_F(MistakesTest, ConcreteTensorsAndNumbersThatAreMistakesStayThem) {
 }
 
 // Shapes that views may have, and no tensor.
+TEST_F(MistakesTest, PrimitivesWithoutTheirOperandsAreMistakes) {
+  for (const char* op : {"nonzero", "neg", "add", "select", "reduce_sum"}) {
+    EXPECT_FALSE(CallOne(op, {}).valid()) << op;
+  }
+}
+
 TEST_F(MistakesTest, HugeViewsAreRefusedWhereTheyAreRead) {
   const int64_t huge = int64_t{1} << 40;
   const Tensor wide = Ones(DType::kI64, {1}).BroadcastTo({huge, huge});
