@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/codegen/fusion.h"
+#include "engine/ir/rewrite_graph.h"
 #include "ops/exact.h"
 #include "ops/primitive.h"
 
@@ -16,40 +17,15 @@ namespace {
 // Pointwise nodes that one gather is moved before, at most.
 constexpr int kMaxSunk = 64;
 
+// For one node of a graph whose nodes before it are copied.
 class Sinker {
  public:
-  explicit Sinker(const Graph& graph)
-      : graph_(graph), builder_(graph.context()), copies_(graph.size()) {}
-
-  Graph Sink() {
-    for (const NamedValue& input : graph_.inputs()) {
-      copies_[input.value.id] =
-          builder_.Input(input.name, graph_.type(input.value));
-    }
-    for (uint32_t id = 0; id < graph_.size(); ++id) {
-      const Value v{id};
-      if (!copies_[id].valid()) copies_[id] = Copy(v);
-    }
-    for (const ShapeGuard& guard : graph_.guards()) builder_.AddGuard(guard);
-    std::vector<NamedValue> outputs;
-    for (const NamedValue& output : graph_.outputs()) {
-      outputs.push_back({output.name, copies_[output.value.id]});
-    }
-    return *std::move(builder_).Build(std::move(outputs));
-  }
-
- private:
-  // The axes of a source in the order that the gather sees them in.
-  using Axes = std::vector<int64_t>;
-
-  Primitive PrimitiveOf(Value v) const {
-    return ToPrimitive(graph_.node(v).op);
-  }
+  explicit Sinker(GraphCopy& copy)
+      : graph_(copy.graph()), copy_(copy), builder_(copy.builder()) {}
 
   Value Copy(Value v) {
     if (ReadsOncePerRow(v)) {
       gather_ = v;
-      known_.clear();
       Axes axes(graph_.type(graph_.operands(v)[0]).rank());
       std::iota(axes.begin(), axes.end(), 0);
       const Value source = Source(graph_.operands(v)[0], &axes);
@@ -61,13 +37,15 @@ class Sinker {
         return At(source, axes);
       }
     }
-    std::vector<Value> operands;
-    for (const Value operand : graph_.operands(v)) {
-      operands.push_back(copies_[operand.id]);
-    }
-    const Node& node = graph_.node(v);
-    return builder_.AddTyped(node.op, node.attributes, node.type, operands,
-                             node.provenance);
+    return copy_.Keep(v);
+  }
+
+ private:
+  // The axes of a source in the order that the gather sees them in.
+  using Axes = std::vector<int64_t>;
+
+  Primitive PrimitiveOf(Value v) const {
+    return ToPrimitive(graph_.node(v).op);
   }
 
   bool ReadsOncePerRow(Value v) const {
@@ -170,8 +148,8 @@ class Sinker {
     const DType dtype = graph_.type(v).dtype;
     const TensorType type = {dtype, graph_.type(gather_).shape};
     const Value x = builder_.Transpose(
-        copies_[v.id], std::vector<int>(axes.begin(), axes.end()));
-    const Value index = copies_[graph_.operands(gather_)[1].id];
+        copy_.of(v), std::vector<int>(axes.begin(), axes.end()));
+    const Value index = copy_.of(graph_.operands(gather_)[1]);
     const Value fill = builder_.Constant(Exact(0), dtype);
     return builder_.AddTyped(node.op, node.attributes,
                              builder_.context()->Intern(type), {x, index, fill},
@@ -197,20 +175,23 @@ class Sinker {
     std::sort(order.begin(), order.end(),
               [&](int a, int b) { return targets[a] < targets[b]; });
     std::sort(targets.begin(), targets.end());
-    const Value rows = builder_.Reshape(copies_[x.id], kept);
+    const Value rows = builder_.Reshape(copy_.of(x), kept);
     return builder_.BroadcastInDim(builder_.Transpose(rows, order),
                                    graph_.type(gather_).shape, targets);
   }
 
   const Graph& graph_;
-  GraphBuilder builder_;
-  std::vector<Value> copies_;
+  GraphCopy& copy_;
+  GraphBuilder& builder_;
   Value gather_;  // in work
   std::map<std::pair<Value, Axes>, Value> known_;
 };
 
 }  // namespace
 
-Graph SinkGathers(const Graph& graph) { return Sinker(graph).Sink(); }
+Graph SinkGathers(const Graph& graph) {
+  return RewriteGraph(
+      graph, [](GraphCopy& copy, Value v) { return Sinker(copy).Copy(v); });
+}
 
 }  // namespace cleave

@@ -62,11 +62,8 @@ absl::StatusOr<std::vector<Tensor>> RunNodes(const Graph& graph,
         operands.push_back(value);
       }
       Context& context = *graph.context();
-      const std::vector<TensorType> types =
-          SubstituteDims(graph.types(at), dims);
-      for (const TensorType& type : types) {
-        CLEAVE_RETURN_IF_ERROR(CheckDims(type.shape));
-      }
+      CLEAVE_ASSIGN_OR_RETURN(const std::vector<TensorType> types,
+                              SubstituteDims(graph.types(at), dims));
       CLEAVE_ASSIGN_OR_RETURN(const Attributes attributes,
                               SubstituteDims(graph.attributes(at), dims));
       const Value copy =
@@ -143,8 +140,9 @@ absl::StatusOr<std::vector<Tensor>> CallGraphIn(
     CLEAVE_ASSIGN_OR_RETURN(const Value value,
                             TensorAccess::Read(recorder, input));
     const NamedValue& name = graph.inputs()[arguments.size()];
-    const TensorType declared =
-        SubstituteDims({graph.type(name.value)}, dims).front();
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<TensorType> types,
+                            SubstituteDims(graph.types(name.value), dims));
+    const TensorType& declared = types.front();
     // A symbolic extent may be the number that is declared, or not.
     if (recorder.builder().type(value) != declared) {
       return absl::InvalidArgumentError(absl::StrCat(

@@ -398,7 +398,7 @@ std::vector<Value> GraphBuilder::Inline(const Graph& graph,
     if (ABSL_PREDICT_FALSE(!renamed.empty())) {
       attributes = context.Intern(
           *SubstituteDims(context.attributes(attributes), renamed));
-      type = context.Intern(SubstituteDims(context.types(type), renamed));
+      type = context.Intern(*SubstituteDims(context.types(type), renamed));
     }
     copies[id] = AddTyped(node.op, attributes, type, operands, node.provenance);
   }

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/host_kernel_testing.h"
 #include "engine/ir/interpreter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -25,20 +26,6 @@ Graph Parsed(absl::string_view text) {
   absl::StatusOr<Graph> graph = ParseGraph(text, std::make_shared<Context>());
   EXPECT_THAT(graph, IsOk());
   return graph.ok() ? *std::move(graph) : Graph();
-}
-
-Tensor F32(std::vector<int64_t> shape, const std::vector<double>& values) {
-  return Tensor::FromDoubles(DType::kF32, std::move(shape), values);
-}
-
-// Each element times the attribute `by`.
-Results Times(const HostCall& call) {
-  Tensor y(call.inputs[0].dtype(), call.inputs[0].shape());
-  const auto by = static_cast<double>(call.attributes.GetInt("by"));
-  for (int64_t i = 0; i < y.size(); ++i) {
-    y.SetDouble(i, by * call.inputs[0].GetDouble(i));
-  }
-  return std::vector<Tensor>{y};
 }
 
 InterpretOptions With(absl::string_view op, HostFunction function) {

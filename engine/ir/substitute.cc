@@ -25,11 +25,12 @@ absl::StatusOr<Attributes> SubstituteDims(const Attributes& attributes,
       });
 }
 
-std::vector<TensorType> SubstituteDims(const std::vector<TensorType>& types,
-                                       const DimSubstitution& values) {
+absl::StatusOr<std::vector<TensorType>> SubstituteDims(
+    const std::vector<TensorType>& types, const DimSubstitution& values) {
   std::vector<TensorType> result = types;
   for (TensorType& type : result) {
     for (Dim& dim : type.shape) dim = dim.Substitute(values);
+    CLEAVE_RETURN_IF_ERROR(CheckDims(type.shape));
   }
   return result;
 }
@@ -49,8 +50,9 @@ absl::StatusOr<Graph> SubstituteDims(const Graph& graph,
   GraphBuilder builder(graph.context());
   std::vector<Value> copies(graph.size());
   for (const NamedValue& input : graph.inputs()) {
-    copies[input.value.id] = builder.Input(
-        input.name, SubstituteDims(graph.types(input.value), values).front());
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<TensorType> types,
+                            SubstituteDims(graph.types(input.value), values));
+    copies[input.value.id] = builder.Input(input.name, types.front());
   }
   std::vector<Value> operands;
   for (uint32_t id = 0; id < graph.size(); ++id) {
@@ -58,11 +60,8 @@ absl::StatusOr<Graph> SubstituteDims(const Graph& graph,
     if (node.op == ToOpId(Primitive::kInput)) continue;
     operands.clear();
     for (Value v : graph.operands(Value{id})) operands.push_back(copies[v.id]);
-    const std::vector<TensorType> types =
-        SubstituteDims(graph.types(Value{id}), values);
-    for (const TensorType& type : types) {
-      CLEAVE_RETURN_IF_ERROR(CheckDims(type.shape));
-    }
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<TensorType> types,
+                            SubstituteDims(graph.types(Value{id}), values));
     CLEAVE_ASSIGN_OR_RETURN(
         const Attributes attributes,
         SubstituteDims(graph.attributes(Value{id}), values));

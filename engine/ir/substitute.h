@@ -22,12 +22,12 @@ namespace cleave {
 using DimSubstitution = std::map<std::string, Dim>;
 
 // Each replaces the variables that are named, in types, attributes, guards and
-// regions; others stay. Beyond the limits of Dims, attributes and graphs are an
-// error; a Dim of a type or of a guard is invalid.
+// regions; others stay. Beyond the limits of Dims it is an error; a Dim of a
+// guard is invalid.
 absl::StatusOr<Attributes> SubstituteDims(const Attributes& attributes,
                                           const DimSubstitution& values);
-std::vector<TensorType> SubstituteDims(const std::vector<TensorType>& types,
-                                       const DimSubstitution& values);
+absl::StatusOr<std::vector<TensorType>> SubstituteDims(
+    const std::vector<TensorType>& types, const DimSubstitution& values);
 ShapeGuard SubstituteDims(const ShapeGuard& guard,
                           const DimSubstitution& values);
 // Nodes that become equal are one. O(nodes).

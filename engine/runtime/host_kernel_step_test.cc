@@ -8,6 +8,7 @@
 
 #include "absl/status/status.h"
 #include "engine/ir/host_kernel.h"
+#include "engine/ir/host_kernel_testing.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_cases_testing.h"
 #include "gmock/gmock.h"
@@ -20,20 +21,6 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Results = absl::StatusOr<std::vector<Tensor>>;
-
-Tensor F32(std::vector<int64_t> shape, const std::vector<double>& values) {
-  return Tensor::FromDoubles(DType::kF32, std::move(shape), values);
-}
-
-// Each element times the attribute `by`.
-Results Times(const HostCall& call) {
-  Tensor y(call.inputs[0].dtype(), call.inputs[0].shape());
-  const auto by = static_cast<double>(call.attributes.GetInt("by"));
-  for (int64_t i = 0; i < y.size(); ++i) {
-    y.SetDouble(i, by * call.inputs[0].GetDouble(i));
-  }
-  return std::vector<Tensor>{y};
-}
 
 CompileOptions With(absl::string_view op, HostFunction function) {
   CompileOptions options = CaseOptions();

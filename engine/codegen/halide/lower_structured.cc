@@ -209,18 +209,26 @@ void Lowering::AddWindowsAdd(Value v) {
   FinishStage(v, std::move(stage));
 }
 
-void Lowering::AddLinearScan(Value v) {
+std::pair<Coordinates, Coordinates> Lowering::ScanPlaces(
+    Value v, const RDom& domain, const std::vector<Var>& vars) {
   const Attributes& attributes = graph_.attributes(v);
   const int64_t axis = attributes.GetInt("axis");
   const bool reverse = attributes.GetBool("reverse");
-  const DType dtype = graph_.type(v).dtype;
   const Dim& extent = graph_.type(v).shape[axis];
-  const std::vector<Var> vars = VarsOf(v);
-  const RDom domain(0, Extent(extent), "r");
   Coordinates at(vars.begin(), vars.end());
   at[axis] = reverse ? Extent(extent) - 1 - domain.x : Expr(domain.x);
   Coordinates before = at;
   before[axis] = Clamp(reverse ? at[axis] + 1 : at[axis] - 1, extent);
+  return {std::move(at), std::move(before)};
+}
+
+void Lowering::AddLinearScan(Value v) {
+  const Attributes& attributes = graph_.attributes(v);
+  const int64_t axis = attributes.GetInt("axis");
+  const DType dtype = graph_.type(v).dtype;
+  const std::vector<Var> vars = VarsOf(v);
+  const RDom domain(0, Extent(graph_.type(v).shape[axis]), "r");
+  const auto [at, before] = ScanPlaces(v, domain, vars);
   Coordinates start = at;
   start.erase(start.begin() + axis);
   Stage stage;
@@ -255,15 +263,10 @@ void Lowering::AddCumulative(Value v) {
   const bool max = ToPrimitive(graph_.node(v).op) == Primitive::kCumulativeMax;
   const Attributes& attributes = graph_.attributes(v);
   const int64_t axis = attributes.GetInt("axis");
-  const bool reverse = attributes.GetBool("reverse");
   const DType dtype = graph_.type(v).dtype;
-  const Dim& extent = graph_.type(v).shape[axis];
   const std::vector<Var> vars = VarsOf(v);
-  const RDom domain(0, Extent(extent), "r");
-  Coordinates at(vars.begin(), vars.end());
-  at[axis] = reverse ? Extent(extent) - 1 - domain.x : Expr(domain.x);
-  Coordinates before = at;
-  before[axis] = Clamp(reverse ? at[axis] + 1 : at[axis] - 1, extent);
+  const RDom domain(0, Extent(graph_.type(v).shape[axis]), "r");
+  const auto [at, before] = ScanPlaces(v, domain, vars);
   Stage stage;
   stage.func = MakeFunc("cumulative");
   stage.role = Stage::Role::kScan;

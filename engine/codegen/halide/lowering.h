@@ -148,6 +148,11 @@ class Lowering {
   void AddDot(Value v);
   void AddConvolution(Value v);
   void AddWindowsAdd(Value v);
+  // Where step domain.x of a scan along the attribute `axis` writes, and where
+  // the step before it wrote.
+  std::pair<Coordinates, Coordinates> ScanPlaces(
+      Value v, const Halide::RDom& domain,
+      const std::vector<Halide::Var>& vars);
   void AddLinearScan(Value v);
   void AddCumulative(Value v);
   void AddScatter(Value v);
