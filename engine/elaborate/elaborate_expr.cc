@@ -7,6 +7,7 @@
 #include "engine/elaborate/elaborator.h"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -50,8 +51,10 @@ absl::Status Elaborator::At(const absl::Status& status, SourceRange range,
       absl::IsCancelled(status) || absl::IsDeadlineExceeded(status)) {
     return status;
   }
-  const absl::Status placed = Fail(kind, range, status.message());
-  return absl::Status(status.code(), placed.message());
+  Fail(kind, range, status.message()).IgnoreError();
+  const Source::Position place = source_->PositionOf(range.begin);
+  return AtPlace(status, absl::StrCat(source_->name(), ":", place.line, ":",
+                                      place.column));
 }
 
 void Elaborator::SetPlace(SourceRange range) {

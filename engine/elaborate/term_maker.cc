@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/check.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -457,8 +458,7 @@ absl::StatusOr<TermPtr> TermMaker::Comprehension(
                      ShapeToString(element->shape), "; give its indices"));
   }
   if (!Without(element->free, indices).empty()) {
-    return absl::UnimplementedError(
-        "not supported: an array inside an element");
+    return NotSupported("an array inside an element");
   }
   Term term;
   term.kind = IsZero(element) ? TermKind::kZero : TermKind::kComprehension;

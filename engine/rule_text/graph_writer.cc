@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -65,8 +66,7 @@ bool IsAtomicNumber(absl::string_view text) {
 }  // namespace
 
 absl::Status NotWritten(absl::string_view what) {
-  return absl::UnimplementedError(
-      absl::StrCat("not supported: ", what, " in rule text"));
+  return NotSupported(what, " in rule text");
 }
 
 void GraphWriter::SetInput(Value input, std::string name) {

@@ -6,6 +6,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/call_attributes.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -376,7 +377,7 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::ElaborateCall() {
   CLEAVE_RETURN_IF_ERROR(EnterBody());
   CLEAVE_ASSIGN_OR_RETURN(const auto declared, Declared());
   if (!call_.fresh.empty()) {
-    return absl::UnimplementedError("impossible: ragged");
+    return Impossible("ragged");
   }
   const SourceRange range = callable_.item->range;
   elaborator_.SetPlace(range);
@@ -505,7 +506,7 @@ absl::StatusOr<Graph> OpCompiler::Build(const std::vector<TermPtr>& terms) {
 
 absl::StatusOr<Graph> OpCompiler::Body() {
   if (LinesOf(callable_, StatementKind::kResult).empty()) {
-    return absl::UnimplementedError("impossible: no decomposition");
+    return Impossible("no decomposition");
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<TermPtr> terms, ElaborateBody());
   return Build(terms);

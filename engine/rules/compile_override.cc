@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/rules/compile_op.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -102,8 +103,7 @@ absl::StatusOr<std::optional<RuleSet::JvpOverride>> OpCompiler::Jvp(
     CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
                             elaborator_.Eval(*statement.equation.value, scope));
     if (value.Is(Kind::kImpossible)) {
-      return absl::UnimplementedError(
-          absl::StrCat("impossible: ", value.AsImpossible().why));
+      return Impossible(value.AsImpossible().why);
     }
     // `= 0`: not differentiated; one value stands for all results.
     const bool is_zero = value.IsNumber();

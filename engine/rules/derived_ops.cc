@@ -11,6 +11,7 @@
 #include "engine/ir/call_attributes.h"
 #include "engine/rules/call_of.h"
 #include "engine/rules/rule_set_impl.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -108,9 +109,8 @@ absl::StatusOr<Graph> RuleSet::Impl::CompileDerived(
     const Signature& signature) const {
   const absl::string_view name = context->op_name(signature.op);
   if (derived == nullptr) {
-    return absl::UnimplementedError(
-        absl::StrCat("not supported: `", name,
-                     "`: the rules were loaded without transforms"));
+    return NotSupported("`", name,
+                        "`: the rules were loaded without transforms");
   }
   if (!IsBatchCall(name)) return CompileDerivative(signature);
   const Unbatched inner = WithoutBatch(*context, signature);

@@ -9,6 +9,7 @@
 #include "engine/ir/graph_text.h"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -23,8 +24,7 @@ absl::Status AtTerm(const GraphBuilder& builder, const Term& term,
       absl::StrContains(status.message(), absl::StrCat(place.file, ":"))) {
     return status;
   }
-  return absl::Status(status.code(), absl::StrCat(place.file, ":", place.line,
-                                                  ": ", status.message()));
+  return AtPlace(status, absl::StrCat(place.file, ":", place.line));
 }
 
 std::vector<Value> ResultsOf(GraphBuilder& builder, Value node) {
@@ -242,8 +242,7 @@ absl::StatusOr<Value> TermLowerer::CallElementwise(
     const Term& term, absl::Span<const Value> arguments) {
   const CallTerm& call = *term.call;
   if (call.bound == nullptr || DerivedFrom(call.op).has_value()) {
-    return absl::UnimplementedError(
-        absl::StrCat("not supported: `", call.op, "` of elements"));
+    return NotSupported("`", call.op, "` of elements");
   }
   return callees_->CallElementwise(*call.bound, arguments, builder_);
 }

@@ -8,6 +8,7 @@
 #include "engine/rules/rule_set_impl.h"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -194,8 +195,7 @@ absl::StatusOr<Value> RuleSet::Impl::CallElementwise(
     if (!IsCallAttribute(name)) attributes.Set(name, value);
   }
   const auto refuse = [&](absl::string_view why) {
-    return absl::UnimplementedError(absl::StrCat(
-        "not supported: `", call.callable->name, "` of elements: ", why));
+    return NotSupported("`", call.callable->name, "` of elements: ", why);
   };
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<std::optional<Value>> results,

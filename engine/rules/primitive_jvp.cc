@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/elaborate/elaborator.h"
 #include "ops/infer_type.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -52,8 +53,7 @@ absl::StatusOr<Graph> CompilePrimitiveJvp(const Library& library,
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
                           elaborator.EvalBody(*item.body, scope));
   if (value.Is(RuleValue::Kind::kImpossible)) {
-    return absl::UnimplementedError(
-        absl::StrCat("impossible: ", value.AsImpossible().why));
+    return Impossible(value.AsImpossible().why);
   }
   CLEAVE_ASSIGN_OR_RETURN(TermPtr term,
                           elaborator.ToTerm(value, item.body->range));

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/bind/builtins.h"
 #include "engine/bind/op_lines.h"
@@ -14,6 +13,7 @@
 #include "engine/rules/rule_set_impl.h"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -249,8 +249,7 @@ absl::StatusOr<const Graph*> RuleSet::PrimitiveJvp(
     const absl::string_view name = context()->op_name(signature.op);
     const Item* item = impl_->library.FindDerivative(name);
     if (item == nullptr) {
-      return absl::UnimplementedError(absl::StrCat(
-          "impossible: no rule gives the derivative of `", name, "`"));
+      return Impossible("no rule gives the derivative of `", name, "`");
     }
     CLEAVE_ASSIGN_OR_RETURN(
         Graph graph, CompilePrimitiveJvp(impl_->library, *item, context(),

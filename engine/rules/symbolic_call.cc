@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/elaborate/elaborator.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -164,9 +165,8 @@ absl::StatusOr<SymbolicCall> SymbolicCalls::Make(int i, const Library& library,
       continue;
     }
     if (input.type.dtype == nullptr) {
-      return absl::UnimplementedError(absl::StrCat(
-          "not supported: a symbolic call of `", callable_.name, "`, whose `",
-          input.name, "` is declared without a dtype"));
+      return NotSupported("a symbolic call of `", callable_.name, "`, whose `",
+                          input.name, "` is declared without a dtype");
     }
     const auto it = chosen.find(input.name);
     const bool variadic = !input.variadic_index.empty();

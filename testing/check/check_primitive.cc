@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "engine/rewrite/expand.h"
 #include "ops/primitive.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "testing/check/compare_tangents.h"
 #include "testing/check/compare_values.h"
@@ -108,7 +108,7 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
         const std::string message(graphs.status().message());
         const std::string by =
             absl::StrCat("by ", item.parameters[k], ": ", message);
-        if (absl::StrContains(message, "impossible")) {
+        if (IsImpossible(graphs.status())) {
           Verdict none;
           none.notes = {by};
           Merge(verdict, none);

@@ -2,11 +2,11 @@
 #include <cstring>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "testing/check/check_transforms.h"
 #include "testing/check/shrink.h"
@@ -160,7 +160,7 @@ Verdict CheckVmap(const OpContext& context, const PreparedCalls& concrete,
       if (IsBadSample(failure.status())) continue;
       if (!failure.ok()) {
         const std::string message(failure.status().message());
-        if (absl::StrContains(message, "impossible:")) {
+        if (IsImpossible(failure.status())) {
           return Verdict::NotChecked(message);
         }
         Merge(verdict, Verdict::Inconclusive(absl::StrCat(

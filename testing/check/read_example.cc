@@ -6,14 +6,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ops/exact.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
 namespace {
 
 absl::Status Misread(const Expr& expr) {
-  return absl::UnimplementedError(absl::StrCat(
-      "not supported: `", PrintExpr(expr), "` as a value of an example"));
+  return NotSupported("`", PrintExpr(expr), "` as a value of an example");
 }
 
 absl::StatusOr<StaticValue> ReadStatic(const Expr& expr,

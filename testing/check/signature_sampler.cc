@@ -7,15 +7,14 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "ops/exact.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "testing/check/sample_counts.h"
 
 namespace cleave {
 namespace {
 
-absl::Status NotSampled(absl::string_view what) {
-  return absl::UnimplementedError(absl::StrCat("not supported: ", what));
-}
+absl::Status NotSampled(absl::string_view what) { return NotSupported(what); }
 
 // Each attribute that stands in a comparison with a literal, and the literals.
 void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,

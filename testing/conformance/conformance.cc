@@ -5,11 +5,11 @@
 #include <limits>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/ir/interpreter.h"
 #include "engine/runtime/safetensors.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "testing/conformance/case_call.h"
 #include "testing/conformance/case_rounding.h"
@@ -28,9 +28,7 @@ absl::StatusOr<std::vector<Tensor>> Interpreted(
 // A transform that has no answer for the op: a derivative or a batching that is
 // impossible. The values themselves have no such excuse.
 bool IsUnsupported(const absl::Status& status, const std::string& section) {
-  return section != "outputs" &&
-         status.code() == absl::StatusCode::kUnimplemented &&
-         absl::StrContains(status.message(), "impossible:");
+  return section != "outputs" && IsImpossible(status);
 }
 
 std::string Label(const Case& c, const CaseSection& section) {

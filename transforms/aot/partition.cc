@@ -8,6 +8,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/determined_dims.h"
 
@@ -163,9 +164,8 @@ class Halves {
       }
       const Value v = DynamicWith(extent);
       if (!v.valid()) {
-        return absl::UnimplementedError(
-            absl::StrCat("not supported: the backward graph needs the extent ",
-                         name, ", which no value of the forward graph has"));
+        return NotSupported("the backward graph needs the extent ", name,
+                            ", which no value of the forward graph has");
       }
       is_saved_[v.id] = true;
       needed_[v.id] = false;

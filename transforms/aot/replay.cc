@@ -9,6 +9,7 @@
 #include "absl/strings/str_split.h"
 #include "engine/ir/graph_text.h"
 #include "ops/check.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "transforms/aot/partitioned_function.h"
 
@@ -55,10 +56,10 @@ absl::StatusOr<std::vector<ReplayedPhase>> ReplayTrace(
   }
   for (const auto& [op, other] : trace.replaced) {
     if (other == kByFunction) {
-      return absl::UnimplementedError(absl::StrCat(
-          "not supported: the replay of a trace in which a C++ function "
+      return NotSupported(
+          "the replay of a trace in which a C++ function "
           "decomposed `",
-          op, "`"));
+          op, "`");
     }
     options.decompositions.by_op.insert_or_assign(op, RuleName{other});
   }

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "engine/rules/call_search.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/table/emit.h"
@@ -22,21 +22,21 @@ namespace {
 // The reason of a refusal in one line: what it says of a place in a rule goes
 // behind it.
 Coverage Refused(const absl::Status& status) {
-  const absl::string_view message = status.message();
-  const absl::string_view line = message.substr(0, message.find('\n'));
-  for (const auto& [mark, kind] :
-       {std::pair("impossible: ", Coverage::Kind::kImpossible),
-        std::pair("not supported: ", Coverage::Kind::kNotSupported)}) {
-    const size_t at = line.find(mark);
-    if (at == absl::string_view::npos) continue;
-    absl::string_view place = line.substr(0, at);
-    std::string why(line.substr(at + absl::string_view(mark).size()));
-    if (absl::ConsumeSuffix(&place, ": ")) {
-      absl::StrAppend(&why, " (", place, ")");
-    }
-    return {kind, std::move(why)};
+  const auto line = [](absl::string_view text) {
+    return std::string(text.substr(0, text.find('\n')));
+  };
+  const std::optional<Refusal> refusal = RefusalOf(status);
+  if (!refusal.has_value()) {
+    return {Coverage::Kind::kNotSupported, line(status.message())};
   }
-  return {Coverage::Kind::kNotSupported, std::string(line)};
+  std::string why = line(refusal->reason);
+  if (!refusal->place.empty()) {
+    absl::StrAppend(&why, " (", refusal->place, ")");
+  }
+  return {refusal->kind == RefusalKind::kImpossible
+              ? Coverage::Kind::kImpossible
+              : Coverage::Kind::kNotSupported,
+          std::move(why)};
 }
 
 // Given, and where, or derived.
@@ -100,7 +100,7 @@ absl::StatusOr<Graph> Differentiated(const Graph& graph, Transform transform,
                     return emit::IsInexact(graph.type(output.value).dtype);
                   });
   if (inexact.empty() || !inexact_result) {
-    return absl::UnimplementedError("impossible: discrete");
+    return Impossible("discrete");
   }
   absl::StatusOr<Graph> whole = DerivativeIn(graph, transform, all, rules);
   if (whole.ok()) return whole;
@@ -118,10 +118,9 @@ absl::StatusOr<Graph> Transformed(const Graph& graph, Transform transform,
                                   const RuleSet& rules) {
   if (graph.inputs().empty()) {
     // Only sizes and other statics could differ between examples.
-    return absl::UnimplementedError(transform == Transform::kVmap
-                                        ? "impossible: ragged: all of its "
-                                          "inputs are static"
-                                        : "impossible: discrete");
+    return Impossible(transform == Transform::kVmap
+                          ? "ragged: all of its inputs are static"
+                          : "discrete");
   }
   return transform == Transform::kVmap
              ? Batched(graph, batch, rules)

@@ -15,6 +15,7 @@
 #include "engine/rule_text/graph_to_rule.h"
 #include "engine/rules/call_of.h"
 #include "engine/rules/call_search.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/table/emit.h"
@@ -268,7 +269,7 @@ absl::StatusOr<std::string> DeriveRule(const Graph& graph,
                     return emit::IsInexact(graph.type(output.value).dtype);
                   });
   if (transform != Transform::kVmap && !has_derivative) {
-    return absl::UnimplementedError("impossible: discrete");
+    return Impossible("discrete");
   }
   Subject subject;
   subject.name = absl::StrReplaceAll(name, {{".", "_"}});

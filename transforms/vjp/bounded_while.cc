@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/loop_operands.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
 #include "transforms/table/names.h"
@@ -91,8 +92,7 @@ absl::StatusOr<std::vector<Value>> BoundedWhileAsScan(
     absl::Span<const Value> operands) {
   const StaticValue* max = attributes.Find("max");
   if (max == nullptr) {
-    return absl::UnimplementedError(
-        "impossible: unbounded loop in reverse: `while` without `max`");
+    return Impossible("unbounded loop in reverse: `while` without `max`");
   }
   const Graph& condition = *attributes.Get("cond").AsRegion().graph;
   const Region& body = attributes.Get("body").AsRegion();

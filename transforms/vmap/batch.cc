@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
 
@@ -201,9 +202,9 @@ BatchedResults BatchPrimitive(const BatchNode& node) {
     case PrimitiveClass::kControl:
       return BatchControl(node);
     case PrimitiveClass::kDynamic:
-      return absl::UnimplementedError(absl::StrCat(
-          "impossible: ragged: `", PrimitiveName(node.primitive),
-          "` has as many results as it finds, which differs per example"));
+      return Impossible(
+          "ragged: `", PrimitiveName(node.primitive),
+          "` has as many results as it finds, which differs per example");
     case PrimitiveClass::kLeaf:
     case PrimitiveClass::kProjection:
       break;
