@@ -139,6 +139,8 @@ Elaborator::Result Elaborator::CallOp(const Callable& callable,
   const absl::Status typed = BindHostResults(*callees_, options, &*call);
   if (!typed.ok()) return At(typed, range);
   if (names_extents) ++dynamic_extents_;
+  // A `let` of the declaration may be a call, too.
+  calls_.splice(calls_.end(), binder.calls_);
   calls_.push_back(*std::move(call));
   return CallBound(calls_.back(), range);
 }

@@ -4,7 +4,7 @@
 #ifndef CLEAVE_ENGINE_ELABORATE_ELABORATOR_H_
 #define CLEAVE_ENGINE_ELABORATE_ELABORATOR_H_
 
-#include <deque>
+#include <list>
 #include <map>
 #include <optional>
 #include <set>
@@ -222,7 +222,7 @@ class Elaborator {
   const Callees* callees_;
   const Source* source_ = nullptr;
   TermMaker terms_;
-  std::deque<BoundCall> calls_;  // those that terms hold
+  std::list<BoundCall> calls_;  // those that terms hold
   std::optional<Diagnostic> diagnostic_;
   const Source* diagnostic_source_ = nullptr;
   int depth_ = 0;
