@@ -54,7 +54,6 @@ absl::string_view OpText(CompareOp op) {
 }  // namespace
 
 absl::StatusOr<const StaticValue*> InferContext::Find(absl::string_view name) {
-  read_.emplace(name);
   const StaticValue* value = attributes_.Find(name);
   if (value == nullptr) return Fail("attribute `", name, "` is missing");
   return value;
@@ -128,6 +127,11 @@ absl::StatusOr<std::string> InferContext::Choice(
 absl::Status InferContext::Tie(absl::Span<const absl::string_view> choices) {
   if (attributes_.Find("tie") == nullptr) return absl::OkStatus();
   return Choice("tie", choices).status();
+}
+
+absl::Status InferContext::RefuseTie() const {
+  if (attributes_.Find("tie") == nullptr) return absl::OkStatus();
+  return Fail("unknown attribute `tie`");
 }
 
 absl::StatusOr<std::vector<Dim>> InferContext::Dims(absl::string_view name) {
@@ -278,7 +282,7 @@ absl::Status InferContext::RequireClass(int operand,
 absl::StatusOr<InferredType> InferContext::Finish(
     std::vector<TensorType> results) {
   for (const auto& [name, value] : attributes_.values()) {
-    if (read_.find(name) == read_.end()) {
+    if (FindAttribute(primitive_, name) == nullptr) {
       return Fail("unknown attribute `", name, "`");
     }
   }

@@ -4,13 +4,12 @@
 //
 //   InferContext context(Primitive::kReverse, attributes, operands);
 //   CLEAVE_ASSIGN_OR_RETURN(auto axes, context.Axes("axes", rank));
-//   return context.Finish({operands[0]});  // rejects attributes not read
+//   return context.Finish({operands[0]});  // rejects unknown attributes
 
 #ifndef CLEAVE_OPS_INFER_CONTEXT_H_
 #define CLEAVE_OPS_INFER_CONTEXT_H_
 
 #include <cstdint>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -40,7 +39,7 @@ class InferContext {
         absl::StrCat("`", PrimitiveName(primitive_), "`: ", parts...));
   }
 
-  // The attribute of that name and kind; each call marks the name as read.
+  // The attribute of that name and kind.
   absl::StatusOr<const StaticValue*> Attribute(absl::string_view name,
                                                StaticValue::Kind kind);
   absl::StatusOr<Dim> DimOf(absl::string_view name);
@@ -55,6 +54,8 @@ class InferContext {
       absl::string_view name, absl::Span<const absl::string_view> choices);
   // The derivative's choice among ties; absent means "even".
   absl::Status Tie(absl::Span<const absl::string_view> choices);
+  // Where nothing ties.
+  absl::Status RefuseTie() const;
   absl::StatusOr<std::vector<Dim>> Dims(absl::string_view name);
   // As many as `count` (any number if -1).
   absl::StatusOr<std::vector<Dim>> Dims(absl::string_view name, int count);
@@ -80,7 +81,7 @@ class InferContext {
   absl::Status RequireSameDType(int a, int b) const;
   absl::Status RequireClass(int operand, DTypeClass dtype_class) const;
 
-  // The result, unless an attribute was given that the primitive lacks.
+  // The result, unless an attribute was given that ops/primitive.def lacks.
   absl::StatusOr<InferredType> Finish(std::vector<TensorType> results);
 
  private:
@@ -89,7 +90,6 @@ class InferContext {
   Primitive primitive_;
   const Attributes& attributes_;
   absl::Span<const TensorType> operands_;
-  std::set<std::string> read_;
   std::vector<ShapeGuard> guards_;
 };
 

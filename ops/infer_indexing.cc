@@ -62,6 +62,8 @@ absl::StatusOr<InferredType> InferScatter(InferContext& context) {
       context.Choice("mode", {"add", "mul", "max", "min", "set"}));
   if (mode == "max" || mode == "min") {
     CLEAVE_RETURN_IF_ERROR(context.Tie({"even", "first"}));
+  } else {
+    CLEAVE_RETURN_IF_ERROR(context.RefuseTie());
   }
   if (mode == "add" || mode == "mul") {
     CLEAVE_RETURN_IF_ERROR(context.RequireClass(0, DTypeClass::kNumber));

@@ -1,6 +1,9 @@
 #include "ops/primitive.h"
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 
 namespace cleave {
 namespace {
@@ -8,21 +11,66 @@ namespace {
 struct PrimitiveInfo {
   absl::string_view name;
   PrimitiveClass primitive_class;
-  int operands;
+  absl::string_view operands;
+  absl::string_view attributes;
   int results;
   DerivativeKind derivative;
 };
 
 constexpr PrimitiveInfo kInfo[] = {
-#define PRIMITIVE(enumerator, text, primitive_class, operands, results, \
-                  derivative)                                           \
-  {text, PrimitiveClass::k##primitive_class, operands, results,         \
-   DerivativeKind::k##derivative},
+#define PRIMITIVE(enumerator, text, primitive_class, operands, attributes, \
+                  results, derivative)                                     \
+  {text,    PrimitiveClass::k##primitive_class, operands, attributes,      \
+   results, DerivativeKind::k##derivative},
 #include "ops/primitive.def"
 };
 
 const PrimitiveInfo& InfoOf(Primitive primitive) {
   return kInfo[static_cast<int>(primitive)];
+}
+
+std::vector<absl::string_view> SplitList(absl::string_view text) {
+  return absl::StrSplit(text, ", ", absl::SkipEmpty());
+}
+
+// `axis: int`, `tie: str = even`, `max: dim?`.
+PrimitiveAttribute ParseAttribute(absl::string_view text) {
+  PrimitiveAttribute attribute;
+  const size_t colon = text.find(": ");
+  attribute.name = text.substr(0, colon);
+  attribute.type = text.substr(colon + 2);
+  const size_t equals = attribute.type.find(" = ");
+  if (equals != attribute.type.npos) {
+    attribute.fallback = attribute.type.substr(equals + 3);
+    attribute.type = attribute.type.substr(0, equals);
+  }
+  attribute.may_lack = absl::ConsumeSuffix(&attribute.type, "?");
+  return attribute;
+}
+
+// The signatures, read from the list once.
+struct Signature {
+  std::vector<absl::string_view> operands;
+  int operand_count = 0;
+  std::vector<PrimitiveAttribute> attributes;
+};
+
+const Signature& SignatureOf(Primitive primitive) {
+  static const auto& signatures = *[] {
+    auto* all = new std::vector<Signature>(kNumPrimitives);
+    for (int i = 0; i < kNumPrimitives; ++i) {
+      Signature& signature = (*all)[i];
+      signature.operands = SplitList(kInfo[i].operands);
+      const bool any = absl::EndsWith(kInfo[i].operands, "..");
+      signature.operand_count =
+          any ? -1 : static_cast<int>(signature.operands.size());
+      for (absl::string_view attribute : SplitList(kInfo[i].attributes)) {
+        signature.attributes.push_back(ParseAttribute(attribute));
+      }
+    }
+    return all;
+  }();
+  return signatures[static_cast<int>(primitive)];
 }
 
 }  // namespace
@@ -52,7 +100,25 @@ DerivativeKind DerivativeOf(Primitive primitive) {
   return InfoOf(primitive).derivative;
 }
 
-int OperandCount(Primitive primitive) { return InfoOf(primitive).operands; }
+const std::vector<absl::string_view>& OperandsOf(Primitive primitive) {
+  return SignatureOf(primitive).operands;
+}
+
+const std::vector<PrimitiveAttribute>& AttributesOf(Primitive primitive) {
+  return SignatureOf(primitive).attributes;
+}
+
+const PrimitiveAttribute* FindAttribute(Primitive primitive,
+                                        absl::string_view name) {
+  for (const PrimitiveAttribute& attribute : AttributesOf(primitive)) {
+    if (attribute.name == name) return &attribute;
+  }
+  return nullptr;
+}
+
+int OperandCount(Primitive primitive) {
+  return SignatureOf(primitive).operand_count;
+}
 
 int ResultCount(Primitive primitive) { return InfoOf(primitive).results; }
 

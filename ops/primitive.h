@@ -77,6 +77,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 
@@ -116,6 +117,22 @@ absl::string_view PrimitiveName(Primitive primitive);
 std::optional<Primitive> FindPrimitive(absl::string_view name);
 PrimitiveClass ClassOf(Primitive primitive);
 DerivativeKind DerivativeOf(Primitive primitive);
+
+// The names of the operands; a last `xs..` is any number.
+const std::vector<absl::string_view>& OperandsOf(Primitive primitive);
+
+// An attribute of a node: `batch: int = 0`.
+struct PrimitiveAttribute {
+  absl::string_view name;
+  absl::string_view type;      // "int", "dim[]", ..: as in rule files
+  absl::string_view fallback;  // "0"; empty: none
+  bool may_lack = false;       // `max: dim?`
+};
+const std::vector<PrimitiveAttribute>& AttributesOf(Primitive primitive);
+// Null where it has none of that name.
+const PrimitiveAttribute* FindAttribute(Primitive primitive,
+                                        absl::string_view name);
+
 // Number of operands, -1 if any number.
 int OperandCount(Primitive primitive);
 // Number of results, -1 if it depends on the attributes.

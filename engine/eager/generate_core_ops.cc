@@ -18,9 +18,11 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "engine/lang/ast.h"
 #include "engine/lang/diagnostic.h"
 #include "engine/lang/parser.h"
@@ -52,59 +54,6 @@ const std::map<std::string, std::string>& Renamed() {
   };
   return *names;
 }
-
-// The attributes of primitives, which ops/primitive.h describes: `name: type`,
-// types as rule files have them. Pointwise ones have none unless they are here.
-struct PrimitiveSignature {
-  const char* name;
-  const char* inputs;
-  const char* attributes;
-};
-constexpr PrimitiveSignature kStructured[] = {
-    {"convert", "x", "dtype: dtype"},
-    {"bitcast_convert", "x", "dtype: dtype"},
-    {"max", "a, b", "tie: str = even"},
-    {"min", "a, b", "tie: str = even"},
-    {"broadcast_in_dim", "x", "shape: dim[], axes: int[]"},
-    {"reshape", "x", "shape: dim[]"},
-    {"transpose", "x", "axes: int[]"},
-    {"slice", "x", "start: dim[], size: dim[], stride: int[]"},
-    {"reverse", "x", "axes: int[]"},
-    {"pad_general", "x, fill", "low: dim[], high: dim[], interior: dim[]"},
-    {"concatenate", "xs[]", "axis: int"},
-    {"windows", "x, fill",
-     "sizes: dim[], strides: int[], dilations: int[], low: dim[], "
-     "counts: dim[]"},
-    {"windows_add", "u",
-     "sizes: dim[], strides: int[], dilations: int[], low: dim[], "
-     "counts: dim[], shape: dim[]"},
-    {"reduce_sum", "x", "axes: int[]"},
-    {"reduce_prod", "x", "axes: int[]"},
-    {"reduce_max", "x", "axes: int[], tie: str = even"},
-    {"reduce_min", "x", "axes: int[], tie: str = even"},
-    {"reduce_all", "x", "axes: int[]"},
-    {"reduce_any", "x", "axes: int[]"},
-    {"argmax", "x", "axes: int[]"},
-    {"argmin", "x", "axes: int[]"},
-    {"dot_general", "a, b",
-     "batch_a: int[], batch_b: int[], contract_a: int[], contract_b: int[]"},
-    {"conv", "x, w",
-     "stride: int[], low: dim[], high: dim[], lhs_dilation: int[], "
-     "rhs_dilation: int[], groups: int = 1, batch_groups: int = 1"},
-    {"linear_scan", "a, b, init", "axis: int, reverse: bool = false"},
-    {"cumulative_max", "x", "axis: int, reverse: bool = false"},
-    {"cumulative_min", "x", "axis: int, reverse: bool = false"},
-    {"gather", "x, index, fill",
-     "axes: int[], batch: int = 0, mode: str = error"},
-    {"scatter", "x, index, updates",
-     "axes: int[], batch: int = 0, mode: str = set, tie: str?"},
-    {"sort", "x", "axis: int, descending: bool = false"},
-    {"nonzero", "x", ""},  // the size is found
-    {"random_bits", "key", "shape: dim[], dtype: dtype"},
-    {"random_uniform", "key", "shape: dim[], dtype: dtype"},
-    {"random_split", "key", "count: dim"},
-    {"random_fold_in", "key, i", ""},
-};
 
 struct Parameter {
   std::string name;
@@ -247,53 +196,37 @@ std::optional<std::string> FromItem(const Item& item, Op* op) {
   return std::nullopt;
 }
 
-std::vector<std::string> SplitList(absl::string_view text) {
-  std::vector<std::string> parts;
-  for (absl::string_view part : absl::StrSplit(text, ',')) {
-    part = absl::StripAsciiWhitespace(part);
-    if (!part.empty()) parts.emplace_back(part);
-  }
-  return parts;
-}
-
-// `axis: int`, `shape: dim[]`, `tie: str = even`, `tie: str?`.
-Parameter ParseAttribute(const std::string& text) {
-  const std::vector<std::string> sides = absl::StrSplit(text, " = ");
-  const std::vector<std::string> typed = absl::StrSplit(sides[0], ": ");
-  std::string type = typed[1];
-  const bool optional = type.back() == '?';
-  if (optional) type.pop_back();
-  const bool list = type.size() > 2 && type.substr(type.size() - 2) == "[]";
+Parameter FromAttribute(const PrimitiveAttribute& attribute) {
+  std::string type(attribute.type);
+  const bool list = absl::EndsWith(type, "[]");
   if (list) type.resize(type.size() - 2);
-  return MakeParameter(
-      typed[0], type, list, optional,
-      sides.size() > 1 ? std::optional<std::string>(sides[1]) : std::nullopt);
+  return MakeParameter(std::string(attribute.name), type, list,
+                       attribute.may_lack,
+                       attribute.fallback.empty()
+                           ? std::nullopt
+                           : std::optional<std::string>(attribute.fallback));
 }
 
 std::optional<std::string> FromPrimitive(Primitive primitive, Op* op) {
   op->name = std::string(PrimitiveName(primitive));
   op->function = CamelCase(op->name);
   op->is_primitive = true;
-  std::string inputs;
-  const PrimitiveSignature* found = nullptr;
-  for (const PrimitiveSignature& signature : kStructured) {
-    if (op->name == signature.name) found = &signature;
+  switch (ClassOf(primitive)) {
+    case PrimitiveClass::kLeaf:
+    case PrimitiveClass::kProjection:
+    case PrimitiveClass::kControl:
+      return "it is no function of tensors";
+    default:
+      break;
   }
-  if (found != nullptr) {
-    inputs = found->inputs;
-    for (const std::string& text : SplitList(found->attributes)) {
-      op->attributes.push_back(ParseAttribute(text));
-    }
-  } else if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
-    const char* const names[] = {"x", "a, b", "a, b, c"};
-    inputs = names[OperandCount(primitive) - 1];
-  } else {
-    return "it has no signature here";
+  for (const PrimitiveAttribute& attribute : AttributesOf(primitive)) {
+    if (primitive == Primitive::kNonzero) continue;  // the size is found
+    op->attributes.push_back(FromAttribute(attribute));
   }
-  for (const std::string& name : SplitList(inputs)) {
+  for (const absl::string_view name : OperandsOf(primitive)) {
     Input input;
-    input.list = name.back() == ']';
-    input.name = input.list ? name.substr(0, name.size() - 2) : name;
+    input.list = absl::EndsWith(name, "..");
+    input.name = std::string(absl::StripSuffix(name, ".."));
     op->inputs.push_back(std::move(input));
   }
   if (op->name == "sort") {

@@ -60,16 +60,11 @@ absl::StatusOr<const Graph*> FindRegion(const Attributes& attributes,
   return graph;
 }
 
-absl::Status RefuseOthers(const Attributes& attributes,
-                          absl::string_view primitive,
-                          absl::Span<const absl::string_view> known) {
+absl::Status RefuseOthers(const Attributes& attributes, Primitive primitive) {
   for (const auto& [name, value] : attributes.values()) {
-    bool found = false;
-    for (absl::string_view k : known) found = found || k == name;
-    if (!found) {
-      return Misfit(primitive,
-                    absl::StrCat("there is no attribute `", name, "`"));
-    }
+    if (FindAttribute(primitive, name) != nullptr) continue;
+    return Misfit(PrimitiveName(primitive),
+                  absl::StrCat("there is no attribute `", name, "`"));
   }
   return absl::OkStatus();
 }
@@ -101,7 +96,7 @@ absl::StatusOr<InferredType> InferResult(const Context& context,
     return Misfit("result",
                   absl::StrCat("takes 1 operand, not ", operands.size()));
   }
-  CLEAVE_RETURN_IF_ERROR(RefuseOthers(attributes, "result", {"index"}));
+  CLEAVE_RETURN_IF_ERROR(RefuseOthers(attributes, Primitive::kResult));
   CLEAVE_ASSIGN_OR_RETURN(const int64_t index,
                           FindInt(attributes, "result", "index"));
   const std::vector<TensorType>& types = context.types(operands[0]);
@@ -115,8 +110,7 @@ absl::StatusOr<InferredType> InferResult(const Context& context,
 
 absl::StatusOr<InferredType> InferScan(const Attributes& attributes,
                                        absl::Span<const TensorType> operands) {
-  CLEAVE_RETURN_IF_ERROR(RefuseOthers(
-      attributes, "scan", {"body", "consts", "carries", "length", "reverse"}));
+  CLEAVE_RETURN_IF_ERROR(RefuseOthers(attributes, Primitive::kScan));
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
                           FindRegion(attributes, "scan", "body"));
   CLEAVE_ASSIGN_OR_RETURN(const int64_t consts,
@@ -186,7 +180,7 @@ absl::StatusOr<InferredType> InferScan(const Attributes& attributes,
 
 absl::StatusOr<InferredType> InferCond(const Attributes& attributes,
                                        absl::Span<const TensorType> operands) {
-  CLEAVE_RETURN_IF_ERROR(RefuseOthers(attributes, "cond", {"then", "else"}));
+  CLEAVE_RETURN_IF_ERROR(RefuseOthers(attributes, Primitive::kCond));
   CLEAVE_ASSIGN_OR_RETURN(const Graph* then_region,
                           FindRegion(attributes, "cond", "then"));
   CLEAVE_ASSIGN_OR_RETURN(const Graph* else_region,
@@ -233,8 +227,7 @@ absl::StatusOr<InferredType> InferCond(const Attributes& attributes,
 
 absl::StatusOr<InferredType> InferWhile(const Attributes& attributes,
                                         absl::Span<const TensorType> operands) {
-  CLEAVE_RETURN_IF_ERROR(
-      RefuseOthers(attributes, "while", {"cond", "body", "consts", "max"}));
+  CLEAVE_RETURN_IF_ERROR(RefuseOthers(attributes, Primitive::kWhile));
   CLEAVE_ASSIGN_OR_RETURN(const Graph* condition,
                           FindRegion(attributes, "while", "cond"));
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body,
