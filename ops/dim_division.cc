@@ -24,9 +24,18 @@ using Kind = DimAtom::Kind;
 // Arguments of one min or max.
 constexpr size_t kMaxMinMaxArguments = 32;
 
-absl::Status DivisionByZero(const Dim& a, absl::string_view op) {
+absl::Status DivisionByZero(const Dim& a, absl::string_view op, const Dim& b) {
+  const std::string text = b.ToString();
   return absl::InvalidArgumentError(
-      absl::StrCat("division by zero: `(", a.ToString(), ") ", op, " 0`"));
+      absl::StrCat("division by zero: `(", a.ToString(), ") ", op, " ",
+                   b.IsConstant() ? text : absl::StrCat("(", text, ")"), "`"));
+}
+
+// `n % 2 // 2` is 0 as the literal is: nothing that divides by it has a value,
+// so any claim about the quotient would hold.
+bool IsAlwaysZero(const Dim& dim) {
+  const Dim::Interval bounds = dim.Bounds();
+  return bounds.low == 0 && bounds.high == 0;
 }
 
 absl::StatusOr<Dim> MakeAtom(Kind kind, std::vector<Dim> args) {
@@ -182,7 +191,7 @@ bool IsNegative(const std::optional<int64_t>& value) {
   return value.has_value() && *value < 0;
 }
 
-// b is not the literal 0.
+// b is not always 0.
 absl::StatusOr<Dim> FloorDivNormal(const Dim& a, const Dim& b) {
   const std::optional<int64_t> x = a.Value(), y = b.Value();
   if (y == 1) return a;
@@ -208,7 +217,7 @@ absl::StatusOr<Dim> FloorDivNormal(const Dim& a, const Dim& b) {
   return Dim::CheckedAdd(split.quotient, fraction);
 }
 
-// b is not the literal 0.
+// b is not always 0.
 absl::StatusOr<Dim> ModNormal(const Dim& a, const Dim& b) {
   const std::optional<int64_t> x = a.Value(), y = b.Value();
   if (y == 1 || y == -1) return Dim(0);
@@ -295,13 +304,13 @@ absl::StatusOr<Dim> MinMax(Kind kind, const std::vector<Dim>& values) {
 
 absl::StatusOr<Dim> Dim::CheckedFloorDiv(const Dim& a, const Dim& b) {
   CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
-  if (b.Value() == 0) return DivisionByZero(a, "//");
+  if (IsAlwaysZero(b)) return DivisionByZero(a, "//", b);
   return FloorDivNormal(a, b);
 }
 
 absl::StatusOr<Dim> Dim::CheckedMod(const Dim& a, const Dim& b) {
   CLEAVE_RETURN_IF_ERROR(CheckValid(a, b));
-  if (b.Value() == 0) return DivisionByZero(a, "%");
+  if (IsAlwaysZero(b)) return DivisionByZero(a, "%", b);
   return ModNormal(a, b);
 }
 

@@ -247,6 +247,14 @@ TEST(Dim, DivisionByALiteralZero) {
   EXPECT_FALSE(P("m // n").CheckedSubstitute({{"n", 0}}).ok());
 }
 
+TEST(Dim, DivisionByAnExpressionThatIsAlwaysZero) {
+  // Such a quotient has no value, so it would be both less and not less.
+  EXPECT_THAT(std::string(Dim::Parse("m // (0 // (m % k))").status().message()),
+              HasSubstr("division by zero: `(m) // ((0) // (m % k))`"));
+  EXPECT_FALSE(Dim::Parse("m % min(0, n)").ok());
+  EXPECT_FALSE(P("m // (n // k)").CheckedSubstitute({{"n", 0}}).ok());
+}
+
 TEST(Dim, Evaluate) {
   EXPECT_EQ(*P("n*n - m // 2").Evaluate({{"n", 5}, {"m", 7}}), 22);
   EXPECT_THAT(std::string(P("n + m").Evaluate({{"n", 1}}).status().message()),

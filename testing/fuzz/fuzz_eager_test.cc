@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <iostream>
 #include <limits>
 #include <string>
@@ -61,7 +62,11 @@ TEST(FuzzEager, NothingCrashesAndNoDataIsLost) {
   for (uint64_t seed = first; seed <= last; ++seed, ++programs) {
     running_seed = seed;
     SCOPED_TRACE("--seed " + std::to_string(seed));
-    RunEagerProgram(seed);
+    try {
+      RunEagerProgram(seed);
+    } catch (const std::exception& exception) {
+      ADD_FAILURE() << "an exception left the API: " << exception.what();
+    }
     if (HasFailure()) break;
     if (seconds > 0 && std::chrono::steady_clock::now() - begin >
                            std::chrono::seconds(seconds)) {
