@@ -209,68 +209,63 @@ int RunReplay(const ReplayFlags& flags) {
 
 }  // namespace
 
-void AddAot(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
+void AddAot(CommandLine& line) {
+  Verb verb = line.AddVerb(
       "aot", "Print a function's forward and backward graph, partitioned.");
   auto flags = std::make_shared<AotFlags>();
-  verb->add_option("FILE", flags->paths, "Rule files beside the shipped ones");
-  verb->add_option("--fn", flags->function, "The declared function")
-      ->required();
-  verb->add_option("--wrt", flags->with_respect_to,
-                   "Inputs whose cotangents are asked for; all unless given")
-      ->delimiter(',');
-  verb->add_option("--partition", flags->partition,
-                   "How the joint graph is cut")
-      ->check(CLI::IsMember({"default", "min-cut"}))
-      ->capture_default_str();
-  verb->add_option("--budget", flags->budget,
-                   "Of min-cut: the share of the activations' memory that may "
-                   "be saved; 0 saves inputs alone")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  CLI::Option* policy =
-      verb->add_option("--policy", flags->policy,
-                       "Of min-cut: what is saved, whatever it costs")
-          ->check(CLI::IsMember({"everything", "nothing", "dots"}));
-  verb->add_option("--names", flags->names,
-                   "Of min-cut: only the values that checkpoint_name gives "
-                   "these names are saved")
-      ->delimiter(',')
-      ->excludes(policy);
-  verb->add_option("--pareto", flags->pareto,
-                   "Of min-cut: an SVG file for the memory of each budget and "
-                   "what is computed again at it");
-  verb->add_option("--params", flags->params,
-                   "Leading inputs that are parameters: saving them is free")
-      ->capture_default_str();
-  verb->add_flag("--dynamic", flags->dynamic, "Extents may stay symbolic");
-  verb->add_option("--size", flags->sizes, "NAME=EXTENT of symbolic extents")
-      ->delimiter(',');
-  verb->add_option("--decompose", flags->decompose,
-                   "Ops that are decomposed; `core-aten` for all of PyTorch's "
-                   "that are not Core ATen")
-      ->delimiter(',');
-  verb->add_option("--preserve", flags->preserve, "Ops that are not decomposed")
-      ->delimiter(',');
-  verb->add_flag("--expand", flags->expand, "Decompose all, to primitives");
-  verb->add_flag("--print", flags->print,
-                 "Print the traced and the joint graph, too");
-  verb->add_option("--dot", flags->folder,
-                   "A folder for the graphs as text, JSON, DOT and SVG");
-  verb->add_option("--log", flags->log,
-                   "A file for the log that `cleave replay` reads");
-  verb->callback(
-      [flags, &action] { action = [flags] { return RunAot(*flags); }; });
+  verb.Add("FILE", flags->paths, "Rule files beside the shipped ones");
+  verb.Add("--fn", flags->function, "The declared function").Required();
+  verb.Add("--wrt", flags->with_respect_to,
+           "Inputs whose cotangents are asked for; all unless given")
+      .CommaSeparated();
+  verb.Add("--partition", flags->partition, "How the joint graph is cut")
+      .OneOf({"default", "min-cut"})
+      .ShowDefault();
+  verb.Add("--budget", flags->budget,
+           "Of min-cut: the share of the activations' memory that may "
+           "be saved; 0 saves inputs alone")
+      .Between(0, 1)
+      .ShowDefault();
+  Option policy = verb.Add("--policy", flags->policy,
+                           "Of min-cut: what is saved, whatever it costs")
+                      .OneOf({"everything", "nothing", "dots"});
+  verb.Add("--names", flags->names,
+           "Of min-cut: only the values that checkpoint_name gives "
+           "these names are saved")
+      .CommaSeparated()
+      .Excludes(policy);
+  verb.Add("--pareto", flags->pareto,
+           "Of min-cut: an SVG file for the memory of each budget and "
+           "what is computed again at it");
+  verb.Add("--params", flags->params,
+           "Leading inputs that are parameters: saving them is free")
+      .ShowDefault();
+  verb.AddFlag("--dynamic", flags->dynamic, "Extents may stay symbolic");
+  verb.Add("--size", flags->sizes, "NAME=EXTENT of symbolic extents")
+      .CommaSeparated();
+  verb.Add("--decompose", flags->decompose,
+           "Ops that are decomposed; `core-aten` for all of PyTorch's "
+           "that are not Core ATen")
+      .CommaSeparated();
+  verb.Add("--preserve", flags->preserve, "Ops that are not decomposed")
+      .CommaSeparated();
+  verb.AddFlag("--expand", flags->expand, "Decompose all, to primitives");
+  verb.AddFlag("--print", flags->print,
+               "Print the traced and the joint graph, too");
+  verb.Add("--dot", flags->folder,
+           "A folder for the graphs as text, JSON, DOT and SVG");
+  verb.Add("--log", flags->log,
+           "A file for the log that `cleave replay` reads");
+  verb.Runs([flags] { return RunAot(*flags); });
 }
 
-void AddReplay(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
-      "replay", "Run the phases of an aot log again, and compare.");
+void AddReplay(CommandLine& line) {
+  Verb verb = line.AddVerb("replay",
+                           "Run the phases of an aot log again, and compare.");
   auto flags = std::make_shared<ReplayFlags>();
-  verb->add_option("LOG", flags->log, "Written by `aot --log`")->required();
-  verb->add_option("FILE", flags->paths, "Rule files beside the shipped ones");
-  verb->callback(
-      [flags, &action] { action = [flags] { return RunReplay(*flags); }; });
+  verb.Add("LOG", flags->log, "Written by `aot --log`").Required();
+  verb.Add("FILE", flags->paths, "Rule files beside the shipped ones");
+  verb.Runs([flags] { return RunReplay(*flags); });
 }
 
 }  // namespace cleave

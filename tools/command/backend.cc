@@ -13,19 +13,19 @@
 
 namespace cleave {
 
-void AddBackendFlags(CLI::App& verb, BackendFlags& flags) {
-  verb.add_option("--backend", flags.backend, "What evaluates")
-      ->check(CLI::IsMember({"interpreter", "cpu", "opencl", "cuda"}))
-      ->capture_default_str();
-  verb.add_option("--level", flags.level,
-                  "Vector instructions of kernels; the most that the host has "
-                  "unless given")
-      ->check(CLI::IsMember({"sse4.1", "avx2", "avx512"}));
-  verb.add_option("--schedule", flags.schedule,
-                  "Loops of kernels: by their pattern, or plain ones to check "
-                  "those")
-      ->check(CLI::IsMember({"pattern", "plain"}))
-      ->capture_default_str();
+void AddBackendFlags(Verb& verb, BackendFlags& flags) {
+  verb.Add("--backend", flags.backend, "What evaluates")
+      .OneOf({"interpreter", "cpu", "opencl", "cuda"})
+      .ShowDefault();
+  verb.Add("--level", flags.level,
+           "Vector instructions of kernels; the most that the host has "
+           "unless given")
+      .OneOf({"sse4.1", "avx2", "avx512"});
+  verb.Add("--schedule", flags.schedule,
+           "Loops of kernels: by their pattern, or plain ones to check "
+           "those")
+      .OneOf({"pattern", "plain"})
+      .ShowDefault();
 }
 
 absl::StatusOr<CompileOptions> CompileOptionsOf(const BackendFlags& flags) {

@@ -7,13 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel.h"
 #include "ops/tensor.h"
+#include "tools/command/command_line.h"
 
 namespace cleave {
 
@@ -24,7 +24,7 @@ struct BackendFlags {
 };
 
 // --backend, --level and --schedule.
-void AddBackendFlags(CLI::App& verb, BackendFlags& flags);
+void AddBackendFlags(Verb& verb, BackendFlags& flags);
 
 absl::StatusOr<CompileOptions> CompileOptionsOf(const BackendFlags& flags);
 

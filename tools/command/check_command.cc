@@ -157,46 +157,45 @@ int Check(const CheckFlags& flags) {
 
 }  // namespace
 
-void AddCheck(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
+void AddCheck(CommandLine& line) {
+  Verb verb = line.AddVerb(
       "check", "Check ops against their specs, a verdict per op and layer.");
   auto flags = std::make_shared<CheckFlags>();
-  verb->add_option("PATH", flags->paths,
-                   "Rule files, or folders of them, whose ops to check")
-      ->required();
-  verb->add_option("--op", flags->op,
-                   "Only ops that this glob matches; `jvp exp` for the "
-                   "derivative of a primitive, `rewrite neg_neg` for that");
-  verb->add_option("--layers", flags->layers, "Only these layers")
-      ->delimiter(',')
-      ->check(CLI::IsMember(LayerNames()));
-  verb->add_flag("--kernels", flags->kernels,
-                 "L6 too: compile each op, and compare its kernels with the "
-                 "interpreter");
-  verb->add_option("--dtype", flags->dtypes, "Only these dtypes")
-      ->delimiter(',')
-      ->check([](const std::string& name) {
+  verb.Add("PATH", flags->paths,
+           "Rule files, or folders of them, whose ops to check")
+      .Required();
+  verb.Add("--op", flags->op,
+           "Only ops that this glob matches; `jvp exp` for the "
+           "derivative of a primitive, `rewrite neg_neg` for that");
+  verb.Add("--layers", flags->layers, "Only these layers")
+      .CommaSeparated()
+      .OneOf(LayerNames());
+  verb.AddFlag("--kernels", flags->kernels,
+               "L6 too: compile each op, and compare its kernels with the "
+               "interpreter");
+  verb.Add("--dtype", flags->dtypes, "Only these dtypes")
+      .CommaSeparated()
+      .Check([](const std::string& name) {
         return ParseDType(name).ok() ? std::string()
                                      : "no dtype is named " + name;
       });
-  verb->add_option("--seed", flags->seed, "Draws other samples (1)");
-  verb->add_option("--seconds", flags->seconds,
-                   "What takes longer for one op is inconclusive")
-      ->check([](const std::string& text) {
+  verb.Add("--seed", flags->seed, "Draws other samples (1)");
+  verb.Add("--seconds", flags->seconds,
+           "What takes longer for one op is inconclusive")
+      .Check([](const std::string& text) {
         double seconds = 0;
         return absl::SimpleAtod(text, &seconds) && seconds > 0
                    ? std::string()
                    : text + " is no number of seconds above 0";
       });
-  verb->add_option(
+  verb.Add(
       "--json", flags->json,
       "Write the report to this file: {\"seed\", \"ops\": {OP: {\"place\", "
       "\"seconds\", \"loose_claim\", \"layers\": {LAYER: {\"verdict\", "
       "\"samples\", \"strength\", \"worst_ulp\", \"worst_part_of_bound\", "
       "\"worst_at\", \"why\", \"notes\", \"counterexample\"}}}}, "
       "\"totals\"}; what does not apply is absent");
-  verb->callback(
-      [flags, &action] { action = [flags] { return Check(*flags); }; });
+  verb.Runs([flags] { return Check(*flags); });
 }
 
 }  // namespace cleave

@@ -57,27 +57,25 @@ int RunCompile(const CompileFlags& flags) {
 
 }  // namespace
 
-void AddCompile(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
-      "compile", "Make a function a static library with a C header.");
+void AddCompile(CommandLine& line) {
+  Verb verb = line.AddVerb("compile",
+                           "Make a function a static library with a C header.");
   auto flags = std::make_shared<CompileFlags>();
-  verb->add_option("FILE", flags->paths, "Rule files beside the shipped ones");
-  verb->add_option("--fn", flags->function, "The declared function")
-      ->required();
-  verb->add_option("-o", flags->folder,
-                   "The folder to write to; made if it is not there")
-      ->required();
-  verb->add_option("--name", flags->name,
-                   "The function's name in C; its own unless given");
-  AddTransformFlags(*verb, flags->transforms);
-  AddApproxFlag(*verb, flags->approx);
-  verb->add_option("--level", flags->levels,
-                   "Vector instructions to make code for, of which the library "
-                   "takes what its CPU has; all unless given")
-      ->delimiter(',')
-      ->check(CLI::IsMember({"sse4.1", "avx2", "avx512"}));
-  verb->callback(
-      [flags, &action] { action = [flags] { return RunCompile(*flags); }; });
+  verb.Add("FILE", flags->paths, "Rule files beside the shipped ones");
+  verb.Add("--fn", flags->function, "The declared function").Required();
+  verb.Add("-o", flags->folder,
+           "The folder to write to; made if it is not there")
+      .Required();
+  verb.Add("--name", flags->name,
+           "The function's name in C; its own unless given");
+  AddTransformFlags(verb, flags->transforms);
+  AddApproxFlag(verb, flags->approx);
+  verb.Add("--level", flags->levels,
+           "Vector instructions to make code for, of which the library "
+           "takes what its CPU has; all unless given")
+      .CommaSeparated()
+      .OneOf({"sse4.1", "avx2", "avx512"});
+  verb.Runs([flags] { return RunCompile(*flags); });
 }
 
 }  // namespace cleave

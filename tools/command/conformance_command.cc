@@ -99,33 +99,29 @@ int Conformance(const ConformanceFlags& flags) {
 
 }  // namespace
 
-void AddConformance(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
+void AddConformance(CommandLine& line) {
+  Verb verb = line.AddVerb(
       "conformance", "Compare the rules with golden data of other frameworks.");
   auto flags = std::make_shared<ConformanceFlags>();
-  verb->add_option("FOLDER", flags->folders, "Suites of cases")->required();
-  verb->add_option("--rules", flags->rules,
-                   "Rule files beside the shipped ones");
-  verb->add_option("--sections", flags->sections, "Only these sections")
-      ->delimiter(',')
-      ->check(CLI::IsMember(std::vector<std::string>(std::begin(kSections),
-                                                     std::end(kSections))));
-  verb->add_option("--ops", flags->ops, "Only ops that this glob matches");
-  CLI::Option* dtype =
-      verb->add_option("--dtype", flags->dtype,
-                       "Run f64 cases in this dtype, against the f64 "
-                       "interpreter on the rounded inputs")
-          ->check(CLI::IsMember({"f32", "bf16", "f16"}));
-  verb->add_option("--round-inputs", flags->round_inputs,
-                   "Run in f64 on inputs rounded to this dtype")
-      ->check(CLI::IsMember({"f32", "bf16", "f16"}))
-      ->excludes(dtype);
-  AddBackendFlags(*verb, flags->backend);
-  verb->add_option("--json", flags->json, "Write the report to this file");
-  verb->add_option("--dump", flags->dump,
-                   "Write what was computed to this folder");
-  verb->callback(
-      [flags, &action] { action = [flags] { return Conformance(*flags); }; });
+  verb.Add("FOLDER", flags->folders, "Suites of cases").Required();
+  verb.Add("--rules", flags->rules, "Rule files beside the shipped ones");
+  verb.Add("--sections", flags->sections, "Only these sections")
+      .CommaSeparated()
+      .OneOf(
+          std::vector<std::string>(std::begin(kSections), std::end(kSections)));
+  verb.Add("--ops", flags->ops, "Only ops that this glob matches");
+  Option dtype = verb.Add("--dtype", flags->dtype,
+                          "Run f64 cases in this dtype, against the f64 "
+                          "interpreter on the rounded inputs")
+                     .OneOf({"f32", "bf16", "f16"});
+  verb.Add("--round-inputs", flags->round_inputs,
+           "Run in f64 on inputs rounded to this dtype")
+      .OneOf({"f32", "bf16", "f16"})
+      .Excludes(dtype);
+  AddBackendFlags(verb, flags->backend);
+  verb.Add("--json", flags->json, "Write the report to this file");
+  verb.Add("--dump", flags->dump, "Write what was computed to this folder");
+  verb.Runs([flags] { return Conformance(*flags); });
 }
 
 }  // namespace cleave

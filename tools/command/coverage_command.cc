@@ -230,40 +230,42 @@ int ShowCoverage(const CoverageFlags& flags) {
 
 }  // namespace
 
-void AddCoverage(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
-      "coverage",
-      "Print how each op gets each transform: given, derived, or "
-      "impossible and why.");
+void AddCoverage(CommandLine& line) {
+  Verb verb =
+      line.AddVerb("coverage",
+                   "Print how each op gets each transform: given, derived, or "
+                   "impossible and why.");
   auto flags = std::make_shared<CoverageFlags>();
-  verb->add_option("FILE", flags->paths,
-                   "Rule files, or folders of them, whose ops to show (all)");
-  verb->add_option("--op", flags->ops, "Only these ops")->delimiter(',');
-  verb->add_option("--ops", flags->glob, "Only ops that this glob matches");
-  verb->add_flag("--batching", flags->batching,
-                 "Print instead, for each op and subset of batched inputs, "
-                 "whether vmap keeps the op one call, and why not");
-  verb->add_flag("--pairs", flags->pairs,
-                 "Print instead which pairs of transforms, one of the other, "
-                 "an op does not have, and why")
-      ->excludes("--batching");
-  verb->add_flag("--numerics", flags->numerics,
-                 "Print instead what each function of f32 becomes in a kernel: "
-                 "a numeric of the rules or a call of the C library")
-      ->excludes("--batching")
-      ->excludes("--pairs");
-  verb->add_flag("--kernels", flags->kernels,
-                 "Print instead which primitives have code in kernels on each "
-                 "device, and why others run by reference kernels or the CPU")
-      ->excludes("--numerics")
-      ->excludes("--batching")
-      ->excludes("--pairs");
-  verb->add_flag("--json", flags->json, "As JSON");
-  verb->callback([flags, &action] {
-    action = [flags] {
-      if (flags->kernels) return ShowKernels(*flags);
-      return flags->numerics ? ShowNumerics(*flags) : ShowCoverage(*flags);
-    };
+  verb.Add("FILE", flags->paths,
+           "Rule files, or folders of them, whose ops to show (all)");
+  verb.Add("--op", flags->ops, "Only these ops").CommaSeparated();
+  verb.Add("--ops", flags->glob, "Only ops that this glob matches");
+  const Option batching =
+      verb.AddFlag("--batching", flags->batching,
+                   "Print instead, for each op and subset of batched inputs, "
+                   "whether vmap keeps the op one call, and why not");
+  const Option pairs =
+      verb.AddFlag("--pairs", flags->pairs,
+                   "Print instead which pairs of transforms, one of the other, "
+                   "an op does not have, and why")
+          .Excludes(batching);
+  const Option numerics =
+      verb.AddFlag(
+              "--numerics", flags->numerics,
+              "Print instead what each function of f32 becomes in a kernel: "
+              "a numeric of the rules or a call of the C library")
+          .Excludes(batching)
+          .Excludes(pairs);
+  verb.AddFlag("--kernels", flags->kernels,
+               "Print instead which primitives have code in kernels on each "
+               "device, and why others run by reference kernels or the CPU")
+      .Excludes(numerics)
+      .Excludes(batching)
+      .Excludes(pairs);
+  verb.AddFlag("--json", flags->json, "As JSON");
+  verb.Runs([flags] {
+    if (flags->kernels) return ShowKernels(*flags);
+    return flags->numerics ? ShowNumerics(*flags) : ShowCoverage(*flags);
   });
 }
 

@@ -98,32 +98,29 @@ int RunDerive(const DeriveOptions& options) {
 
 }  // namespace
 
-void AddDerive(CLI::App& app, Action& action) {
+void AddDerive(CommandLine& line) {
   auto options = std::make_shared<DeriveOptions>();
-  CLI::App* verb = app.add_subcommand(
+  Verb verb = line.AddVerb(
       "derive",
       "Print what a transform derives from an op, as rule text that loads and "
       "checks.");
-  verb->add_option("OP", options->op,
-                   "An op, or a fn for one choice of types and attributes")
-      ->required();
+  verb.Add("OP", options->op,
+           "An op, or a fn for one choice of types and attributes")
+      .Required();
   std::vector<std::string> transforms;
   for (Transform transform : kTransforms) {
     transforms.emplace_back(TransformName(transform));
   }
-  verb->add_option("TRANSFORM", options->transform, "jvp, vjp or vmap")
-      ->required()
-      ->check(CLI::IsMember(transforms));
-  verb->add_option("FILE", options->paths,
-                   "Rule files beside the shipped ones");
-  verb->add_option("--wrt", options->with_respect_to,
-                   "jvp, vjp: the inputs differentiated (all inexact ones)")
-      ->delimiter(',');
-  verb->add_option("--in-axes", options->in_axes,
-                   "vmap: `0` for each batched input, else `none` (all 0)");
-  verb->callback([options, &action] {
-    action = [options] { return RunDerive(*options); };
-  });
+  verb.Add("TRANSFORM", options->transform, "jvp, vjp or vmap")
+      .Required()
+      .OneOf(transforms);
+  verb.Add("FILE", options->paths, "Rule files beside the shipped ones");
+  verb.Add("--wrt", options->with_respect_to,
+           "jvp, vjp: the inputs differentiated (all inexact ones)")
+      .CommaSeparated();
+  verb.Add("--in-axes", options->in_axes,
+           "vmap: `0` for each batched input, else `none` (all 0)");
+  verb.Runs([options] { return RunDerive(*options); });
 }
 
 }  // namespace cleave

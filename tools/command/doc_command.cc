@@ -76,16 +76,13 @@ int Doc(const DocOptions& options) {
 
 }  // namespace
 
-void AddDoc(CLI::App& app, Action& action) {
-  CLI::App* verb =
-      app.add_subcommand("doc", "Print the reference of ops, in Markdown.");
+void AddDoc(CommandLine& line) {
+  Verb verb = line.AddVerb("doc", "Print the reference of ops, in Markdown.");
   auto options = std::make_shared<DocOptions>();
-  verb->add_option("OP", options->ops, "Ops by name (all of them)");
-  verb->add_option("--rules", options->paths,
-                   "Rule files beside the shipped ones");
-  verb->add_flag("--json", options->json, "As JSON");
-  verb->callback(
-      [options, &action] { action = [options] { return Doc(*options); }; });
+  verb.Add("OP", options->ops, "Ops by name (all of them)");
+  verb.Add("--rules", options->paths, "Rule files beside the shipped ones");
+  verb.AddFlag("--json", options->json, "As JSON");
+  verb.Runs([options] { return Doc(*options); });
 }
 
 }  // namespace cleave

@@ -61,17 +61,15 @@ int RunExample(const ExampleOptions& options) {
 
 }  // namespace
 
-void AddExample(CLI::App& app, Action& action) {
+void AddExample(CommandLine& line) {
   auto options = std::make_shared<ExampleOptions>();
-  CLI::App* verb = app.add_subcommand(
-      "example", "Run an example of tools/examples, or list them.");
-  verb->add_option("NAME", options->name, "The example; none: list them");
-  verb->add_flag("--no-times", options->no_times,
-                 "Leave out times, which differ from run to run");
-  verb->callback([options, &action] {
-    action = [options] {
-      return options->name.empty() ? ListExamples() : RunExample(*options);
-    };
+  Verb verb = line.AddVerb("example",
+                           "Run an example of tools/examples, or list them.");
+  verb.Add("NAME", options->name, "The example; none: list them");
+  verb.AddFlag("--no-times", options->no_times,
+               "Leave out times, which differ from run to run");
+  verb.Runs([options] {
+    return options->name.empty() ? ListExamples() : RunExample(*options);
   });
 }
 

@@ -108,105 +108,91 @@ absl::StatusOr<Graph> Transformed(const Graph& graph, const RuleSet& rules,
 }
 
 // A verb with the flags that all of them share.
-CLI::App* AddGraphVerb(CLI::App& app, const char* name, const char* what,
-                       std::shared_ptr<GraphOptions> options) {
-  CLI::App* verb = app.add_subcommand(name, what);
-  verb->add_option("FILE", options->paths,
-                   "Rule files beside the shipped ones");
-  verb->add_option("--fn", options->function, "The declared function")
-      ->required();
-  verb->add_option("--preserve", options->preserve,
-                   "Ops that are not decomposed")
-      ->delimiter(',');
+Verb AddGraphVerb(CommandLine& line, const char* name, const char* what,
+                  std::shared_ptr<GraphOptions> options) {
+  Verb verb = line.AddVerb(name, what);
+  verb.Add("FILE", options->paths, "Rule files beside the shipped ones");
+  verb.Add("--fn", options->function, "The declared function").Required();
+  verb.Add("--preserve", options->preserve, "Ops that are not decomposed")
+      .CommaSeparated();
   return verb;
 }
 
 }  // namespace
 
-void AddExpand(CLI::App& app, Action& action) {
+void AddExpand(CommandLine& line) {
   auto options = std::make_shared<GraphOptions>();
   options->expand = true;
-  CLI::App* verb = AddGraphVerb(
-      app, "expand", "Print a function in primitives, simplified.", options);
-  AddApproxFlag(*verb, options->approx);
-  verb->callback([options, &action] {
-    action = [options] { return PrintTransformed(*options, Identity, {}); };
-  });
+  Verb verb = AddGraphVerb(
+      line, "expand", "Print a function in primitives, simplified.", options);
+  AddApproxFlag(verb, options->approx);
+  verb.Runs([options] { return PrintTransformed(*options, Identity, {}); });
 }
 
-void AddExplain(CLI::App& app, Action& action) {
+void AddExplain(CommandLine& line) {
   auto options = std::make_shared<GraphOptions>();
   options->expand = true;
-  CLI::App* verb = AddGraphVerb(
-      app, "explain",
+  Verb verb = AddGraphVerb(
+      line, "explain",
       "Print a function in primitives, simplified, each with the rule and line "
       "that it comes from.",
       options);
-  verb->add_flag("--fusion", options->fusion,
-                 "Print instead which primitives share a kernel, and why "
-                 "others do not");
-  verb->add_flag("--stages", options->stages,
-                 "Print instead what each stage makes of it, from calls to the "
-                 "graphs that kernels are generated from")
-      ->excludes("--fusion");
-  AddTransformFlags(*verb, options->transforms);
-  AddApproxFlag(*verb, options->approx);
-  verb->callback([options, &action] {
-    action = [options] {
-      PrintOptions print;
-      print.provenance = true;
-      return PrintTransformed(*options, Transformed, print);
-    };
+  const Option fusion =
+      verb.AddFlag("--fusion", options->fusion,
+                   "Print instead which primitives share a kernel, and why "
+                   "others do not");
+  verb.AddFlag("--stages", options->stages,
+               "Print instead what each stage makes of it, from calls to the "
+               "graphs that kernels are generated from")
+      .Excludes(fusion);
+  AddTransformFlags(verb, options->transforms);
+  AddApproxFlag(verb, options->approx);
+  verb.Runs([options] {
+    PrintOptions print;
+    print.provenance = true;
+    return PrintTransformed(*options, Transformed, print);
   });
 }
 
-void AddVmap(CLI::App& app, Action& action) {
+void AddVmap(CommandLine& line) {
   auto options = std::make_shared<GraphOptions>();
-  CLI::App* verb = AddGraphVerb(
-      app, "vmap", "Print a function over a batch of examples.", options);
-  verb->add_option("--in-axes", options->in_axes,
-                   "The batch's axis in each input: `0,none,1`; `split` keys")
-      ->required();
-  verb->add_option("--out-axes", options->out_axes,
-                   "The batch's axis in each output (0)");
-  verb->add_flag("--expand", options->expand, "In primitives, simplified");
-  verb->callback([options, &action] {
-    action = [options] { return PrintTransformed(*options, Batched, {}); };
-  });
+  Verb verb = AddGraphVerb(
+      line, "vmap", "Print a function over a batch of examples.", options);
+  verb.Add("--in-axes", options->in_axes,
+           "The batch's axis in each input: `0,none,1`; `split` keys")
+      .Required();
+  verb.Add("--out-axes", options->out_axes,
+           "The batch's axis in each output (0)");
+  verb.AddFlag("--expand", options->expand, "In primitives, simplified");
+  verb.Runs([options] { return PrintTransformed(*options, Batched, {}); });
 }
 
 namespace {
 
 // `jvp` and `vjp`.
-void AddDerivative(CLI::App& app, Action& action, bool reverse) {
+void AddDerivative(CommandLine& line, bool reverse) {
   auto options = std::make_shared<GraphOptions>();
   options->transforms.jvp = !reverse;
   options->transforms.vjp = reverse;
-  CLI::App* verb = AddGraphVerb(
-      app, reverse ? "vjp" : "jvp",
+  Verb verb = AddGraphVerb(
+      line, reverse ? "vjp" : "jvp",
       reverse ? "Print a function with its cotangents, reverse mode."
               : "Print a function with its tangents, forward mode.",
       options);
-  verb->add_option("--wrt", options->transforms.with_respect_to,
-                   reverse ? "The inputs whose cotangents are asked for (all "
-                             "inexact ones)"
-                           : "The inputs that have tangents (all inexact ones)")
-      ->delimiter(',');
-  if (reverse) AddRecomputeFlag(*verb, options->transforms);
-  verb->add_flag("--expand", options->expand, "In primitives, simplified");
-  verb->callback([options, &action] {
-    action = [options] { return PrintTransformed(*options, Transformed, {}); };
-  });
+  verb.Add("--wrt", options->transforms.with_respect_to,
+           reverse ? "The inputs whose cotangents are asked for (all "
+                     "inexact ones)"
+                   : "The inputs that have tangents (all inexact ones)")
+      .CommaSeparated();
+  if (reverse) AddRecomputeFlag(verb, options->transforms);
+  verb.AddFlag("--expand", options->expand, "In primitives, simplified");
+  verb.Runs([options] { return PrintTransformed(*options, Transformed, {}); });
 }
 
 }  // namespace
 
-void AddJvp(CLI::App& app, Action& action) {
-  AddDerivative(app, action, /*reverse=*/false);
-}
+void AddJvp(CommandLine& line) { AddDerivative(line, /*reverse=*/false); }
 
-void AddVjp(CLI::App& app, Action& action) {
-  AddDerivative(app, action, /*reverse=*/true);
-}
+void AddVjp(CommandLine& line) { AddDerivative(line, /*reverse=*/true); }
 
 }  // namespace cleave

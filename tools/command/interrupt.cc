@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "ops/check.h"
-#include "tools/command/command.h"
+#include "tools/command/command_line.h"
 
 namespace cleave {
 namespace {

@@ -9,20 +9,16 @@
 
 namespace cleave {
 
-void AddLimitFlags(CLI::App& app, Limits& limits) {
-  // Also behind the verb.
-  app.fallthrough();
+void AddLimitFlags(CommandLine& line, Limits& limits) {
+  Verb verb = line.EveryVerb();
   const auto add = [&](const char* flag, auto& value, const char* what) {
-    return app.add_option(flag, value, what)
-        ->check(CLI::PositiveNumber)
-        ->group("Limits")
-        ->capture_default_str();
+    verb.Add(flag, value, what).Positive().Group("Limits").ShowDefault();
   };
-  app.add_option("--max-memory", limits.tensor_bytes,
-                 "Bytes of tensors alive at one time (`2GB`)")
-      ->transform(CLI::AsSizeValue(/*kb_is_1000=*/false))
-      ->group("Limits")
-      ->capture_default_str();
+  verb.Add("--max-memory", limits.tensor_bytes,
+           "Bytes of tensors alive at one time (`2GB`)")
+      .Bytes()
+      .Group("Limits")
+      .ShowDefault();
   add("--max-steps", limits.loop_steps, "Steps of loops in one evaluation");
   add("--max-expressions", limits.expressions,
       "Expressions of rules that one call elaborates");

@@ -4,14 +4,13 @@
 #ifndef CLEAVE_TOOLS_COMMAND_LIMIT_FLAGS_H_
 #define CLEAVE_TOOLS_COMMAND_LIMIT_FLAGS_H_
 
-#include "CLI/App.hpp"
 #include "ops/budget.h"
-#include "tools/command/command.h"
+#include "tools/command/command_line.h"
 
 namespace cleave {
 
 // `limits` has the defaults, and outlives the parsing.
-void AddLimitFlags(CLI::App& app, Limits& limits);
+void AddLimitFlags(CommandLine& line, Limits& limits);
 
 // The exit status of `action`: kExitInterrupted where it was interrupted,
 // kExitUsage where there was no memory.

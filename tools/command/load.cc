@@ -15,7 +15,7 @@
 #include "engine/lang/json_rule.h"
 #include "engine/rules/rule_files.h"
 #include "ops/budget.h"
-#include "tools/command/command.h"
+#include "tools/command/command_line.h"
 #include "transforms/derived_rules.h"
 #include "transforms/shipped_rules/shipped_rules.h"
 

@@ -126,26 +126,22 @@ int Run(const RunFlags& options) {
 
 }  // namespace
 
-void AddRun(CLI::App& app, Action& action) {
-  CLI::App* verb =
-      app.add_subcommand("run", "Run a function on the tensors of a file.");
+void AddRun(CommandLine& line) {
+  Verb verb = line.AddVerb("run", "Run a function on the tensors of a file.");
   auto options = std::make_shared<RunFlags>();
-  verb->add_option("FILE", options->paths,
-                   "Rule files beside the shipped ones");
-  verb->add_option("--fn", options->function, "The declared function")
-      ->required();
-  verb->add_option("--input", options->input,
-                   "A safetensors file with a tensor for each input (U64 for "
-                   "a key)")
-      ->required();
-  verb->add_option("--output", options->output, "The safetensors file to write")
-      ->required();
-  AddTransformFlags(*verb, options->transforms);
-  AddApproxFlag(*verb, options->approx);
-  AddBackendFlags(*verb, options->backend);
-  verb->add_flag("--report", options->report, "Print what ran, and how long");
-  verb->callback(
-      [options, &action] { action = [options] { return Run(*options); }; });
+  verb.Add("FILE", options->paths, "Rule files beside the shipped ones");
+  verb.Add("--fn", options->function, "The declared function").Required();
+  verb.Add("--input", options->input,
+           "A safetensors file with a tensor for each input (U64 for "
+           "a key)")
+      .Required();
+  verb.Add("--output", options->output, "The safetensors file to write")
+      .Required();
+  AddTransformFlags(verb, options->transforms);
+  AddApproxFlag(verb, options->approx);
+  AddBackendFlags(verb, options->backend);
+  verb.AddFlag("--report", options->report, "Print what ran, and how long");
+  verb.Runs([options] { return Run(*options); });
 }
 
 }  // namespace cleave

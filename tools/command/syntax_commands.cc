@@ -81,30 +81,25 @@ int Convert(const ConvertOptions& options) {
 
 }  // namespace
 
-void AddFmt(CLI::App& app, Action& action) {
-  CLI::App* verb =
-      app.add_subcommand("fmt", "Print rule files in their canonical form.");
+void AddFmt(CommandLine& line) {
+  Verb verb = line.AddVerb("fmt", "Print rule files in their canonical form.");
   auto options = std::make_shared<FmtOptions>();
-  verb->add_option("FILE", options->paths, "Rule files, or folders of them")
-      ->required();
-  CLI::Option* in_place =
-      verb->add_flag("-i,--in-place", options->in_place, "Rewrite the files");
-  verb->add_flag("--check", options->check,
-                 "Name the files that are not canonical and exit with 1")
-      ->excludes(in_place);
-  verb->callback(
-      [options, &action] { action = [options] { return Fmt(*options); }; });
+  verb.Add("FILE", options->paths, "Rule files, or folders of them").Required();
+  Option in_place =
+      verb.AddFlag("-i,--in-place", options->in_place, "Rewrite the files");
+  verb.AddFlag("--check", options->check,
+               "Name the files that are not canonical and exit with 1")
+      .Excludes(in_place);
+  verb.Runs([options] { return Fmt(*options); });
 }
 
-void AddConvert(CLI::App& app, Action& action) {
-  CLI::App* verb = app.add_subcommand(
+void AddConvert(CommandLine& line) {
+  Verb verb = line.AddVerb(
       "convert", "Print a rule file as JSON, or its JSON twin as rules.");
   auto options = std::make_shared<ConvertOptions>();
-  verb->add_option("FILE", options->path, "A .rules or .json file")->required();
-  verb->add_option("--to", options->to, "The form to print")
-      ->check(CLI::IsMember({"json", "rules"}));
-  verb->callback(
-      [options, &action] { action = [options] { return Convert(*options); }; });
+  verb.Add("FILE", options->path, "A .rules or .json file").Required();
+  verb.Add("--to", options->to, "The form to print").OneOf({"json", "rules"});
+  verb.Runs([options] { return Convert(*options); });
 }
 
 }  // namespace cleave

@@ -60,28 +60,28 @@ absl::StatusOr<std::vector<bool>> ActiveInputs(
   return active;
 }
 
-void AddTransformFlags(CLI::App& verb, TransformFlags& flags) {
-  CLI::Option* jvp = verb.add_flag("--jvp", flags.jvp, "With tangents");
-  CLI::Option* vjp =
-      verb.add_flag("--vjp", flags.vjp, "With cotangents, in reverse mode")
-          ->excludes(jvp);
-  AddRecomputeFlag(verb, flags)->needs(vjp);
-  verb.add_option("--wrt", flags.with_respect_to,
-                  "The inputs that --jvp or --vjp is taken in")
-      ->delimiter(',');
-  verb.add_option("--vmap", flags.vmap,
-                  "Over a batch, at these axes: `0,none,1`; `split` keys");
+void AddTransformFlags(Verb& verb, TransformFlags& flags) {
+  Option jvp = verb.AddFlag("--jvp", flags.jvp, "With tangents");
+  Option vjp =
+      verb.AddFlag("--vjp", flags.vjp, "With cotangents, in reverse mode")
+          .Excludes(jvp);
+  AddRecomputeFlag(verb, flags).Needs(vjp);
+  verb.Add("--wrt", flags.with_respect_to,
+           "The inputs that --jvp or --vjp is taken in")
+      .CommaSeparated();
+  verb.Add("--vmap", flags.vmap,
+           "Over a batch, at these axes: `0,none,1`; `split` keys");
 }
 
-CLI::Option* AddRecomputeFlag(CLI::App& verb, TransformFlags& flags) {
-  return verb.add_flag(
+Option AddRecomputeFlag(Verb& verb, TransformFlags& flags) {
+  return verb.AddFlag(
       "--recompute-loops", flags.recompute_loops,
       "In reverse, save the carries of loops, and compute the steps again");
 }
 
-void AddApproxFlag(CLI::App& verb, bool& approx) {
-  verb.add_flag("--approx", approx,
-                "Simplify by rewrites that are true over the reals only, too");
+void AddApproxFlag(Verb& verb, bool& approx) {
+  verb.AddFlag("--approx", approx,
+               "Simplify by rewrites that are true over the reals only, too");
 }
 
 absl::StatusOr<Graph> ApplyTransforms(const Graph& graph, const RuleSet& rules,

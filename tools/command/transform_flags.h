@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "CLI/CLI.hpp"
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
+#include "tools/command/command_line.h"
 
 namespace cleave {
 
@@ -32,12 +32,12 @@ struct TransformFlags {
   std::string vmap;
 };
 
-void AddTransformFlags(CLI::App& verb, TransformFlags& flags);
+void AddTransformFlags(Verb& verb, TransformFlags& flags);
 // --recompute-loops alone.
-CLI::Option* AddRecomputeFlag(CLI::App& verb, TransformFlags& flags);
+Option AddRecomputeFlag(Verb& verb, TransformFlags& flags);
 
 // --approx: rewrites that are true over the reals only are applied, too.
-void AddApproxFlag(CLI::App& verb, bool& approx);
+void AddApproxFlag(Verb& verb, bool& approx);
 
 // The derivative first, then the batch: tangents are batched as their primals
 // are, and the batch is the first axis of all outputs and of their cotangents.
