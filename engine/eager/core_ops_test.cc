@@ -19,9 +19,9 @@
 #include "engine/rewrite/expand.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "testing/check/sampled_call.h"
-#include "testing/check/signature_sampler.h"
-#include "testing/check/value_sampler.h"
+#include "testing/check/samples/sampled_call.h"
+#include "testing/check/samples/signature_sampler.h"
+#include "testing/check/samples/value_sampler.h"
 #include "testing/status_matchers.h"
 #include "transforms/testing/sample_nodes.h"
 

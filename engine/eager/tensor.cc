@@ -10,7 +10,7 @@
 #include "engine/eager/tensor_access.h"
 #include "ops/checked_dim.h"
 #include "ops/infer_type.h"
-#include "ops/reference.h"
+#include "ops/reference/reference.h"
 #include "ops/status_macros.h"
 
 namespace cleave::functional {

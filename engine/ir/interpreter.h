@@ -24,7 +24,7 @@
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/host_kernel.h"
-#include "ops/real.h"
+#include "ops/reference/real.h"
 #include "ops/tensor.h"
 #include "ops/tensor_type.h"
 

@@ -14,8 +14,8 @@
 #include "absl/types/span.h"
 #include "engine/ir/host_kernel.h"
 #include "ops/budget.h"
-#include "ops/real.h"
-#include "ops/reference.h"
+#include "ops/reference/real.h"
+#include "ops/reference/reference.h"
 #include "ops/status_macros.h"
 #include "ops/tensor.h"
 

@@ -22,8 +22,8 @@
 #include "testing/check/check_values.h"
 #include "testing/check/clause_rules.h"
 #include "testing/check/op_context.h"
-#include "testing/check/sample_counts.h"
-#include "testing/check/signature_sampler.h"
+#include "testing/check/samples/sample_counts.h"
+#include "testing/check/samples/signature_sampler.h"
 #include "testing/glob.h"
 
 namespace cleave {

@@ -9,12 +9,12 @@
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
-#include "testing/check/float_points.h"
 #include "testing/check/read_example.h"
 #include "testing/check/reference.h"
-#include "testing/check/sample_counts.h"
-#include "testing/check/shrink.h"
-#include "testing/check/value_sampler.h"
+#include "testing/check/samples/float_points.h"
+#include "testing/check/samples/sample_counts.h"
+#include "testing/check/samples/shrink.h"
+#include "testing/check/samples/value_sampler.h"
 
 namespace cleave {
 namespace {

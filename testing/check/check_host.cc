@@ -19,11 +19,11 @@
 #include "absl/types/span.h"
 #include "testing/check/compare_host.h"
 #include "testing/check/compare_values.h"
-#include "testing/check/float_points.h"
-#include "testing/check/sample_counts.h"
-#include "testing/check/shrink.h"
-#include "testing/check/shrink_call.h"
-#include "testing/check/value_sampler.h"
+#include "testing/check/samples/float_points.h"
+#include "testing/check/samples/sample_counts.h"
+#include "testing/check/samples/shrink.h"
+#include "testing/check/samples/shrink_call.h"
+#include "testing/check/samples/value_sampler.h"
 
 namespace cleave {
 namespace {

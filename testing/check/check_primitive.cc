@@ -9,8 +9,8 @@
 #include "ops/status_macros.h"
 #include "testing/check/compare_tangents.h"
 #include "testing/check/compare_values.h"
-#include "testing/check/shrink.h"
-#include "testing/check/value_sampler.h"
+#include "testing/check/samples/shrink.h"
+#include "testing/check/samples/value_sampler.h"
 
 namespace cleave {
 namespace {

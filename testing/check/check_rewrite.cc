@@ -12,11 +12,11 @@
 #include "engine/rewrite/expand.h"
 #include "engine/rules/rewrite_rule.h"
 #include "ops/check.h"
-#include "ops/real.h"
+#include "ops/reference/real.h"
 #include "ops/status_macros.h"
 #include "testing/check/compare_values.h"
-#include "testing/check/float_points.h"
-#include "testing/check/shrink.h"
+#include "testing/check/samples/float_points.h"
+#include "testing/check/samples/shrink.h"
 #include "transforms/jvp/jvp.h"
 
 namespace cleave {

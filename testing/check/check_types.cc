@@ -8,9 +8,9 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "ops/budget.h"
-#include "testing/check/sample_counts.h"
-#include "testing/check/signature_sampler.h"
-#include "testing/check/value_sampler.h"
+#include "testing/check/samples/sample_counts.h"
+#include "testing/check/samples/signature_sampler.h"
+#include "testing/check/samples/value_sampler.h"
 
 namespace cleave {
 namespace {

@@ -9,9 +9,9 @@
 #include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "testing/check/check_transforms.h"
-#include "testing/check/shrink.h"
+#include "testing/check/samples/shrink.h"
+#include "testing/check/samples/value_sampler.h"
 #include "testing/check/tensor_slices.h"
-#include "testing/check/value_sampler.h"
 #include "transforms/vmap/vmap.h"
 
 namespace cleave {

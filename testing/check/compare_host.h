@@ -13,9 +13,9 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/host_kernel.h"
-#include "ops/real.h"
+#include "ops/reference/real.h"
 #include "testing/check/host_tolerance.h"
-#include "testing/check/sampled_call.h"
+#include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
 

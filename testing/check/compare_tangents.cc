@@ -9,8 +9,8 @@
 #include "ops/status_macros.h"
 #include "testing/check/compare_values.h"
 #include "testing/check/derivative.h"
-#include "testing/check/float_points.h"
-#include "testing/check/sample_counts.h"
+#include "testing/check/samples/float_points.h"
+#include "testing/check/samples/sample_counts.h"
 #include "testing/check/ties.h"
 
 namespace cleave {

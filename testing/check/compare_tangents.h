@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
-#include "ops/real.h"
+#include "ops/reference/real.h"
 #include "ops/tensor.h"
 
 namespace cleave {

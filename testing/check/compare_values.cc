@@ -9,8 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
 #include "ops/status_macros.h"
-#include "testing/check/float_points.h"
-#include "testing/check/sample_counts.h"
+#include "testing/check/samples/float_points.h"
+#include "testing/check/samples/sample_counts.h"
 
 namespace cleave {
 namespace {

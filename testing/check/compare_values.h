@@ -11,7 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "testing/check/reference.h"
-#include "testing/check/sampled_call.h"
+#include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
 

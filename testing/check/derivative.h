@@ -9,7 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "ops/real.h"
+#include "ops/reference/real.h"
 #include "ops/tensor.h"
 
 namespace cleave {

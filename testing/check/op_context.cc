@@ -7,8 +7,8 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "testing/check/read_example.h"
-#include "testing/check/sample_counts.h"
-#include "testing/check/signature_sampler.h"
+#include "testing/check/samples/sample_counts.h"
+#include "testing/check/samples/signature_sampler.h"
 
 namespace cleave {
 namespace {

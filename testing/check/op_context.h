@@ -16,7 +16,7 @@
 #include "ops/dtype.h"
 #include "testing/check/clause_rules.h"
 #include "testing/check/host_tolerance.h"
-#include "testing/check/sampled_call.h"
+#include "testing/check/samples/sampled_call.h"
 #include "testing/check/verdict.h"
 
 namespace cleave {

@@ -12,7 +12,7 @@
 #include "engine/lang/ast.h"
 #include "ops/exact.h"
 #include "ops/tensor.h"
-#include "testing/check/sampled_call.h"
+#include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
 

@@ -13,10 +13,10 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
-#include "ops/real.h"
+#include "ops/reference/real.h"
 #include "ops/tensor.h"
 #include "testing/check/clause_rules.h"
-#include "testing/check/sampled_call.h"
+#include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
 

@@ -26,7 +26,7 @@
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/tensor.h"
-#include "testing/check/float_points.h"
+#include "testing/check/samples/float_points.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {

@@ -5,9 +5,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "ops/real.h"
+#include "ops/reference/real.h"
 #include "ops/status_macros.h"
-#include "testing/check/float_points.h"
+#include "testing/check/samples/float_points.h"
 
 namespace cleave {
 namespace {

@@ -21,12 +21,12 @@
 #include "tools/command/load.h"
 #include "tools/command/transform_flags.h"
 #include "transforms/aot/dump.h"
-#include "transforms/aot/memory_pareto.h"
-#include "transforms/aot/min_cut.h"
 #include "transforms/aot/partitioned_function.h"
 #include "transforms/aot/replay.h"
-#include "transforms/aot/save_policy.h"
 #include "transforms/aot/saved_tensors.h"
+#include "transforms/partition/memory_pareto.h"
+#include "transforms/partition/min_cut.h"
+#include "transforms/partition/save_policy.h"
 
 namespace cleave {
 namespace {

@@ -13,12 +13,12 @@
 #include "engine/ir/substitute.h"
 #include "ops/status_macros.h"
 #include "tools/examples/examples.h"
-#include "transforms/aot/joint_graph.h"
-#include "transforms/aot/memory_pareto.h"
-#include "transforms/aot/min_cut.h"
-#include "transforms/aot/partition.h"
-#include "transforms/aot/partition_figures.h"
-#include "transforms/aot/recompute_cost.h"
+#include "transforms/partition/joint_graph.h"
+#include "transforms/partition/memory_pareto.h"
+#include "transforms/partition/min_cut.h"
+#include "transforms/partition/partition.h"
+#include "transforms/partition/partition_figures.h"
+#include "transforms/partition/recompute_cost.h"
 
 namespace cleave {
 namespace {

@@ -27,6 +27,7 @@ layers=(
   "transforms/testing transforms/report"
   "engine/runtime"
   "engine/eager engine/c_library"
+  "transforms/partition"
   "transforms/aot"
   "transforms/functions"
   "testing"
@@ -36,7 +37,7 @@ refused() {
   case $1,$2 in
     engine/runtime,transforms* | engine/c_library,transforms*) true ;;
     engine/eager,transforms* | engine/index,engine/lang) true ;;
-    transforms/aot,* | transforms/functions,*) false ;;
+    transforms/aot,* | transforms/functions,* | transforms/partition,*) false ;;
     transforms*,engine/codegen | transforms*,engine/pipeline) true ;;
     *) false ;;
   esac

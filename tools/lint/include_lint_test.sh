@@ -40,10 +40,10 @@ check refused transforms/table/names.cc transforms/vmap/batch.h
 check ok transforms/vmap/vmap_test.cc transforms/testing/test_rules.h
 check refused transforms/vjp/vjp.cc transforms/testing/test_rules.h
 check refused transforms/report/coverage.cc engine/codegen/kernel.h
-check ok transforms/aot/partition.cc engine/codegen/fusion.h
+check ok transforms/partition/partition.cc engine/codegen/fusion.h
 check ok engine/eager/session.cc engine/runtime/kernel.h
-check ok transforms/aot/partition.cc transforms/vjp/vjp.h
-check ok transforms/functions/functions.cc transforms/aot/partition.h
+check ok transforms/partition/partition.cc transforms/vjp/vjp.h
+check ok transforms/functions/functions.cc transforms/partition/partition.h
 check refused transforms/vmap/vmap.cc engine/eager/tensor.h
 check refused engine/runtime/kernel.cc engine/eager/tensor.h
 check refused engine/eager/session.cc transforms/vmap/vmap.h

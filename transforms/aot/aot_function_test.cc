@@ -15,8 +15,8 @@
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 #include "transforms/aot/aot_function_testing.h"
-#include "transforms/aot/min_cut.h"
 #include "transforms/aot/replay.h"
+#include "transforms/partition/min_cut.h"
 
 namespace cleave::aot {
 namespace {

@@ -21,8 +21,8 @@
 #include "transforms/aot/aot_log.h"
 #include "transforms/aot/aot_options.h"
 #include "transforms/aot/checked_graph.h"
-#include "transforms/aot/partition.h"
 #include "transforms/aot/partitioned_function.h"
+#include "transforms/partition/partition.h"
 
 namespace cleave::aot {
 

@@ -11,7 +11,7 @@
 #include "ops/tensor.h"
 #include "transforms/aot/decompositions.h"
 #include "transforms/aot/graph_compiler.h"
-#include "transforms/aot/partition.h"
+#include "transforms/partition/partition.h"
 
 namespace cleave::aot {
 

@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/eager/call.h"
 #include "ops/status_macros.h"
-#include "transforms/aot/joint_graph.h"
+#include "transforms/partition/joint_graph.h"
 #include "transforms/table/names.h"
 
 namespace cleave::aot {

@@ -8,7 +8,7 @@
 #include "absl/status/status.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/graph_dot.h"
-#include "transforms/aot/partition.h"
+#include "transforms/partition/partition.h"
 
 namespace cleave::aot {
 

@@ -13,8 +13,8 @@
 #include "transforms/aot/aot_log.h"
 #include "transforms/aot/aot_options.h"
 #include "transforms/aot/decompositions.h"
-#include "transforms/aot/joint_graph.h"
-#include "transforms/aot/partition.h"
+#include "transforms/partition/joint_graph.h"
+#include "transforms/partition/partition.h"
 #include "transforms/table/transform_options.h"
 
 namespace cleave::aot {

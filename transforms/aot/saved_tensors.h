@@ -9,7 +9,7 @@
 #include "absl/status/statusor.h"
 #include "ops/dim.h"
 #include "ops/tensor_type.h"
-#include "transforms/aot/partition.h"
+#include "transforms/partition/partition.h"
 
 namespace cleave::aot {
 

@@ -10,11 +10,11 @@
 #include "engine/eager/current_rules.h"
 #include "engine/eager/trace_scope.h"
 #include "ops/status_macros.h"
-#include "transforms/aot/joint_graph.h"
-#include "transforms/aot/partition.h"
 #include "transforms/aot/traced_program.h"
 #include "transforms/functions/derived_graphs.h"
 #include "transforms/jvp/jvp.h"
+#include "transforms/partition/joint_graph.h"
+#include "transforms/partition/partition.h"
 #include "transforms/table/names.h"
 #include "transforms/vjp/vjp.h"
 

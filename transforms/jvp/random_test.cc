@@ -12,7 +12,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/check.h"
-#include "ops/reference.h"
+#include "ops/reference/reference.h"
 #include "testing/status_matchers.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/testing/random_testing.h"

@@ -12,7 +12,7 @@
 #include "engine/rewrite/expand.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ops/reference.h"
+#include "ops/reference/reference.h"
 #include "testing/status_matchers.h"
 #include "transforms/testing/random_testing.h"
 #include "transforms/vmap/vmap.h"

@@ -10,7 +10,7 @@
 #include "engine/codegen/halide/narrow_float.h"
 #include "engine/codegen/library_function.h"
 #include "ops/check.h"
-#include "ops/reference.h"
+#include "ops/reference/reference.h"
 
 namespace cleave {
 namespace {

@@ -6,7 +6,7 @@
 #include "engine/ir/interpreter.h"
 #include "engine/ir/substitute.h"
 #include "ops/dim.h"
-#include "ops/reference.h"
+#include "ops/reference/reference.h"
 #include "ops/status_macros.h"
 
 namespace cleave::fuzz {

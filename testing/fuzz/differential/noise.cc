@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "ops/primitive.h"
-#include "ops/reference.h"
+#include "ops/reference/reference.h"
 #include "ops/static_value.h"
 #include "ops/status_macros.h"
 #include "testing/fuzz/differential/evaluate.h"

@@ -1,0 +1,342 @@
+// EvalReal: the structured kernels over RealArithmetic, the pointwise functions
+// of MPFR, and EvalReference for what holds no real.
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "ops/budget.h"
+#include "ops/check.h"
+#include "ops/reference/eval_structured.h"
+#include "ops/reference/pointwise_kernels.h"
+#include "ops/reference/real.h"
+#include "ops/reference/real_functions.h"
+#include "ops/reference/reference.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+
+const Extents& ShapeOf(const RealTensor& tensor) { return tensor.shape; }
+int64_t SizeOf(const RealTensor& tensor) { return CountOf(tensor.shape); }
+const Tensor& DiscreteOf(const RealTensor& tensor) { return tensor.discrete; }
+RealTensor FromDiscrete(const Tensor& tensor, const RealTensor&) {
+  return RealTensor::FromTensor(tensor, kDefaultRealBits);
+}
+
+RealTensor Pick(const IndexMap& map, const Extents& shape,
+                absl::Span<const RealTensor> operands) {
+  RealTensor result;
+  result.dtype = operands[0].dtype;
+  result.shape = shape;
+  result.reals.reserve(map.size());
+  for (int64_t source : map) {
+    if (BudgetEnded()) break;
+    size_t operand = 0;
+    while (source >= SizeOf(operands[operand])) {
+      source -= SizeOf(operands[operand++]);
+    }
+    result.reals.push_back(operands[operand].reals[source]);
+  }
+  return result;
+}
+
+namespace {
+
+// Reals of `bits`; nothing is rounded to the dtype.
+struct RealArithmetic {
+  using Value = Real;
+  using Acc = Real;
+  using Storage = RealTensor;
+  DType dtype;
+  int bits;
+
+  const std::vector<Real>& Load(const RealTensor& tensor) const {
+    return tensor.reals;
+  }
+  RealTensor Store(const Extents& shape, std::vector<Real> values) const {
+    RealTensor result;
+    result.dtype = dtype;
+    result.shape = shape;
+    result.reals = std::move(values);
+    return result;
+  }
+  Acc Make(const Real& v) const {
+    Real result(bits);
+    mpfr_set(result.get(), v.get(), MPFR_RNDN);
+    return result;
+  }
+  Real Round(const Acc& acc) const { return acc; }
+  void Add(Acc& acc, const Real& v) const {
+    mpfr_add(acc.get(), acc.get(), v.get(), MPFR_RNDN);
+  }
+  void AddProduct(Acc& acc, const Real& a, const Real& b) const {
+    mpfr_fma(acc.get(), a.get(), b.get(), acc.get(), MPFR_RNDN);
+  }
+  void Multiply(Acc& acc, const Real& v) const {
+    mpfr_mul(acc.get(), acc.get(), v.get(), MPFR_RNDN);
+  }
+  void MultiplyAdd(Acc& acc, const Real& a, const Real& b) const {
+    mpfr_fma(acc.get(), acc.get(), a.get(), b.get(), MPFR_RNDN);
+  }
+  Real Product(const std::vector<Real>& values) const {
+    Real product(1.0, bits);
+    for (const Real& v : values) Multiply(product, v);
+    return product;
+  }
+  Real Zero() const { return Real(bits); }
+  Real Lowest() const {
+    Real result(bits);
+    mpfr_set_inf(result.get(), -1);
+    return result;
+  }
+  Real Highest() const {
+    Real result(bits);
+    mpfr_set_inf(result.get(), 1);
+    return result;
+  }
+  bool IsNaN(const Real& v) const { return mpfr_nan_p(v.get()); }
+  bool IsNegative(const Real& v) const { return mpfr_signbit(v.get()); }
+  bool IsZero(const Real& v) const { return mpfr_zero_p(v.get()); }
+  bool Less(const Real& a, const Real& b) const {
+    return mpfr_less_p(a.get(), b.get());
+  }
+};
+
+absl::Status Unsupported(Primitive primitive, absl::string_view why) {
+  return absl::UnimplementedError(
+      absl::StrCat("`", PrimitiveName(primitive),
+                   "` is not supported over the reals: ", why));
+}
+
+// Truncates and saturates; NaN gives 0.
+int64_t ToInteger(const Real& v, DType dtype) {
+  const IntArithmetic a{dtype};
+  if (mpfr_nan_p(v.get())) return 0;
+  if (a.is_unsigned()) {
+    if (mpfr_sgn(v.get()) <= 0) return 0;
+    const uint64_t highest = static_cast<uint64_t>(a.Highest());
+    if (mpfr_cmp_ui(v.get(), highest) >= 0) return a.Highest();
+    return static_cast<int64_t>(mpfr_get_ui(v.get(), MPFR_RNDZ));
+  }
+  if (mpfr_cmp_si(v.get(), a.Highest()) >= 0) return a.Highest();
+  if (mpfr_cmp_si(v.get(), a.Lowest()) <= 0) return a.Lowest();
+  return mpfr_get_si(v.get(), MPFR_RNDZ);
+}
+
+RealTensor FromInts(const Tensor& x, DType dtype, int bits) {
+  const IntArithmetic a{x.dtype()};
+  RealTensor result;
+  result.dtype = dtype;
+  result.shape = x.shape();
+  for (const int64_t v : a.Load(x)) {
+    Real& real = result.reals.emplace_back(bits);
+    if (a.is_unsigned()) {
+      mpfr_set_ui(real.get(), static_cast<uint64_t>(v), MPFR_RNDN);
+    } else {
+      mpfr_set_si(real.get(), v, MPFR_RNDN);
+    }
+  }
+  return result;
+}
+
+absl::StatusOr<RealTensor> Convert(const RealTensor& x, DType dtype, int bits) {
+  if (IsComplex(dtype)) {
+    return Unsupported(Primitive::kConvert, "complex numbers");
+  }
+  if (IsFloat(dtype)) {
+    if (!IsFloat(x.dtype)) return FromInts(x.discrete, dtype, bits);
+    RealTensor result = x;
+    result.dtype = dtype;
+    return result;
+  }
+  std::vector<int64_t> ints;
+  ints.reserve(x.reals.size());
+  for (const Real& v : x.reals) {
+    ints.push_back(IsBool(dtype) ? !mpfr_zero_p(v.get()) : ToInteger(v, dtype));
+  }
+  return FromDiscrete(IntArithmetic{dtype}.Store(x.shape, ints), x);
+}
+
+absl::Status Binary(Primitive primitive, mpfr_ptr out, mpfr_srcptr a,
+                    mpfr_srcptr b) {
+  switch (primitive) {
+    case Primitive::kAdd:
+      mpfr_add(out, a, b, MPFR_RNDN);
+      return absl::OkStatus();
+    case Primitive::kSub:
+      mpfr_sub(out, a, b, MPFR_RNDN);
+      return absl::OkStatus();
+    case Primitive::kMul:
+      mpfr_mul(out, a, b, MPFR_RNDN);
+      return absl::OkStatus();
+    case Primitive::kDiv:
+      mpfr_div(out, a, b, MPFR_RNDN);
+      return absl::OkStatus();
+    case Primitive::kRem:
+      mpfr_fmod(out, a, b, MPFR_RNDN);
+      return absl::OkStatus();
+    case Primitive::kPow:
+      mpfr_pow(out, a, b, MPFR_RNDN);
+      return absl::OkStatus();
+    case Primitive::kAtan2:
+      mpfr_atan2(out, a, b, MPFR_RNDN);
+      return absl::OkStatus();
+    case Primitive::kCopysign:
+      mpfr_copysign(out, a, b, MPFR_RNDN);
+      return absl::OkStatus();
+    case Primitive::kPolygamma:
+      return RealPolygamma(out, a, b);
+    default:
+      return absl::InternalError(
+          absl::StrCat("`", PrimitiveName(primitive), "` has no kernel"));
+  }
+}
+
+absl::StatusOr<RealTensor> EvalPointwiseReal(
+    Primitive primitive, absl::Span<const RealTensor> operands, DType dtype,
+    int bits) {
+  const RealTensor& x = operands[0];
+  switch (primitive) {
+    case Primitive::kConvert:
+      return Convert(x, dtype, bits);
+    case Primitive::kSelect:
+      return Pick(MapOfSelect(x.discrete), x.shape, operands.subspan(1));
+    default:
+      break;
+  }
+  const RealArithmetic a{x.dtype, bits};
+  if (IsComparison(primitive)) {
+    return FromDiscrete(
+        CompareKernel(a, primitive, x.shape, x.reals, operands[1].reals), x);
+  }
+  if (primitive == Primitive::kMax || primitive == Primitive::kMin) {
+    return a.Store(x.shape, MaxMinKernel(a, primitive == Primitive::kMax,
+                                         x.reals, operands[1].reals));
+  }
+  if (primitive == Primitive::kIsnan || primitive == Primitive::kIsinf) {
+    std::vector<int64_t> flags;
+    for (const Real& v : x.reals) {
+      flags.push_back((primitive == Primitive::kIsnan
+                           ? mpfr_nan_p(v.get())
+                           : mpfr_inf_p(v.get())) != 0);
+    }
+    return FromDiscrete(IntArithmetic{DType::kBool}.Store(x.shape, flags), x);
+  }
+  std::vector<int64_t> exponents;
+  if (primitive == Primitive::kLdexp) {
+    exponents = LoadInts(operands[1].discrete);
+  }
+  std::vector<Real> results;
+  results.reserve(x.reals.size());
+  for (size_t i = 0; i < x.reals.size(); ++i) {
+    CLEAVE_RETURN_IF_ERROR(PollBudget());
+    Real& out = results.emplace_back(bits);
+    const mpfr_srcptr v = x.reals[i].get();
+    if (primitive == Primitive::kFma) {
+      mpfr_fma(out.get(), v, operands[1].reals[i].get(),
+               operands[2].reals[i].get(), MPFR_RNDN);
+    } else if (primitive == Primitive::kLdexp) {
+      mpfr_mul_2si(out.get(), v, exponents[i], MPFR_RNDN);
+    } else if (operands.size() == 2) {
+      CLEAVE_RETURN_IF_ERROR(
+          Binary(primitive, out.get(), v, operands[1].reals[i].get()));
+    } else if (!RealUnary(primitive, out.get(), v)) {
+      return absl::InternalError(
+          absl::StrCat("`", PrimitiveName(primitive), "` has no kernel"));
+    }
+  }
+  return a.Store(x.shape, std::move(results));
+}
+
+// Nothing in the call is a float: integers mean what they always mean.
+absl::StatusOr<std::vector<RealTensor>> EvalDiscrete(
+    Primitive primitive, const Attributes& attributes,
+    absl::Span<const RealTensor> operands, int bits) {
+  std::vector<Tensor> tensors;
+  for (const RealTensor& operand : operands) {
+    tensors.push_back(operand.discrete);
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                          EvalReference(primitive, attributes, tensors));
+  std::vector<RealTensor> wrapped;
+  for (const Tensor& result : results) {
+    wrapped.push_back(RealTensor::FromTensor(result, bits));
+  }
+  return wrapped;
+}
+
+// The bytes of a number, without its digits.
+constexpr int64_t kRealBytes = 64;
+
+absl::StatusOr<std::vector<RealTensor>> Evaluated(
+    Primitive primitive, const Attributes& attributes,
+    absl::Span<const RealTensor> operands,
+    const std::vector<ConcreteType>& types, bool any_float, int bits) {
+  const DType dtype = types[0].dtype;
+  if (IsComplex(dtype)) return Unsupported(primitive, "complex results");
+  if (primitive == Primitive::kConstant && IsFloat(dtype)) {
+    const StaticValue& value = attributes.Get("value");
+    RealTensor result;
+    result.dtype = dtype;
+    result.reals.emplace_back(value.kind() == StaticValue::Kind::kInt
+                                  ? Exact(*value.AsDim().Value())
+                                  : value.AsReal(),
+                              bits);
+    return std::vector<RealTensor>{std::move(result)};
+  }
+  if (primitive == Primitive::kResult) {
+    return std::vector<RealTensor>{operands[attributes.GetInt("index")]};
+  }
+  // Where an operand is a float, so is operand 0, except in select.
+  const bool from_int_to_float =
+      primitive == Primitive::kConvert && !any_float && IsFloat(dtype);
+  if (!any_float && !from_int_to_float) {
+    return EvalDiscrete(primitive, attributes, operands, bits);
+  }
+  if (IsStructured(primitive)) {
+    return EvalStructured(RealArithmetic{operands[0].dtype, bits}, primitive,
+                          attributes, operands, types);
+  }
+  CLEAVE_CHECK(ClassOf(primitive) == PrimitiveClass::kPointwise)
+      << PrimitiveName(primitive);
+  CLEAVE_ASSIGN_OR_RETURN(RealTensor result,
+                          EvalPointwiseReal(primitive, operands, dtype, bits));
+  return std::vector<RealTensor>{std::move(result)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<RealTensor>> EvalReal(
+    Primitive primitive, const Attributes& attributes,
+    absl::Span<const RealTensor> operands, int bits) {
+  if (primitive == Primitive::kBitcastConvert ||
+      primitive == Primitive::kNextafter) {
+    return Unsupported(primitive, "its meaning is a bit pattern");
+  }
+  if (bits < 2 || bits > kMaxRealBits) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(bits, " bits of working precision"));
+  }
+  std::vector<TensorType> operand_types;
+  bool any_float = false;
+  for (const RealTensor& operand : operands) {
+    CLEAVE_RETURN_IF_ERROR(operand.discrete.status());
+    TensorType& type = operand_types.emplace_back();
+    type.dtype = operand.dtype;
+    type.shape.assign(operand.shape.begin(), operand.shape.end());
+    any_float |= IsFloat(operand.dtype);
+    if (IsComplex(operand.dtype)) {
+      return Unsupported(primitive, "complex operands");
+    }
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
+                          ConcreteTypes(primitive, attributes, operand_types));
+  CLEAVE_RETURN_IF_ERROR(CheckWorkingBytes(primitive, operand_types, types,
+                                           kRealBytes + bits / 8));
+  CLEAVE_ASSIGN_OR_RETURN(
+      std::vector<RealTensor> results,
+      Evaluated(primitive, attributes, operands, types, any_float, bits));
+  CLEAVE_RETURN_IF_ERROR(PollBudget());
+  return results;
+}
+
+}  // namespace cleave

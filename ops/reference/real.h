@@ -1,0 +1,79 @@
+// RealTensor: an array of real numbers (MPFR) beside integers and bools.
+// EvalReal: the value of a primitive over the reals, which gives the meaning of
+// a spec, and the value of a body if nothing were rounded. inf and NaN behave
+// as IEEE arithmetic does.
+
+#ifndef CLEAVE_OPS_REFERENCE_REAL_H_
+#define CLEAVE_OPS_REFERENCE_REAL_H_
+
+#include <mpfr.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "ops/exact.h"
+#include "ops/primitive.h"
+#include "ops/static_value.h"
+#include "ops/tensor.h"
+
+namespace cleave {
+
+inline constexpr int kDefaultRealBits = 256;
+inline constexpr int kMaxRealBits = 1 << 20;
+
+// One MPFR number with value semantics. Bits of precision beyond kMaxRealBits,
+// or fewer than 2, count as the nearest number that can be had.
+class Real {
+ public:
+  explicit Real(int bits = kDefaultRealBits);
+  Real(double value, int bits);
+  Real(const Exact& value, int bits);
+  Real(const Real& other);
+  Real(Real&& other) noexcept;
+  Real& operator=(const Real& other);
+  Real& operator=(Real&& other) noexcept;
+  ~Real();
+  mpfr_ptr get() { return value_; }
+  mpfr_srcptr get() const { return value_; }
+  int bits() const { return static_cast<int>(mpfr_get_prec(value_)); }
+  // Rounded once to nearest even; RoundTo gives the double that holds it, and
+  // NaN for a dtype that is no float.
+  double ToDouble() const;
+  double RoundTo(DType dtype) const;
+  // `digits` significant decimal digits, at least 1 and at most 10000.
+  std::string ToString(int digits) const;
+
+ private:
+  mpfr_t value_;
+};
+
+// A tensor whose floats are Reals and whose integers and bools are concrete.
+struct RealTensor {
+  DType dtype =
+      DType::kF64;  // the declared dtype; floats are not rounded to it
+  std::vector<int64_t> shape;
+  std::vector<Real> reals;  // floats
+  Tensor discrete;          // integers, bools, keys
+
+  static RealTensor FromTensor(const Tensor& tensor, int bits);
+  // Each real rounded once to `dtype`. Discrete elements have their own dtype
+  // only; another one makes an invalid Tensor, as do too many or too few reals.
+  Tensor RoundTo(DType dtype) const;
+};
+
+// As EvalReference, over the reals with `bits` of working precision. `convert`
+// between float dtypes and rounding to f16/bf16 are the identity. Unimplemented
+// for primitives whose meaning is a bit pattern (bitcast_convert, nextafter)
+// and for complex operands. InvalidArgument for less than 2 bits, or more than
+// kMaxRealBits.
+absl::StatusOr<std::vector<RealTensor>> EvalReal(
+    Primitive primitive, const Attributes& attributes,
+    absl::Span<const RealTensor> operands, int bits);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_OPS_REFERENCE_REAL_H_

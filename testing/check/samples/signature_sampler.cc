@@ -1,0 +1,438 @@
+#include "testing/check/samples/signature_sampler.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "ops/exact.h"
+#include "ops/refusal.h"
+#include "ops/status_macros.h"
+#include "testing/check/samples/sample_counts.h"
+
+namespace cleave {
+namespace {
+
+absl::Status NotSampled(absl::string_view what) { return NotSupported(what); }
+
+// Each attribute that stands in a comparison with a literal, and the literals.
+void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
+                     std::map<std::string, std::vector<StaticValue>>& found) {
+  if (expr == nullptr) return;
+  static const std::set<std::string> kComparisons = {"==", "!=", "<",
+                                                     "<=", ">",  ">="};
+  if (expr->kind == ExprKind::kBinary && kComparisons.count(expr->text)) {
+    for (int side = 0; side < 2; ++side) {
+      const Expr& name = *expr->children[side];
+      const Expr& literal = *expr->children[1 - side];
+      if (name.kind != ExprKind::kName || names.count(name.text) == 0) continue;
+      if (literal.kind == ExprKind::kNumber ||
+          (literal.kind == ExprKind::kName && literal.text == "inf")) {
+        const auto value = Exact::Parse(literal.text);
+        if (value.ok()) found[name.text].push_back(StaticValue(*value));
+      }
+    }
+  }
+  for (const ExprPtr& child : expr->children) {
+    CollectCompared(child, names, found);
+  }
+  for (const NamedExpr& named : expr->named) {
+    CollectCompared(named.value, names, found);
+  }
+  for (const Equation& field : expr->fields) {
+    CollectCompared(field.value, names, found);
+  }
+}
+
+void CollectCompared(const BodyPtr& body, const std::set<std::string>& names,
+                     std::map<std::string, std::vector<StaticValue>>& found) {
+  if (body == nullptr) return;
+  for (const Statement& statement : body->statements) {
+    CollectCompared(statement.equation.value, names, found);
+  }
+}
+
+}  // namespace
+
+// The values of the names of the signature in one draw.
+struct SignatureSampler::Environment {
+  std::map<std::string, DType> dtypes;
+  std::map<std::string, int64_t> sizes;
+  std::map<std::string, Shape> packs;
+  std::map<std::string, int64_t> axes;  // attributes of `n@axis`
+  Shape base;                           // the shape packs are made from
+};
+
+SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
+    : item_(item), random_(seed) {
+  std::set<std::string> names;
+  for (const AttributeDecl& attribute : item.attributes) {
+    names.insert(attribute.name);
+  }
+  CollectCompared(item.body, names, compared_);
+  CollectCompared(item.spec, names, compared_);
+  for (const ErrorClause& error : item.errors) {
+    CollectCompared(error.condition, names, compared_);
+  }
+}
+
+int64_t SignatureSampler::Uniform(int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(random_);
+}
+
+int64_t SignatureSampler::DrawExtent() {
+  static constexpr int64_t kExtents[] = {2, 3, 1, 2, 3, 4, 5, 0};
+  return kExtents[Uniform(0, 7)];
+}
+
+bool SignatureSampler::Chance(double probability) {
+  return std::uniform_real_distribution<double>(0, 1)(random_) < probability;
+}
+
+std::vector<DType> SignatureSampler::DTypes() const {
+  std::vector<DType> dtypes;
+  const auto add = [&](DType dtype) {
+    if (std::find(dtypes.begin(), dtypes.end(), dtype) == dtypes.end()) {
+      dtypes.push_back(dtype);
+    }
+  };
+  for (const WhereClause& where : item_.where) {
+    const auto dtype_class = ParseDTypeClass(where.dtype_class);
+    if (!dtype_class.ok()) continue;
+    for (DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kBF16,
+                        DType::kI64, DType::kI32, DType::kBool}) {
+      if (InClass(dtype, *dtype_class)) add(dtype);
+    }
+  }
+  return dtypes;
+}
+
+absl::StatusOr<DType> SignatureSampler::DrawDType(
+    const TypeExpr& type, const Environment& environment) {
+  if (type.dtype == nullptr || type.dtype->kind != ExprKind::kName) {
+    return NotSampled("inputs of a computed dtype are not sampled");
+  }
+  const auto it = environment.dtypes.find(type.dtype->text);
+  if (it != environment.dtypes.end()) return it->second;
+  CLEAVE_ASSIGN_OR_RETURN(const DType dtype, ParseDType(type.dtype->text));
+  if (IsComplex(dtype)) return NotSampled("complex inputs are not sampled");
+  return dtype;
+}
+
+absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
+                                                   int element,
+                                                   const DrawOptions& options,
+                                                   Environment& environment) {
+  const auto draw = [&](const std::string& name) {
+    const auto it = environment.sizes.find(name);
+    if (it != environment.sizes.end()) return it->second;
+    int64_t size = DrawExtent();
+    if (size == 0 && options.nonempty) size = 2;
+    environment.sizes[name] = size;
+    return size;
+  };
+  switch (expr.kind) {
+    case ExprKind::kName:
+      return draw(expr.text);
+    case ExprKind::kNumber: {
+      int64_t value;
+      if (absl::SimpleAtoi(expr.text, &value)) return value;
+      break;
+    }
+    case ExprKind::kIndex:
+      if (expr.children[0]->kind == ExprKind::kName) {
+        return draw(absl::StrCat(expr.children[0]->text, "#", element));
+      }
+      break;
+    case ExprKind::kBinary: {
+      CLEAVE_ASSIGN_OR_RETURN(
+          const int64_t a,
+          DrawSize(*expr.children[0], element, options, environment));
+      CLEAVE_ASSIGN_OR_RETURN(
+          const int64_t b,
+          DrawSize(*expr.children[1], element, options, environment));
+      if (expr.text == "+") return a + b;
+      if (expr.text == "-" && a >= b) return a - b;
+      if (expr.text == "*") return a * b;
+      if (expr.text == "//" && b > 0) return a / b;
+      break;
+    }
+    default:
+      break;
+  }
+  return NotSampled(
+      absl::StrCat("inputs of extent `", PrintExpr(expr), "` are not sampled"));
+}
+
+absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
+    const TypeExpr& type, int element, const std::string& element_index,
+    const DrawOptions& options, Environment& environment) {
+  std::vector<Dim> axes;
+  for (const AxisExpr& axis : type.axes) {
+    if (axis.is_new) return NotSampled("new extents of inputs");
+    if (axis.size->kind == ExprKind::kSpread) {
+      const Expr& list = *axis.size->children[0];
+      std::string name;
+      if (list.kind == ExprKind::kName) {
+        name = list.text;
+      } else if (list.kind == ExprKind::kIndex &&
+                 list.children[0]->kind == ExprKind::kName) {
+        name = absl::StrCat(list.children[0]->text, "#", element);
+      } else {
+        return NotSampled(absl::StrCat("inputs of extents `", PrintExpr(list),
+                                       "..` are not sampled"));
+      }
+      auto it = environment.packs.find(name);
+      if (it == environment.packs.end()) {
+        Shape pack = environment.base;
+        if (!options.shape) {
+          // A suffix of the base, an axis of it perhaps 1: it broadcasts.
+          if (Chance(0.25) && !pack.empty()) pack.erase(pack.begin());
+          if (Chance(0.15) && !pack.empty())
+            pack[Uniform(0, pack.size() - 1)] = 1;
+        }
+        it = environment.packs.emplace(name, std::move(pack)).first;
+      }
+      axes.insert(axes.end(), it->second.begin(), it->second.end());
+      continue;
+    }
+    if (!axis.at.empty()) {
+      const int64_t place = static_cast<int64_t>(axes.size());
+      environment.axes.emplace(axis.at, place);
+    }
+    CLEAVE_ASSIGN_OR_RETURN(const int64_t size, DrawSize(*axis.size, element,
+                                                         options, environment));
+    axes.push_back(Dim(size));
+  }
+  return axes;
+}
+
+std::vector<StaticValue> SignatureSampler::Alternatives(
+    const AttributeDecl& attribute) const {
+  std::vector<StaticValue> values;
+  const std::string& type = attribute.type;
+  if (type == "enum") {
+    for (const std::string& value : attribute.enum_values) {
+      values.push_back(StaticValue(value));
+    }
+  } else if (type == "bool") {
+    values = {StaticValue(false), StaticValue(true)};
+  } else if (type == "int" || type == "dim") {
+    values = {StaticValue(1), StaticValue(2)};
+  } else if (type == "real" || type == "scalar") {
+    // All of them are exact in every float dtype; not so their reciprocals.
+    values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),
+              StaticValue(Exact(3)), StaticValue(Exact(171) / Exact(512))};
+  } else if (type == "dtype") {
+    values = {StaticValue(DType::kF32), StaticValue(DType::kF64)};
+  }
+  const auto compared = compared_.find(attribute.name);
+  if (compared != compared_.end() && !attribute.list) {
+    for (const StaticValue& constant : compared->second) {
+      if (type == "real" || type == "scalar") {
+        // On both sides of it, too.
+        values.push_back(constant);
+        if (constant.AsReal().IsFinite()) {
+          values.push_back(StaticValue(constant.AsReal() - Exact(1)));
+          values.push_back(StaticValue(constant.AsReal() + Exact(1)));
+        }
+      } else if (type == "int" && constant.AsReal().ToInt64()) {
+        values.push_back(StaticValue(*constant.AsReal().ToInt64()));
+      }
+    }
+  }
+  return values;
+}
+
+absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
+    const AttributeDecl& attribute, const SampledCall& call,
+    const DrawOptions& options, Environment& environment) {
+  const std::string& name = attribute.name;
+  if (attribute.type == "dim" && attribute.list &&
+      environment.packs.count(name) != 0) {
+    return std::make_optional(StaticValue::Dims(environment.packs[name]));
+  }
+  if (attribute.type == "dim" && environment.sizes.count(name) != 0) {
+    return std::make_optional<StaticValue>(environment.sizes[name]);
+  }
+  const bool may_omit =
+      attribute.default_value != nullptr || attribute.optional;
+  if (attribute.type == "axis" || attribute.type == "axes") {
+    const auto bound = environment.axes.find(name);
+    if (bound != environment.axes.end()) {
+      return std::make_optional<StaticValue>(bound->second);
+    }
+    if (may_omit && !(options.vary_attributes && Chance(0.6))) {
+      return std::optional<StaticValue>();
+    }
+    int64_t rank = 0;
+    for (const SampledInput& input : call.inputs) {
+      if (input.name != attribute.axis_of) continue;
+      for (const auto& type : input.types) {
+        if (type) rank = type->rank();
+      }
+    }
+    if (attribute.type == "axis") {
+      if (rank == 0) return std::optional<StaticValue>(StaticValue(0));
+      return std::make_optional<StaticValue>(Uniform(0, rank - 1));
+    }
+    StaticValue::List axes;
+    for (int64_t axis = 0; axis < rank; ++axis) {
+      if (Chance(0.6)) axes.push_back(StaticValue(axis));
+    }
+    if (axes.empty() && rank > 0) axes.push_back(StaticValue(rank - 1));
+    return std::make_optional<StaticValue>(std::move(axes));
+  }
+  if (may_omit && !(options.vary_attributes && Chance(0.4))) {
+    return std::optional<StaticValue>();
+  }
+  std::vector<StaticValue> values = Alternatives(attribute);
+  if (values.empty()) {
+    if (may_omit) return std::optional<StaticValue>();
+    return NotSampled(absl::StrCat("attribute `", name, "` of type ",
+                                   attribute.type,
+                                   " has no default and no sampled values"));
+  }
+  const StaticValue value = values[Uniform(0, values.size() - 1)];
+  if (!attribute.list) return std::make_optional(value);
+  int64_t length = 1;
+  const ExprPtr& wanted = attribute.list_length;
+  if (wanted != nullptr && wanted->kind == ExprKind::kNumber) {
+    if (!absl::SimpleAtoi(wanted->text, &length)) length = 1;
+  } else if (wanted != nullptr && wanted->kind == ExprKind::kCall &&
+             wanted->text == "len" && wanted->children.size() == 1 &&
+             environment.packs.count(wanted->children[0]->text) != 0) {
+    length = environment.packs[wanted->children[0]->text].size();
+  } else if (wanted == nullptr) {
+    // As long as a list of axes, where there is one.
+    for (const auto& [other, list] : call.attributes.values()) {
+      if (list.kind() == StaticValue::Kind::kList) {
+        length = list.AsList().size();
+      }
+    }
+  }
+  StaticValue::List list;
+  for (int64_t i = 0; i < length; ++i) {
+    list.push_back(values[Uniform(0, values.size() - 1)]);
+  }
+  return std::make_optional<StaticValue>(std::move(list));
+}
+
+bool HasFractionForInts(const SampledCall& call) {
+  bool ints = false;
+  for (const auto& [name, dtype] : call.dtypes) ints |= !IsFloat(dtype);
+  if (!ints) return false;
+  for (const auto& [name, value] : call.attributes.values()) {
+    if (value.kind() == StaticValue::Kind::kReal &&
+        !value.AsReal().IsInteger()) {
+      return true;
+    }
+  }
+  return false;
+}
+
+absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
+  SampledCall call;
+  call.op = item_.name;
+  Environment environment;
+  for (const WhereClause& where : item_.where) {
+    CLEAVE_ASSIGN_OR_RETURN(const DTypeClass dtype_class,
+                            ParseDTypeClass(where.dtype_class));
+    std::vector<DType> dtypes;
+    for (DType dtype : {DType::kF32, DType::kF64, DType::kI64, DType::kI32,
+                        DType::kBool, DType::kF16, DType::kBF16}) {
+      if (InClass(dtype, dtype_class)) dtypes.push_back(dtype);
+    }
+    if (dtypes.empty()) {
+      return NotSampled(absl::StrCat("dtypes of class ", where.dtype_class,
+                                     " are not sampled"));
+    }
+    environment.dtypes[where.variable] =
+        options.dtype && InClass(*options.dtype, dtype_class)
+            ? *options.dtype
+            : dtypes[Uniform(0, dtypes.size() - 1)];
+  }
+  call.dtypes = environment.dtypes;
+  if (options.shape) {
+    environment.base = *options.shape;
+  } else {
+    for (int64_t rank = Uniform(0, 2); rank > 0; --rank) {
+      int64_t size = DrawExtent();
+      if (size == 0 && options.nonempty) size = 3;
+      environment.base.push_back(size);
+    }
+  }
+  for (const InputDecl& input : item_.inputs) {
+    if (input.is_static) {
+      StaticValue::List list;
+      const int64_t size = Uniform(1, 3);
+      for (int64_t i = 0; i < size; ++i) list.push_back(StaticValue(2));
+      if (input.type.axes.empty()) {
+        call.statics.Set(input.name, StaticValue(2));
+      } else {
+        call.statics.Set(input.name, StaticValue(std::move(list)));
+      }
+      continue;
+    }
+    SampledInput sampled;
+    sampled.name = input.name;
+    sampled.variadic = !input.variadic_index.empty();
+    CLEAVE_ASSIGN_OR_RETURN(const DType dtype,
+                            DrawDType(input.type, environment));
+    sampled.is_index =
+        IsInt(dtype) && environment.dtypes.count(input.type.dtype->text) == 0;
+    const int64_t count = sampled.variadic ? Uniform(1, 3) : 1;
+    for (int64_t i = 0; i < count; ++i) {
+      const bool absent =
+          input.optional && !options.shape.has_value() && Chance(0.5);
+      if (absent) {
+        sampled.types.push_back(std::nullopt);
+        continue;
+      }
+      CLEAVE_ASSIGN_OR_RETURN(
+          std::vector<Dim> axes,
+          DrawAxes(input.type, static_cast<int>(i), input.variadic_index,
+                   options, environment));
+      int64_t elements = 1;
+      for (const Dim& axis : axes) elements *= axis.Value().value_or(1);
+      if (!options.shape && elements > kMaxSampleElements) {
+        return absl::InvalidArgumentError("the sample is too large");
+      }
+      sampled.types.push_back(TensorType{dtype, std::move(axes)});
+    }
+    call.inputs.push_back(std::move(sampled));
+  }
+  for (const AttributeDecl& attribute : item_.attributes) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const std::optional<StaticValue> value,
+        DrawAttribute(attribute, call, options, environment));
+    if (value) call.attributes.Set(attribute.name, *value);
+  }
+  if (HasFractionForInts(call)) {
+    return absl::InvalidArgumentError("a fraction is no integer");
+  }
+  return call;
+}
+
+absl::StatusOr<std::vector<Attributes>> SignatureSampler::AttributeVariants() {
+  DrawOptions defaults;
+  defaults.vary_attributes = false;
+  defaults.shape = Shape{2};
+  CLEAVE_ASSIGN_OR_RETURN(const SampledCall call, Draw(defaults));
+  std::vector<Attributes> variants = {call.attributes};
+  for (const AttributeDecl& attribute : item_.attributes) {
+    if (attribute.list) continue;
+    for (const StaticValue& value : Alternatives(attribute)) {
+      Attributes variant = call.attributes;
+      variant.Set(attribute.name, value);
+      if (std::find(variants.begin(), variants.end(), variant) ==
+          variants.end()) {
+        variants.push_back(std::move(variant));
+      }
+    }
+  }
+  return variants;
+}
+
+}  // namespace cleave

@@ -1,0 +1,314 @@
+#include "testing/check/samples/value_sampler.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "testing/check/samples/float_points.h"
+
+namespace cleave {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+std::vector<int64_t> ConcreteShape(const TensorType& type) {
+  std::vector<int64_t> shape;
+  for (const Dim& dim : type.shape) shape.push_back(dim.Value().value_or(1));
+  return shape;
+}
+
+// Exponents of operands whose products are ordinary numbers, too.
+double MiddleExponent(DType dtype) {
+  return dtype == DType::kF64 ? 32 : dtype == DType::kF16 ? 2 : 15;
+}
+
+int64_t LargestInt(DType dtype) {
+  switch (ByteSize(dtype)) {
+    case 1:
+      return dtype == DType::kBool ? 1 : IsSigned(dtype) ? 127 : 255;
+    case 2:
+      return IsSigned(dtype) ? 32767 : 65535;
+    case 4:
+      return IsSigned(dtype) ? 2147483647 : 4294967295;
+    default:
+      return std::numeric_limits<int64_t>::max();
+  }
+}
+
+}  // namespace
+
+double ValueSampler::Normal() {
+  return std::normal_distribution<double>(0, 1)(random_);
+}
+
+double ValueSampler::LogUniform(double low, double high) {
+  const double exponent =
+      std::uniform_real_distribution<double>(low, high)(random_);
+  return (Uniform(0, 1) == 0 ? 1 : -1) * std::exp2(exponent);
+}
+
+int64_t ValueSampler::Uniform(int64_t low, int64_t high) {
+  return std::uniform_int_distribution<int64_t>(low, high)(random_);
+}
+
+void ValueSampler::FillDiscrete(Tensor& tensor, bool is_index, int64_t limit) {
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (IsBool(tensor.dtype())) {
+      tensor.SetInt(i, Uniform(0, 1));
+    } else if (is_index) {
+      tensor.SetInt(i, Uniform(0, std::max<int64_t>(limit - 1, 0)));
+    } else if (IsSigned(tensor.dtype())) {
+      tensor.SetInt(i, Uniform(-9, 9));
+    } else {
+      tensor.SetInt(i, Uniform(0, 9));
+    }
+  }
+}
+
+std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
+                                          Pattern pattern) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  const std::vector<bool> indices = call.IndexOperands();
+  int64_t limit = std::numeric_limits<int64_t>::max();
+  for (size_t k = 0; k < types.size(); ++k) {
+    if (indices[k]) continue;
+    for (int64_t extent : ConcreteShape(types[k])) {
+      if (extent > 0) limit = std::min(limit, extent);
+    }
+  }
+  if (limit == std::numeric_limits<int64_t>::max()) limit = 2;
+  std::vector<Tensor> tensors;
+  for (size_t k = 0; k < types.size(); ++k) {
+    Tensor tensor(types[k].dtype, ConcreteShape(types[k]));
+    if (!IsFloat(types[k].dtype)) {
+      FillDiscrete(tensor, indices[k], limit);
+      tensors.push_back(std::move(tensor));
+      continue;
+    }
+    const int64_t n = tensor.size();
+    const bool narrow = types[k].dtype == DType::kF16;
+    const double mean = narrow ? 100 : 1e4;
+    const double equal = Normal();
+    for (int64_t i = 0; i < n; ++i) {
+      double value = Normal();
+      switch (pattern) {
+        case Pattern::kNormal:
+        case Pattern::kEdges:
+          break;
+        case Pattern::kWide:
+          value = narrow ? LogUniform(-6, 4) : LogUniform(-12, 12);
+          break;
+        case Pattern::kLargeMean:
+          value += mean;
+          break;
+        case Pattern::kCancellation:
+          value = i % 2 == 1 ? -tensor.GetDouble(i - 1) * (1 + 0.01 * value)
+                             : 10 * value;
+          break;
+        case Pattern::kOneHuge:
+          if (i == n / 2) value = narrow ? 200 : 1e8;
+          break;
+        case Pattern::kTies:
+          value = static_cast<double>(Uniform(-1, 2));
+          break;
+        case Pattern::kAllEqual:
+          value = equal;
+          break;
+        case Pattern::kUnit:
+          value = std::uniform_real_distribution<double>(0.001, 0.999)(random_);
+          break;
+        case Pattern::kAllMinusInfinity:
+          value = -kInfinity;
+          break;
+        case Pattern::kFar:
+          if (i % 2 == 1) value *= narrow ? 20 : 1000;
+          break;
+        case Pattern::kAllZero:
+          value = 0;
+          break;
+      }
+      tensor.SetDouble(i, value);
+    }
+    if (pattern == Pattern::kEdges && n > 0) {
+      static constexpr double kEdges[] = {
+          kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN(),
+          0.0,       -0.0,       1.0};
+      const int64_t count = Uniform(1, 2);
+      for (int64_t i = 0; i < count; ++i) {
+        tensor.SetDouble(Uniform(0, n - 1), kEdges[Uniform(0, 5)]);
+      }
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
+                                         bool exhaustive) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  int floats = 0;
+  for (const TensorType& type : types) floats += IsFloat(type.dtype);
+  std::vector<Tensor> tensors;
+  std::vector<double> grid;
+  if (floats == 1) {
+    for (const TensorType& type : types) {
+      if (!IsFloat(type.dtype)) continue;
+      grid = exhaustive && ByteSize(type.dtype) == 2
+                 ? AllValues(type.dtype)
+                 : UlpUniformGrid(type.dtype, count, random_);
+    }
+    count = static_cast<int64_t>(grid.size());
+  }
+  bool later = false;         // an operand that may be a divisor
+  std::vector<double> first;  // the operand before: neighbours of its values
+  for (const TensorType& type : types) {
+    Tensor tensor(type.dtype, {count});
+    if (!IsFloat(type.dtype)) {
+      FillDiscrete(tensor, false, 2);
+      if (!IsBool(type.dtype)) {
+        const int64_t largest = LargestInt(type.dtype);
+        for (int64_t i = 0; i < count; i += 7) {
+          tensor.SetInt(i,
+                        Uniform(IsSigned(type.dtype) ? -largest : 0, largest));
+        }
+        for (int64_t i = 0; later && i < count; ++i) {
+          if (tensor.GetInt(i) == 0) tensor.SetInt(i, 3);
+        }
+      }
+      later = true;
+    } else if (floats == 1) {
+      for (int64_t i = 0; i < count; ++i) tensor.SetDouble(i, grid[i]);
+    } else {
+      const int64_t max = MaxOrdinal(type.dtype);
+      const double middle = MiddleExponent(type.dtype);
+      std::vector<double> values(count);
+      for (int64_t i = 0; i < count; ++i) {
+        switch (first.empty() ? i % 4 : Uniform(0, 4)) {
+          case 0:  // anywhere, up to the ends of the range
+            values[i] = FromOrdinal(Uniform(-max, max), type.dtype);
+            break;
+          case 1:
+            values[i] = LogUniform(-4, 4);
+            break;
+          case 2:
+            values[i] = Normal();
+            break;
+          case 3:
+            values[i] = Uniform(0, 3) == 0 ? static_cast<double>(Uniform(-3, 3))
+                                           : LogUniform(-middle, middle);
+            break;
+          default: {  // near the other operand, or its opposite
+            const double other = RoundToDType(first[i], type.dtype);
+            values[i] =
+                std::isfinite(other)
+                    ? FromOrdinal(std::clamp(Ordinal(other, type.dtype) +
+                                                 Uniform(-3, 3),
+                                             -max, max),
+                                  type.dtype)
+                    : other;
+            if (Uniform(0, 1) == 0) values[i] = -values[i];
+          }
+        }
+        tensor.SetDouble(i, values[i]);
+      }
+      first = std::move(values);
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
+                                             const std::vector<double>& guards,
+                                             int64_t limit) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  std::vector<std::vector<double>> values;
+  int64_t total = 1;
+  for (const TensorType& type : types) {
+    std::vector<double> list;
+    if (IsFloat(type.dtype)) {
+      list = SpecialValues(type.dtype);
+      const std::vector<double> near = GuardValues(guards, type.dtype);
+      list.insert(list.end(), near.begin(), near.end());
+    } else if (IsBool(type.dtype)) {
+      list = {0, 1};
+    } else {
+      list = {1, 2, 7};
+      if (IsSigned(type.dtype)) list.insert(list.end(), {-1, -7});
+      // A later operand may be a divisor.
+      if (values.empty()) list.push_back(0);
+    }
+    total *= static_cast<int64_t>(list.size());
+    values.push_back(std::move(list));
+  }
+  const int64_t count = std::min(total, limit);
+  std::vector<Tensor> tensors;
+  for (const TensorType& type : types)
+    tensors.emplace_back(type.dtype, std::vector<int64_t>{count});
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t place = total <= limit ? i : Uniform(0, total - 1);
+    for (size_t k = 0; k < types.size(); ++k) {
+      const int64_t size = static_cast<int64_t>(values[k].size());
+      const double value = values[k][place % size];
+      place /= size;
+      if (IsFloat(types[k].dtype)) {
+        tensors[k].SetDouble(i, value);
+      } else {
+        tensors[k].SetInt(i, static_cast<int64_t>(value));
+      }
+    }
+  }
+  return tensors;
+}
+
+std::vector<Tensor> ValueSampler::CellPoints(const SampledCall& call,
+                                             const std::vector<double>& guards,
+                                             int64_t count) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  std::vector<double> bounds = guards;
+  std::sort(bounds.begin(), bounds.end());
+  const int64_t cells = static_cast<int64_t>(bounds.size()) + 1;
+  const int64_t total = cells * count;
+  std::vector<Tensor> tensors;
+  for (const TensorType& type : types) {
+    Tensor tensor(type.dtype, {total});
+    if (!IsFloat(type.dtype)) {
+      FillDiscrete(tensor, false, 2);
+      for (int64_t i = 0; !tensors.empty() && !IsBool(type.dtype) && i < total;
+           ++i) {
+        if (tensor.GetInt(i) == 0) tensor.SetInt(i, 3);
+      }
+      tensors.push_back(std::move(tensor));
+      continue;
+    }
+    for (int64_t i = 0; i < total; ++i) {
+      // Operands take their cells apart.
+      const int64_t cell = tensors.empty() ? i / count : Uniform(0, cells - 1);
+      const double distance =
+          i % 2 == 0 ? std::abs(LogUniform(-20, 8)) : std::abs(3 * Normal());
+      double value;
+      if (bounds.empty()) {
+        value = LogUniform(0, 0) * distance;
+      } else if (cell == 0) {
+        value = bounds.front() - distance;
+      } else if (cell == cells - 1) {
+        value = bounds.back() + distance;
+      } else {
+        value = bounds[cell - 1] +
+                std::uniform_real_distribution<double>(0, 1)(random_) *
+                    (bounds[cell] - bounds[cell - 1]);
+      }
+      tensor.SetDouble(i, value);
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+Tensor ValueSampler::Tangent(const TensorType& type) {
+  Tensor tensor(type.dtype, ConcreteShape(type));
+  for (int64_t i = 0; i < tensor.size(); ++i) tensor.SetDouble(i, Normal());
+  return tensor;
+}
+
+}  // namespace cleave

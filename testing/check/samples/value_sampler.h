@@ -1,0 +1,84 @@
+// Values for the operands of a sampled call: grids and tuples for pointwise
+// ops, patterned tensors for the others.
+
+#ifndef CLEAVE_TESTING_CHECK_SAMPLES_VALUE_SAMPLER_H_
+#define CLEAVE_TESTING_CHECK_SAMPLES_VALUE_SAMPLER_H_
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "ops/tensor.h"
+#include "testing/check/samples/sampled_call.h"
+
+namespace cleave {
+
+// The floats that a tensor is filled with.
+enum class Pattern : uint8_t {
+  kNormal,        // mean 0, deviation 1
+  kWide,          // magnitudes 2^-12 to 2^12, both signs
+  kLargeMean,     // deviation 1 about a large mean
+  kCancellation,  // pairs that nearly cancel
+  kOneHuge,       // one element far above the others
+  kTies,          // few different values
+  kAllEqual,
+  kUnit,   // in (0, 1): probabilities
+  kEdges,  // ordinary values with infinities, NaN, zeros among them
+  kAllMinusInfinity,
+  // Patterns for derivatives alone.
+  kFar,  // every other one so large that exponentials of the others vanish
+  kAllZero,
+};
+// The patterns that L3 uses, all but the last four.
+inline constexpr int kNumPlainPatterns = 8;
+// The patterns that vmap uses, all but the last two.
+inline constexpr int kNumPatterns = 10;
+// The patterns at which derivatives of structured ops are taken: zeros, alone
+// and in numbers, are where quotients of the results fail.
+inline constexpr Pattern kDerivativePatterns[] = {
+    Pattern::kNormal, Pattern::kUnit, Pattern::kWide,
+    Pattern::kTies,   Pattern::kFar,  Pattern::kAllZero};
+
+class ValueSampler {
+ public:
+  explicit ValueSampler(uint64_t seed) : random_(seed) {}
+
+  // One tensor per operand; indices lie below every nonzero extent of the call.
+  std::vector<Tensor> Tensors(const SampledCall& call, Pattern pattern);
+
+  // `count` elements per operand for L3 of a pointwise op: a ULP-uniform grid
+  // (or all values of a 16-bit dtype, if `exhaustive`) for one float operand,
+  // stratified tuples for several.
+  std::vector<Tensor> Points(const SampledCall& call, int64_t count,
+                             bool exhaustive);
+
+  // The cross product of special values and of `guards` with their neighbours,
+  // thinned to about `limit` tuples.
+  std::vector<Tensor> EdgePoints(const SampledCall& call,
+                                 const std::vector<double>& guards,
+                                 int64_t limit);
+
+  // Ordinary numbers, `count` in each cell between neighbouring guards, and
+  // both outer ones; f64.
+  std::vector<Tensor> CellPoints(const SampledCall& call,
+                                 const std::vector<double>& guards,
+                                 int64_t count);
+
+  // A tensor of ordinary floats, for tangents.
+  Tensor Tangent(const TensorType& type);
+
+  std::mt19937_64& random() { return random_; }
+
+ private:
+  double Normal();
+  double LogUniform(double low, double high);  // exponents of two
+  int64_t Uniform(int64_t low, int64_t high);  // inclusive
+  void FillDiscrete(Tensor& tensor, bool is_index, int64_t limit);
+
+  std::mt19937_64 random_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_SAMPLES_VALUE_SAMPLER_H_
