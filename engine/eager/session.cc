@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/eager/session_impl.h"
 #include "engine/eager/tensor_access.h"
+#include "engine/ir/graph_key.h"
 #include "engine/rewrite/in_primitives.h"
 #include "ops/status_macros.h"
 
@@ -22,30 +23,6 @@ int64_t Nanoseconds() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
              std::chrono::steady_clock::now().time_since_epoch())
       .count();
-}
-
-// All that a kernel depends on. Ids are those of the one context that the
-// session's graphs have, and nodes stand in the order of their making.
-std::string StructureOf(const Graph& graph) {
-  std::string key;
-  const auto append = [&key](uint32_t number) {
-    key.append(reinterpret_cast<const char*>(&number), sizeof(number));
-  };
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.node(Value{id});
-    append(node.op);
-    append(node.attributes);
-    append(node.type);
-    append(node.operand_count);
-    for (const Value operand : graph.operands(Value{id})) append(operand.id);
-  }
-  append(UINT32_MAX);
-  for (const NamedValue& output : graph.outputs()) append(output.value.id);
-  for (const ShapeGuard& guard : graph.guards()) {
-    absl::StrAppend(&key, guard.lhs.ToString(), " ", static_cast<int>(guard.op),
-                    " ", guard.rhs.ToString(), ";");
-  }
-  return key;
 }
 
 // The part of the graph that `outputs` need; `kept` gets its inputs.
@@ -441,7 +418,7 @@ void Session::Impl::RunParts(const Graph& graph,
 
 absl::StatusOr<std::shared_ptr<const Kernel>> Session::Impl::KernelFor(
     const Graph& graph) {
-  std::string key = StructureOf(graph);
+  std::string key = GraphKey(graph);
   const auto found = entry_of.find(key);
   if (found != entry_of.end()) {
     ++statistics.cache_hits;

@@ -6,17 +6,15 @@
 #define CLEAVE_TRANSFORMS_FUNCTIONS_DERIVED_GRAPHS_H_
 
 #include <cstdint>
-#include <list>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_map.h"
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
+#include "transforms/table/rule_cache.h"
 
 namespace cleave::functional {
 
@@ -31,7 +29,7 @@ struct DerivedGraph {
 // Not thread-safe. The rule set must outlive its use, but not the object.
 class DerivedGraphs {
  public:
-  // The graphs that are kept, the most recently used.
+  // The graphs that are kept, at most: the recently used half and others.
   static constexpr int64_t kMaxGraphs = 256;
 
   // The graphs of a rule set on this thread, kept as long as the rule set
@@ -45,21 +43,16 @@ class DerivedGraphs {
       const Graph& graph, const std::string& transform,
       absl::FunctionRef<absl::StatusOr<DerivedGraph>()> make);
 
-  int64_t size() const { return static_cast<int64_t>(entries_.size()); }
+  int64_t size() const { return kept_->size(); }
   // How often `make` was called.
   int64_t made() const { return made_; }
 
  private:
-  struct Entry {
-    std::string key;
-    std::shared_ptr<const DerivedGraph> derived;
-  };
-
   explicit DerivedGraphs(const std::shared_ptr<const RuleSet>& rules);
 
   const std::weak_ptr<const RuleSet> rules_;
-  std::list<Entry> entries_;  // the most recently used first
-  absl::flat_hash_map<std::string, std::list<Entry>::iterator> entry_of_;
+  // A pointer, since a mutex does not move.
+  std::unique_ptr<RuleCache<std::string, DerivedGraph>> kept_;
   int64_t made_ = 0;
 };
 

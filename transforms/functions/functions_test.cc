@@ -397,7 +397,7 @@ TEST_F(FunctionsTest, RunsAsOneGraphThatIsMadeOnce) {
     ASSERT_OK(gradient(trace.Input("x", {DType::kF64, {Dim(n)}})).status());
   }
   EXPECT_GT(derived.made(), made);
-  EXPECT_EQ(derived.size(), DerivedGraphs::kMaxGraphs);
+  EXPECT_LE(derived.size(), DerivedGraphs::kMaxGraphs);
 }
 
 TEST_F(FunctionsTest, JoinsATraceAlsoWithSymbolicExtents) {

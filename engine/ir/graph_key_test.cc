@@ -1,0 +1,37 @@
+#include "engine/ir/graph_key.h"
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+TEST(GraphKey, TellsGraphsOfOneContextApart) {
+  const auto context = std::make_shared<Context>();
+  const auto key = [&](const char* inputs, const char* node,
+                       const char* outputs) {
+    const absl::StatusOr<Graph> graph =
+        ParseGraph(absl::StrCat("graph ", inputs, " {\n  %1: f32[n] = ", node,
+                                "\n  return ", outputs, "\n}\n"),
+                   context);
+    EXPECT_OK(graph);
+    return graph.ok() ? GraphKey(*graph) : std::string();
+  };
+  const char* const kOfX = "(%x: f32[n]) -> (y: f32[n])";
+  const std::string exp = key(kOfX, "exp(%x)", "y = %1");
+  EXPECT_EQ(exp, key("(%x: f32[n]) -> (z: f32[n])", "exp(%x)", "z = %1"));
+  EXPECT_NE(exp, key(kOfX, "log(%x)", "y = %1"));
+  EXPECT_NE(exp, key("(%x: f32[n]) -> (y: f32[n], z: f32[n])", "exp(%x)",
+                     "y = %1, z = %x"));
+  EXPECT_NE(
+      exp, key("(%x: f32[n], %z: f32[n]) -> (y: f32[n])", "exp(%x)", "y = %1"));
+}
+
+}  // namespace
+}  // namespace cleave
