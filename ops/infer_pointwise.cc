@@ -1,3 +1,9 @@
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "ops/infer_context.h"
 #include "ops/status_macros.h"
 
@@ -11,151 +17,47 @@ DType RealPart(DType dtype) {
   return dtype;
 }
 
-// The dtypes that a pointwise primitive takes.
-enum class Domain {
-  kFloat,
-  kInexact,
-  kReal,
-  kNumber,
-  kInt,
-  kBoolOrInt,
-  kRealOrBool,
-  kNotKey,
-  kAny,
-};
-
-Domain DomainOf(Primitive primitive) {
-  switch (primitive) {
-    case Primitive::kCeil:
-    case Primitive::kFloor:
-    case Primitive::kRoundNearestEven:
-    case Primitive::kExpm1:
-    case Primitive::kLog1p:
-    case Primitive::kCbrt:
-    case Primitive::kSigmoid:
-    case Primitive::kErf:
-    case Primitive::kErfc:
-    case Primitive::kErfinv:
-    case Primitive::kLgamma:
-    case Primitive::kAtan2:
-    case Primitive::kCopysign:
-    case Primitive::kNextafter:
-    case Primitive::kPolygamma:
-    case Primitive::kFma:
-      return Domain::kFloat;
-    case Primitive::kExp:
-    case Primitive::kLog:
-    case Primitive::kSqrt:
-    case Primitive::kRsqrt:
-    case Primitive::kSin:
-    case Primitive::kCos:
-    case Primitive::kTan:
-    case Primitive::kAsin:
-    case Primitive::kAcos:
-    case Primitive::kAtan:
-    case Primitive::kSinh:
-    case Primitive::kCosh:
-    case Primitive::kTanh:
-    case Primitive::kAsinh:
-    case Primitive::kAcosh:
-    case Primitive::kAtanh:
-    case Primitive::kDiv:
-      return Domain::kInexact;
-    case Primitive::kSign:
-    case Primitive::kRem:
-    case Primitive::kMax:
-    case Primitive::kMin:
-      return Domain::kReal;
-    case Primitive::kAbs:
-    case Primitive::kNeg:
-    case Primitive::kIsnan:
-    case Primitive::kIsinf:
-    case Primitive::kAdd:
-    case Primitive::kSub:
-    case Primitive::kMul:
-    case Primitive::kPow:
-    case Primitive::kReal:
-    case Primitive::kImag:
-      return Domain::kNumber;
-    case Primitive::kFloorDiv:
-    case Primitive::kFloorMod:
-    case Primitive::kShiftLeft:
-    case Primitive::kShiftRight:
-      return Domain::kInt;
-    case Primitive::kNot:
-    case Primitive::kAnd:
-    case Primitive::kOr:
-    case Primitive::kXor:
-      return Domain::kBoolOrInt;
-    case Primitive::kLt:
-    case Primitive::kLe:
-    case Primitive::kGt:
-    case Primitive::kGe:
-      return Domain::kRealOrBool;
-    case Primitive::kEq:
-    case Primitive::kNe:
-    case Primitive::kConvert:
-    case Primitive::kBitcastConvert:
-      return Domain::kNotKey;
-    default:
-      return Domain::kAny;
+// "a bool, a float or an integer" for `bool|real`.
+std::string DTypesText(absl::string_view dtypes) {
+  std::vector<absl::string_view> parts;
+  for (const absl::string_view part : absl::StrSplit(dtypes, '|')) {
+    if (part == "inexact") {
+      parts.insert(parts.end(), {"a float", "complex"});
+    } else if (part == "real") {
+      parts.insert(parts.end(), {"a float", "an integer"});
+    } else if (part == "int") {
+      parts.push_back("an integer");
+    } else if (part == "float") {
+      parts.push_back("a float");
+    } else if (part == "number") {
+      parts.push_back("a number");
+    } else if (part == "bool") {
+      parts.push_back("a bool");
+    } else {
+      parts.push_back(part);
+    }
   }
+  const absl::string_view last = parts.back();
+  parts.pop_back();
+  return parts.empty() ? std::string(last)
+                       : absl::StrCat(absl::StrJoin(parts, ", "), " or ", last);
 }
 
-bool InDomain(DType dtype, Domain domain) {
-  switch (domain) {
-    case Domain::kFloat:
-      return IsFloat(dtype);
-    case Domain::kInexact:
-      return IsFloat(dtype) || IsComplex(dtype);
-    case Domain::kReal:
-      return IsFloat(dtype) || IsInt(dtype);
-    case Domain::kNumber:
-      return IsFloat(dtype) || IsInt(dtype) || IsComplex(dtype);
-    case Domain::kInt:
-      return IsInt(dtype);
-    case Domain::kBoolOrInt:
-      return IsBool(dtype) || IsInt(dtype);
-    case Domain::kRealOrBool:
-      return IsBool(dtype) || IsFloat(dtype) || IsInt(dtype);
-    case Domain::kNotKey:
-      return KindOf(dtype) != DTypeKind::kKey;
-    case Domain::kAny:
-      return true;
+// The dtypes of the operands are those that ops/primitive.def has.
+absl::Status CheckDTypes(const InferContext& context) {
+  const std::vector<PrimitiveOperand>& declared =
+      OperandsOf(context.primitive());
+  for (int i = 0; i < static_cast<int>(declared.size()); ++i) {
+    const TensorType& type = context.operand(i);
+    if (declared[i].dtypes.empty()) {
+      CLEAVE_RETURN_IF_ERROR(context.RequireSameDType(i - 1, i));
+    } else if (!declared[i].Takes(type.dtype)) {
+      return context.Fail("operand ", i, " is ", type.ToString(),
+                          ", but its dtype must be ",
+                          DTypesText(declared[i].dtypes));
+    }
   }
-  return false;
-}
-
-absl::string_view DomainText(Domain domain) {
-  switch (domain) {
-    case Domain::kFloat:
-      return "a float";
-    case Domain::kInexact:
-      return "a float or complex";
-    case Domain::kReal:
-      return "a float or an integer";
-    case Domain::kNumber:
-      return "a number";
-    case Domain::kInt:
-      return "an integer";
-    case Domain::kBoolOrInt:
-      return "a bool or an integer";
-    case Domain::kRealOrBool:
-      return "a bool, a float or an integer";
-    case Domain::kNotKey:
-      return "a bool or a number";
-    case Domain::kAny:
-      return "any";
-  }
-  return "any";
-}
-
-absl::Status CheckDomain(const InferContext& context, int operand,
-                         Domain domain) {
-  if (InDomain(context.operand(operand).dtype, domain)) return absl::OkStatus();
-  return context.Fail("operand ", operand, " is ",
-                      context.operand(operand).ToString(),
-                      ", but its dtype must be ", DomainText(domain));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<InferredType> InferConvert(InferContext& context) {
@@ -187,29 +89,6 @@ absl::StatusOr<InferredType> InferBitcast(InferContext& context) {
   return context.Finish({{to, x.shape}});
 }
 
-absl::StatusOr<InferredType> InferSelect(InferContext& context) {
-  CLEAVE_RETURN_IF_ERROR(context.RequireDType(0, DType::kBool));
-  CLEAVE_RETURN_IF_ERROR(context.RequireSameDType(1, 2));
-  return context.Finish({context.operand(1)});
-}
-
-absl::StatusOr<InferredType> InferLdexp(InferContext& context) {
-  CLEAVE_RETURN_IF_ERROR(context.RequireClass(0, DTypeClass::kFloat));
-  CLEAVE_RETURN_IF_ERROR(context.RequireDType(1, DType::kI32));
-  return context.Finish({context.operand(0)});
-}
-
-absl::StatusOr<InferredType> InferComplex(InferContext& context) {
-  CLEAVE_RETURN_IF_ERROR(context.RequireSameDType(0, 1));
-  const TensorType& x = context.operand(0);
-  if (x.dtype != DType::kF32 && x.dtype != DType::kF64) {
-    return context.Fail("operand 0 is ", x.ToString(), ", but must be f32 or ",
-                        "f64");
-  }
-  const DType to = x.dtype == DType::kF32 ? DType::kC64 : DType::kC128;
-  return context.Finish({{to, x.shape}});
-}
-
 }  // namespace
 
 absl::StatusOr<InferredType> InferPointwise(InferContext& context) {
@@ -218,27 +97,18 @@ absl::StatusOr<InferredType> InferPointwise(InferContext& context) {
     CLEAVE_RETURN_IF_ERROR(context.RequireSameShape(
         context.operand(0).shape, context.operand(i).shape, "the operands"));
   }
-  const Primitive primitive = context.primitive();
-  switch (primitive) {
-    case Primitive::kSelect:
-      return InferSelect(context);
-    case Primitive::kLdexp:
-      return InferLdexp(context);
-    case Primitive::kComplex:
-      return InferComplex(context);
-    default:
-      break;
-  }
+  CLEAVE_RETURN_IF_ERROR(CheckDTypes(context));
   const TensorType& x = context.operand(0);
-  CLEAVE_RETURN_IF_ERROR(CheckDomain(context, 0, DomainOf(primitive)));
-  for (int i = 1; i < count; ++i) {
-    CLEAVE_RETURN_IF_ERROR(context.RequireSameDType(0, i));
-  }
-  switch (primitive) {
+  switch (context.primitive()) {
     case Primitive::kConvert:
       return InferConvert(context);
     case Primitive::kBitcastConvert:
       return InferBitcast(context);
+    case Primitive::kSelect:
+      return context.Finish({context.operand(1)});
+    case Primitive::kComplex:
+      return context.Finish(
+          {{x.dtype == DType::kF32 ? DType::kC64 : DType::kC128, x.shape}});
     case Primitive::kMax:
     case Primitive::kMin:
       CLEAVE_RETURN_IF_ERROR(context.Tie({"even", "first", "second"}));
@@ -246,10 +116,6 @@ absl::StatusOr<InferredType> InferPointwise(InferContext& context) {
     case Primitive::kAbs:
     case Primitive::kReal:
     case Primitive::kImag:
-      if ((primitive != Primitive::kAbs) && !IsComplex(x.dtype)) {
-        return context.Fail("operand 0 is ", x.ToString(),
-                            ", but must be complex");
-      }
       return context.Finish({{RealPart(x.dtype), x.shape}});
     case Primitive::kIsnan:
     case Primitive::kIsinf:

@@ -4,6 +4,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "ops/check.h"
 
 namespace cleave {
 namespace {
@@ -48,9 +49,35 @@ PrimitiveAttribute ParseAttribute(absl::string_view text) {
   return attribute;
 }
 
+// The dtypes of `bool|int` and `f32|f64`.
+uint32_t ParseDTypes(absl::string_view text) {
+  uint32_t bits = 0;
+  for (const absl::string_view part : absl::StrSplit(text, '|')) {
+    const absl::StatusOr<DType> one = ParseDType(part);
+    const absl::StatusOr<DTypeClass> several = ParseDTypeClass(part);
+    CLEAVE_CHECK(one.ok() || several.ok()) << part;
+    for (const DType dtype : AllDTypes()) {
+      if (one.ok() ? dtype == *one : InClass(dtype, *several)) {
+        bits |= uint32_t{1} << static_cast<int>(dtype);
+      }
+    }
+  }
+  return bits;
+}
+
+PrimitiveOperand ParseOperand(absl::string_view text) {
+  PrimitiveOperand operand;
+  const size_t colon = text.find(": ");
+  operand.name = text.substr(0, colon);
+  if (colon == text.npos) return operand;
+  operand.dtypes = text.substr(colon + 2);
+  operand.dtype_bits = ParseDTypes(operand.dtypes);
+  return operand;
+}
+
 // The signatures, read from the list once.
 struct Signature {
-  std::vector<absl::string_view> operands;
+  std::vector<PrimitiveOperand> operands;
   int operand_count = 0;
   std::vector<PrimitiveAttribute> attributes;
 };
@@ -60,7 +87,9 @@ const Signature& SignatureOf(Primitive primitive) {
     auto* all = new std::vector<Signature>(kNumPrimitives);
     for (int i = 0; i < kNumPrimitives; ++i) {
       Signature& signature = (*all)[i];
-      signature.operands = SplitList(kInfo[i].operands);
+      for (absl::string_view operand : SplitList(kInfo[i].operands)) {
+        signature.operands.push_back(ParseOperand(operand));
+      }
       const bool any = absl::EndsWith(kInfo[i].operands, "..");
       signature.operand_count =
           any ? -1 : static_cast<int>(signature.operands.size());
@@ -100,7 +129,7 @@ DerivativeKind DerivativeOf(Primitive primitive) {
   return InfoOf(primitive).derivative;
 }
 
-const std::vector<absl::string_view>& OperandsOf(Primitive primitive) {
+const std::vector<PrimitiveOperand>& OperandsOf(Primitive primitive) {
   return SignatureOf(primitive).operands;
 }
 

@@ -80,6 +80,7 @@
 #include <vector>
 
 #include "absl/strings/string_view.h"
+#include "ops/dtype.h"
 
 namespace cleave {
 
@@ -118,8 +119,19 @@ std::optional<Primitive> FindPrimitive(absl::string_view name);
 PrimitiveClass ClassOf(Primitive primitive);
 DerivativeKind DerivativeOf(Primitive primitive);
 
-// The names of the operands; a last `xs..` is any number.
-const std::vector<absl::string_view>& OperandsOf(Primitive primitive);
+// An operand: `a: bool|int`. A last `xs..` is any number of them.
+struct PrimitiveOperand {
+  absl::string_view name;
+  // The dtypes of a pointwise primitive, as text and a bit for each. Without,
+  // the dtype is that of the operand before it.
+  absl::string_view dtypes;
+  uint32_t dtype_bits = 0;
+
+  bool Takes(DType dtype) const {
+    return (dtype_bits >> static_cast<int>(dtype) & 1) != 0;
+  }
+};
+const std::vector<PrimitiveOperand>& OperandsOf(Primitive primitive);
 
 // An attribute of a node: `batch: int = 0`.
 struct PrimitiveAttribute {

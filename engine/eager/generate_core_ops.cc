@@ -223,10 +223,10 @@ std::optional<std::string> FromPrimitive(Primitive primitive, Op* op) {
     if (primitive == Primitive::kNonzero) continue;  // the size is found
     op->attributes.push_back(FromAttribute(attribute));
   }
-  for (const absl::string_view name : OperandsOf(primitive)) {
+  for (const PrimitiveOperand& operand : OperandsOf(primitive)) {
     Input input;
-    input.list = absl::EndsWith(name, "..");
-    input.name = std::string(absl::StripSuffix(name, ".."));
+    input.list = absl::EndsWith(operand.name, "..");
+    input.name = std::string(absl::StripSuffix(operand.name, ".."));
     op->inputs.push_back(std::move(input));
   }
   if (op->name == "sort") {

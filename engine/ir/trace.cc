@@ -284,20 +284,21 @@ TracedValue TracedValue::operator-() const {
   return Pointwise(Primitive::kNeg, {*this});
 }
 
-#define FUNCTION1(function)                        \
+#define PRIMITIVE(...)
+#define UNARY(function, ...)                       \
   TracedValue function(const TracedValue& x) {     \
     return Pointwise(Primitive::k##function, {x}); \
   }
-#define FUNCTION2(function)                                          \
+#define BINARY(function, ...)                                        \
   TracedValue function(const TracedValue& a, const TracedValue& b) { \
     return Pointwise(Primitive::k##function, {a, b});                \
   }
-#define FUNCTION3(function)                                        \
+#define TERNARY(function, ...)                                     \
   TracedValue function(const TracedValue& a, const TracedValue& b, \
                        const TracedValue& c) {                     \
     return Pointwise(Primitive::k##function, {a, b, c});           \
   }
-#include "engine/ir/trace_function.def"
+#include "ops/primitive.def"
 
 TracedValue Convert(const TracedValue& x, DType dtype) {
   return Pointwise(Primitive::kConvert, {x}, {{"dtype", dtype}});

@@ -94,14 +94,16 @@ class TracedValue {
   absl::Status status_;
 };
 
-// One function for each pointwise primitive: Exp(x), Lt(a, b), Fma(a, b, c).
-#define FUNCTION1(function) TracedValue function(const TracedValue& x);
-#define FUNCTION2(function) \
+// One function for each pointwise primitive without attributes whose operands
+// are of one dtype: Exp(x), Lt(a, b), Fma(a, b, c).
+#define PRIMITIVE(...)
+#define UNARY(function, ...) TracedValue function(const TracedValue& x);
+#define BINARY(function, ...) \
   TracedValue function(const TracedValue& a, const TracedValue& b);
-#define FUNCTION3(function)                                        \
+#define TERNARY(function, ...)                                     \
   TracedValue function(const TracedValue& a, const TracedValue& b, \
                        const TracedValue& c);
-#include "engine/ir/trace_function.def"
+#include "ops/primitive.def"
 
 TracedValue Convert(const TracedValue& x, DType dtype);
 TracedValue BitcastConvert(const TracedValue& x, DType dtype);

@@ -222,15 +222,16 @@ TEST(Trace, ValuesOfTwoTracesDoNotMeet) {
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("two traces")));
 }
 
-// The list of functions and those of trace.h are all pointwise primitives.
+// The functions of ops/primitive.def and those that trace.h writes out.
 TEST(Trace, HasAFunctionForEveryPointwisePrimitive) {
   std::set<Primitive> listed = {Primitive::kConvert, Primitive::kBitcastConvert,
                                 Primitive::kMax,     Primitive::kMin,
                                 Primitive::kSelect,  Primitive::kLdexp};
-#define FUNCTION1(function) listed.insert(Primitive::k##function);
-#define FUNCTION2(function) listed.insert(Primitive::k##function);
-#define FUNCTION3(function) listed.insert(Primitive::k##function);
-#include "engine/ir/trace_function.def"
+#define PRIMITIVE(...)
+#define UNARY(function, ...) listed.insert(Primitive::k##function);
+#define BINARY UNARY
+#define TERNARY UNARY
+#include "ops/primitive.def"
   for (int i = 0; i < kNumPrimitives; ++i) {
     const Primitive primitive = static_cast<Primitive>(i);
     EXPECT_EQ(listed.count(primitive) > 0,

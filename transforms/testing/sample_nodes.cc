@@ -67,55 +67,58 @@ Region Branch(const std::shared_ptr<Context>& context, bool is_then) {
   return MakeRegion(*std::move(builder).Build({{"u", sine}, {"v", b}}));
 }
 
+// Where a pointwise primitive is drawn from, if not from [-2, 2] and [1, 9].
+struct Domain {
+  Primitive primitive;
+  double low;
+  double high;
+};
+constexpr Domain kDomains[] = {
+    {Primitive::kLog, 0.1, 3},      {Primitive::kLog1p, -0.9, 2},
+    {Primitive::kSqrt, 0.1, 3},     {Primitive::kRsqrt, 0.1, 3},
+    {Primitive::kTan, -1.4, 1.4},   {Primitive::kAsin, -0.9, 0.9},
+    {Primitive::kAcos, -0.9, 0.9},  {Primitive::kAcosh, 1.1, 3},
+    {Primitive::kAtanh, -0.9, 0.9}, {Primitive::kErfinv, -0.9, 0.9},
+    {Primitive::kLgamma, 0.3, 4},   {Primitive::kDiv, 0.5, 2},
+    {Primitive::kRem, 0.3, 5},      {Primitive::kPow, 0.2, 3},
+    {Primitive::kPolygamma, 1, 1},
+};
+
+// An operand of f64 where the primitive takes that.
+std::string SampleType(const PrimitiveOperand& operand) {
+  for (const DType dtype :
+       {DType::kF64, DType::kI32, DType::kBool, DType::kC128}) {
+    if (operand.Takes(dtype)) return absl::StrCat(DTypeName(dtype), "[3]");
+  }
+  CLEAVE_CHECK(false) << operand.name;
+  return "";
+}
+
 void AddPointwise(std::vector<SampleNode>& samples) {
   const std::string f = "f64[3]";
-  struct Unary {
-    Primitive primitive;
-    double low;
-    double high;
-  };
-  for (const Unary& unary :
-       std::vector<Unary>{{Primitive::kAbs, -2, 2},
-                          {Primitive::kNeg, -2, 2},
-                          {Primitive::kSign, -2, 2},
-                          {Primitive::kCeil, -2, 2},
-                          {Primitive::kFloor, -2, 2},
-                          {Primitive::kRoundNearestEven, -2, 2},
-                          {Primitive::kExp, -2, 2},
-                          {Primitive::kExpm1, -2, 2},
-                          {Primitive::kLog, 0.1, 3},
-                          {Primitive::kLog1p, -0.9, 2},
-                          {Primitive::kSqrt, 0.1, 3},
-                          {Primitive::kRsqrt, 0.1, 3},
-                          {Primitive::kCbrt, 0.1, 3},
-                          {Primitive::kSin, -3, 3},
-                          {Primitive::kCos, -3, 3},
-                          {Primitive::kTan, -1.4, 1.4},
-                          {Primitive::kAsin, -0.9, 0.9},
-                          {Primitive::kAcos, -0.9, 0.9},
-                          {Primitive::kAtan, -3, 3},
-                          {Primitive::kSinh, -2, 2},
-                          {Primitive::kCosh, -2, 2},
-                          {Primitive::kTanh, -2, 2},
-                          {Primitive::kAsinh, -3, 3},
-                          {Primitive::kAcosh, 1.1, 3},
-                          {Primitive::kAtanh, -0.9, 0.9},
-                          {Primitive::kSigmoid, -3, 3},
-                          {Primitive::kErf, -2, 2},
-                          {Primitive::kErfc, -2, 2},
-                          {Primitive::kErfinv, -0.9, 0.9},
-                          {Primitive::kLgamma, 0.3, 4},
-                          {Primitive::kIsnan, -2, 2},
-                          {Primitive::kIsinf, -2, 2},
-                          {Primitive::kNograd, -2, 2}}) {
-    samples.push_back({std::string(PrimitiveName(unary.primitive)),
-                       unary.primitive,
-                       {f},
-                       {},
-                       unary.low,
-                       unary.high});
+  for (int i = 0; i < kNumPrimitives; ++i) {
+    const auto primitive = static_cast<Primitive>(i);
+    if (ClassOf(primitive) != PrimitiveClass::kPointwise ||
+        !AttributesOf(primitive).empty()) {
+      continue;
+    }
+    SampleNode sample{std::string(PrimitiveName(primitive)), primitive, {}, {}};
+    for (const PrimitiveOperand& operand : OperandsOf(primitive)) {
+      sample.operands.push_back(operand.dtypes.empty() ? sample.operands.back()
+                                                       : SampleType(operand));
+    }
+    // No division by 0, and no shift by less.
+    if (sample.operands.back() == "i32[3]") {
+      sample.int_low = 1;
+      sample.int_high = 9;
+    }
+    for (const Domain& domain : kDomains) {
+      if (domain.primitive != primitive) continue;
+      sample.low = domain.low;
+      sample.high = domain.high;
+    }
+    samples.push_back(std::move(sample));
   }
-  samples.push_back({"not", Primitive::kNot, {"bool[3]"}, {}});
   samples.push_back(
       {"convert", Primitive::kConvert, {f}, {{"dtype", DType::kF32}}});
   samples.push_back(
@@ -124,23 +127,6 @@ void AddPointwise(std::vector<SampleNode>& samples) {
                      Primitive::kBitcastConvert,
                      {f},
                      {{"dtype", DType::kI64}}});
-  samples.push_back({"real", Primitive::kReal, {"c128[3]"}, {}});
-  samples.push_back({"imag", Primitive::kImag, {"c128[3]"}, {}});
-  samples.push_back({"complex", Primitive::kComplex, {f, f}, {}});
-  for (Primitive primitive :
-       {Primitive::kAdd, Primitive::kSub, Primitive::kMul, Primitive::kAtan2,
-        Primitive::kCopysign, Primitive::kNextafter, Primitive::kEq,
-        Primitive::kNe, Primitive::kLt, Primitive::kLe, Primitive::kGt,
-        Primitive::kGe}) {
-    samples.push_back(
-        {std::string(PrimitiveName(primitive)), primitive, {f, f}, {}});
-  }
-  samples.push_back({"div", Primitive::kDiv, {f, f}, {}, 0.5, 2});
-  samples.push_back({"rem", Primitive::kRem, {f, f}, {}, 0.3, 5});
-  samples.push_back({"pow", Primitive::kPow, {f, f}, {}, 0.2, 3});
-  samples.push_back({"polygamma", Primitive::kPolygamma, {f, f}, {}});
-  samples.back().low = 1;
-  samples.back().high = 1;
   for (Primitive primitive : {Primitive::kMax, Primitive::kMin}) {
     for (const char* tie : {"even", "first", "second"}) {
       samples.push_back({absl::StrCat(PrimitiveName(primitive), "/", tie),
@@ -149,18 +135,6 @@ void AddPointwise(std::vector<SampleNode>& samples) {
                          {{"tie", tie}}});
     }
   }
-  const std::string i = "i32[3]";
-  for (Primitive primitive : {Primitive::kFloorDiv, Primitive::kFloorMod,
-                              Primitive::kAnd, Primitive::kOr, Primitive::kXor,
-                              Primitive::kShiftLeft, Primitive::kShiftRight}) {
-    samples.push_back(
-        {std::string(PrimitiveName(primitive)), primitive, {i, i}, {}});
-    samples.back().int_low = 1;
-    samples.back().int_high = 9;
-  }
-  samples.push_back({"ldexp", Primitive::kLdexp, {f, i}, {}});
-  samples.push_back({"select", Primitive::kSelect, {"bool[3]", f, f}, {}});
-  samples.push_back({"fma", Primitive::kFma, {f, f, f}, {}});
 }
 
 void AddMovement(std::vector<SampleNode>& samples) {
