@@ -169,7 +169,8 @@ class Constraints {
 };
 
 // Three-valued comparison. kUnknown where intervals and linear reasoning with
-// `constraints` decide neither way, and for invalid Dims.
+// `constraints` decide neither way, and for invalid Dims. A claim is about the
+// values that exist: `n // (m % k) >= 0` says nothing of m = 0.
 Truth Compare(const Dim& a, CompareOp op, const Dim& b,
               const Constraints& constraints = {});
 
