@@ -120,8 +120,9 @@ class Kernel {
                                           const RunOptions& options = {}) const;
 
   // The same into the caller's memory. Outputs must have the shapes that the
-  // inputs give, and may overlap inputs (which are then copied first), but not
-  // each other (InvalidArgument).
+  // inputs give, are dense in row-major order, and may overlap inputs (which
+  // are then copied first), but not each other (InvalidArgument). Inputs may
+  // have any strides.
   absl::Status RunInto(absl::Span<const TensorView> inputs,
                        absl::Span<const MutableTensorView> outputs,
                        const RunOptions& options = {}) const;

@@ -9,6 +9,7 @@
 #include "engine/codegen/halide/align_allocations.h"
 #include "engine/codegen/halide/device_code.h"
 #include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/float_ramps.h"
 #include "engine/codegen/halide/lowering.h"
 #include "engine/codegen/kernel_parameters.h"
 #include "ops/check.h"
@@ -269,7 +270,7 @@ void Lowering::AddOutputs(const std::vector<Value>& outputs) {
   }
 }
 
-Halide::Module Lowering::Finish(const std::string& name) {
+Halide::Module Lowering::Finish(const std::string& name, bool* exact) {
   std::vector<Halide::Argument> arguments;
   for (const Dim& dim : KernelDims(graph_)) {
     arguments.push_back(extents_.at(dim.ToString()));
@@ -278,12 +279,18 @@ Halide::Module Lowering::Finish(const std::string& name) {
   Halide::Pipeline pipeline(outputs_);
   AlignAllocations(pipeline);
   if (on_device_) MakeDeviceCallsStrict(pipeline, stored_, target_);
-  return pipeline.compile_to_module(arguments, name, target_);
+  bool float_ramps = false;
+  FindFloatRamps(pipeline, &float_ramps);
+  Halide::Module module = pipeline.compile_to_module(arguments, name, target_);
+  *exact = !float_ramps;
+  return module;
 }
 
-Halide::Module LowerGroup(const Graph& graph, GroupKind kind,
-                          const std::string& name, const Halide::Target& target,
-                          bool plain_schedule) {
+namespace {
+
+Halide::Module Lower(const Graph& graph, GroupKind kind,
+                     const std::string& name, const Halide::Target& target,
+                     bool plain_schedule, bool* exact) {
   Lowering lowering(graph, kind, target, plain_schedule);
   std::vector<Value> same;
   for (const int i : OutputOrder(graph)) {
@@ -296,7 +303,22 @@ Halide::Module LowerGroup(const Graph& graph, GroupKind kind,
     same.push_back(v);
   }
   lowering.AddOutputs(same);
-  return lowering.Finish(name);
+  return lowering.Finish(name, exact);
+}
+
+}  // namespace
+
+Halide::Module LowerGroup(const Graph& graph, GroupKind kind,
+                          const std::string& name, const Halide::Target& target,
+                          bool plain_schedule) {
+  bool exact = false;
+  Halide::Module module =
+      Lower(graph, kind, name, target, plain_schedule, &exact);
+  if (exact) return module;
+  // Without vectors there are no ramps.
+  module = Lower(graph, kind, name, target, /*plain_schedule=*/true, &exact);
+  CLEAVE_CHECK(exact) << name;
+  return module;
 }
 
 }  // namespace cleave

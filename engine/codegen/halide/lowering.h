@@ -90,7 +90,9 @@ class Lowering {
   // Adds Funcs for outputs of one shape: a tuple where there are several.
   void AddOutputs(const std::vector<Value>& outputs);
 
-  Halide::Module Finish(const std::string& name);
+  // Sets `*exact` to whether vectors are what their elements are
+  // (float_ramps.h).
+  Halide::Module Finish(const std::string& name, bool* exact);
 
  private:
   // ---- Elements (lower_group.cc, lower_movement.cc).

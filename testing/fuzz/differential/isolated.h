@@ -16,7 +16,7 @@
 namespace cleave::fuzz {
 
 struct IsolatedLimits {
-  int seconds = 120;
+  int seconds = 120;  // of processor time, and twenty times as many in all
   int64_t bytes = int64_t{6} << 30;  // of addresses
   // Of tensors that are alive: what needs more is kOverLimits.
   int64_t tensor_bytes = int64_t{512} << 20;

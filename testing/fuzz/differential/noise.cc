@@ -36,6 +36,21 @@ double Epsilon(DType dtype) {
   }
 }
 
+// The distance of the numbers near 0.
+double SmallestStep(DType dtype) {
+  switch (dtype) {
+    case DType::kF16:
+      return std::ldexp(1, -24);
+    case DType::kBF16:
+      return std::ldexp(1, -133);
+    case DType::kF32:
+    case DType::kC64:
+      return std::ldexp(1, -149);
+    default:
+      return std::ldexp(1, -1074);
+  }
+}
+
 bool IsSum(Primitive primitive) {
   switch (primitive) {
     case Primitive::kReduceSum:
@@ -161,11 +176,13 @@ void AddNoise(Tensor& tensor, const Tensor& scale, double ulp, Random& random) {
   const int parts = PartsOf(tensor.dtype());
   for (int64_t i = 0; i < Parts(tensor); ++i) {
     const double value = GetPart(tensor, i);
-    const double by = ulp * Epsilon(tensor.dtype()) *
-                      static_cast<double>(random.Between(-1000, 1000)) / 1000;
+    const double units =
+        ulp * static_cast<double>(random.Between(-1000, 1000)) / 1000;
     double size = std::abs(GetPart(scale, i / parts * parts));
     if (parts == 2) size = std::hypot(size, GetPart(scale, i / 2 * 2 + 1));
-    SetPart(moved, i, std::isfinite(size) ? value + by * size : value);
+    const double unit = std::max(size * Epsilon(tensor.dtype()),
+                                 size > 0 ? SmallestStep(tensor.dtype()) : 0);
+    SetPart(moved, i, std::isfinite(size) ? value + units * unit : value);
   }
   tensor = moved;
 }
