@@ -27,7 +27,10 @@ def _precompiled_header_impl(ctx):
                              ctx.fragments.cpp.cxxopts + ctx.attr.copts +
                              ["-x", "c++-header"],
         include_directories = context.includes,
-        quote_include_directories = context.quote_includes,
+        quote_include_directories = depset(
+            [ctx.label.workspace_root or "."] if ctx.files.included else [],
+            transitive = [context.quote_includes],
+        ),
         system_include_directories = context.system_includes,
         preprocessor_defines = context.defines,
         use_pic = True,
@@ -49,7 +52,7 @@ def _precompiled_header_impl(ctx):
             variables = variables,
         ),
         inputs = depset(
-            [ctx.file.header],
+            [ctx.file.header] + ctx.files.included,
             transitive = [context.headers, toolchain.all_files],
         ),
         outputs = [compiled],
@@ -57,7 +60,10 @@ def _precompiled_header_impl(ctx):
         progress_message = "Precompiling " + ctx.file.header.short_path,
     )
     return [CcInfo(compilation_context = cc_common.create_compilation_context(
-        headers = depset([header, compiled], transitive = [context.headers]),
+        headers = depset(
+            [header, compiled] + ctx.files.included,
+            transitive = [context.headers],
+        ),
         includes = context.includes,
         quote_includes = context.quote_includes,
         system_includes = context.system_includes,
@@ -67,6 +73,8 @@ precompiled_header = rule(
     implementation = _precompiled_header_impl,
     attrs = {
         "header": attr.label(allow_single_file = [".h"], mandatory = True),
+        # Headers of the same folder that it includes.
+        "included": attr.label_list(allow_files = [".h"]),
         "deps": attr.label_list(providers = [CcInfo]),
         "copts": attr.string_list(),
         "_cc_toolchain": attr.label(
