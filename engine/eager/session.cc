@@ -251,7 +251,7 @@ absl::Status Session::Impl::Run(EagerGraph& graph) {
     // A size that values decide is known only when the op has run.
     const bool sizes_known =
         std::all_of(wanted.begin(), wanted.end(), [](const Wanted& one) {
-          const Shape& shape = one.storage->type.shape;
+          const Shape& shape = one.storage->type().shape;
           return std::all_of(shape.begin(), shape.end(),
                              [](const Dim& dim) { return dim.IsConstant(); });
         });
@@ -377,8 +377,8 @@ std::optional<absl::StatusOr<Session::Impl::Results>> Session::Impl::RunKnown(
   results.reserve(call.results.size());
   for (const std::optional<KnownCall::Result>& result : call.results) {
     results.push_back(result.has_value()
-                          ? std::optional<Tensor>(TensorAccess::MakeOf(
-                                (*values)[result->output], result->view))
+                          ? std::make_optional<Tensor>(
+                                (*values)[result->output], result->view)
                           : std::nullopt);
   }
   return results;
@@ -461,7 +461,7 @@ absl::StatusOr<Value> EagerGraph::Read(
   }
   Value& known = known_[{storage->id, storage->version}];
   if (!known.valid()) {
-    known = builder_.Input(absl::StrCat("x", inputs_.size()), storage->type);
+    known = builder_.Input(absl::StrCat("x", inputs_.size()), storage->type());
     inputs_.push_back(*storage->value);
     input_ids_.push_back(storage->id);
   }

@@ -13,6 +13,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "engine/eager/view.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
 #include "ops/tensor.h"
@@ -29,9 +30,10 @@ struct Storage {
   Storage();
 
   const uint64_t id;  // of no other storage, also after this one is gone
-  // Extents are numbers, except in a trace, and until an op has run whose
-  // result's size depends on values.
-  TensorType type;
+  // All of it, as tensors see it, and with that its type. Extents are numbers,
+  // except in a trace, and until an op has run whose result's size depends on
+  // values.
+  View whole;
   uint64_t version = 0;  // counts the writes
   absl::Status status;
   std::optional<cleave::Tensor> value;
@@ -45,8 +47,10 @@ struct Storage {
   };
   std::unique_ptr<Undo> undo;
 
+  const TensorType& type() const { return whole.type(); }
+
   void SetValue(cleave::Tensor tensor) {
-    type = tensor.type();
+    if (!HasType(tensor, type())) whole = View(tensor.type());
     value = std::move(tensor);
     recorder = nullptr;
     node = Value();
@@ -70,7 +74,7 @@ struct Storage {
     }
   }
   void SetNode(std::shared_ptr<Recorder> where, Value at, TensorType of) {
-    type = std::move(of);
+    if (of != type()) whole = View(std::move(of));
     value.reset();
     recorder = std::move(where);
     node = at;

@@ -51,8 +51,11 @@ absl::StatusOr<Shape> WithInferredExtent(const TensorType& type, Shape shape) {
 
 }  // namespace
 
-Tensor::Tensor()
-    : status_(absl::InvalidArgumentError("a tensor that nothing was given")) {}
+Tensor::Tensor() {
+  static const auto* const nothing = new absl::Status(
+      absl::InvalidArgumentError("a tensor that nothing was given"));
+  status_ = *nothing;
+}
 
 Tensor::Tensor(cleave::Tensor value) {
   if (!value.valid()) {
@@ -61,7 +64,18 @@ Tensor::Tensor(cleave::Tensor value) {
   }
   storage_ = std::make_shared<Storage>();
   storage_->SetValue(std::move(value));
-  view_ = View(storage_->type);
+  view_ = storage_->whole;
+}
+
+Tensor::Tensor(cleave::Tensor value, const View& whole) {
+  if (!value.valid() || !whole.IsIdentity() || !HasType(value, whole.type())) {
+    *this = Tensor(std::move(value));
+    return;
+  }
+  storage_ = std::make_shared<Storage>();
+  storage_->whole = whole;
+  storage_->value = std::move(value);
+  view_ = whole;
 }
 
 Tensor::Tensor(Exact number) : number_(std::move(number)) {}
@@ -108,6 +122,15 @@ uint64_t Tensor::version() const {
   return storage_ == nullptr ? 0 : storage_->version;
 }
 
+const cleave::Tensor* Tensor::Known() const {
+  if (storage_ == nullptr || !storage_->value.has_value() || !status_.ok() ||
+      !storage_->status.ok() || !view_.IsIdentity() ||
+      !HasType(*storage_->value, view_.type())) {
+    return nullptr;
+  }
+  return &*storage_->value;
+}
+
 bool Tensor::IsTraced() const {
   return storage_ != nullptr && storage_->recorder != nullptr &&
          storage_->recorder->is_trace();
@@ -128,7 +151,7 @@ Tensor Tensor::Base() const {
 
 Tensor Tensor::WithView(View view) const {
   if (!status().ok()) return *this;
-  if (storage_ == nullptr || view.base() != storage_->type) {
+  if (storage_ == nullptr || view.base() != storage_->type()) {
     return Invalid(absl::InvalidArgumentError(absl::StrCat(
         "a view of ", view.base().ToString(), " does not fit ", ToString())));
   }

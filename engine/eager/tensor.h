@@ -74,6 +74,9 @@ class Tensor {
   Tensor();  // not valid
   // A new storage with that value.
   Tensor(cleave::Tensor value);  // NOLINT: concrete tensors are tensors.
+  // The same for one who makes many of a type: `whole`, where it is the whole
+  // of the value's type, becomes the tensor's view, and no other is made.
+  Tensor(cleave::Tensor value, const View& whole);
   // A number that waits for the dtype of what it meets.
   template <typename T, typename = std::enable_if_t<std::is_arithmetic_v<T>>>
   Tensor(T number)  // NOLINT: numbers mix with tensors.
@@ -134,6 +137,10 @@ class Tensor {
   // The value, computed if it waits. FailedPrecondition under a trace, where a
   // tensor has none; else what went wrong.
   absl::StatusOr<cleave::Tensor> Concrete() const;
+  // The value where it is there as it stands, for as long as nothing writes the
+  // storage. Null where Concrete has something to do, or an error to tell: for
+  // a view, and for what waits or is traced.
+  const cleave::Tensor* Known() const;
   // The number in a tensor with one element. Item is for real dtypes and bool,
   // IntItem for integers.
   absl::StatusOr<double> Item() const;

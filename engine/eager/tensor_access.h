@@ -23,18 +23,8 @@ struct TensorAccess {
   static Tensor Make(std::shared_ptr<Storage> storage) {
     Tensor x;
     x.status_ = absl::OkStatus();
-    x.view_ = View(storage->type);
+    x.view_ = storage->whole;
     x.storage_ = std::move(storage);
-    return x;
-  }
-  // A new storage with that value, and all of it as a view.
-  static Tensor MakeOf(cleave::Tensor value, const View& whole) {
-    Tensor x;
-    x.status_ = absl::OkStatus();
-    x.storage_ = std::make_shared<Storage>();
-    x.storage_->type = whole.type();
-    x.storage_->value = std::move(value);
-    x.view_ = whole;
     return x;
   }
   // A new storage whose value is a node.

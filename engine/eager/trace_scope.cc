@@ -41,7 +41,7 @@ class TraceState : public Recorder {
     }
     std::string name = absl::StrCat("captured", captured_.size());
     while (!names_.insert(name).second) name += "_";
-    const Value value = builder_.Input(name, storage->type);
+    const Value value = builder_.Input(name, storage->type());
     captured_of_.emplace(storage.get(), value);
     captured_.push_back({TensorAccess::Make(storage), value});
     return value;

@@ -66,8 +66,9 @@ class TreeShape {
   // struct; a tuple of one is `(*,)`.
   std::string ToString() const;
   friend bool operator==(const TreeShape& a, const TreeShape& b) {
-    return a.kind_ == b.kind_ && a.keys_ == b.keys_ &&
-           a.children_ == b.children_;
+    if (a.kind_ != b.kind_) return false;
+    return a.kind_ == TreeKind::kLeaf ||
+           (a.children_ == b.children_ && a.keys_ == b.keys_);
   }
   friend bool operator!=(const TreeShape& a, const TreeShape& b) {
     return !(a == b);

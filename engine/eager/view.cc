@@ -414,21 +414,19 @@ absl::StatusOr<Tensor> Gather(const Tensor& base, const Layout& layout) {
   return result;
 }
 
-// Whether the tensor has that type; without making its own, as each call of a
-// compiled function asks this of each input.
-bool IsOf(const Tensor& base, const TensorType& type) {
-  return base.dtype() == type.dtype &&
-         base.shape().size() == type.shape.size() &&
-         std::equal(base.shape().begin(), base.shape().end(),
+}  // namespace
+
+bool HasType(const Tensor& tensor, const TensorType& type) {
+  return tensor.dtype() == type.dtype &&
+         tensor.shape().size() == type.shape.size() &&
+         std::equal(tensor.shape().begin(), tensor.shape().end(),
                     type.shape.begin(), [](int64_t extent, const Dim& dim) {
                       return dim.Value() == extent;
                     });
 }
 
-}  // namespace
-
 absl::StatusOr<Tensor> CopyView(const Tensor& base, const View& view) {
-  if (!IsOf(base, view.base())) {
+  if (!HasType(base, view.base())) {
     return CheckType("the base", base.type(), view.base());
   }
   if (view.IsIdentity()) return base;

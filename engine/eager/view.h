@@ -130,10 +130,15 @@ absl::StatusOr<Value> ReadView(GraphBuilder& builder, Value base,
 absl::StatusOr<Value> WriteView(GraphBuilder& builder, Value base,
                                 const View& view, Value value);
 
+// Whether the tensor has that type: no type is made of it, as calls ask this of
+// each of their arguments.
+bool HasType(const cleave::Tensor& tensor, const TensorType& type);
+
 // The value that `view` reads from the concrete `base`, copied; the base itself
 // if the view is the identity. O(elements); no kernel runs. InvalidArgument if
 // the view is of another type or its parameters are not numbers.
-absl::StatusOr<Tensor> CopyView(const Tensor& base, const View& view);
+absl::StatusOr<cleave::Tensor> CopyView(const cleave::Tensor& base,
+                                        const View& view);
 
 }  // namespace cleave::functional
 

@@ -40,6 +40,20 @@ class AotFunction::Impl {
                                  const AotCallOptions& options) {
     const std::vector<functional::Tensor>& leaves = Flatten(arguments);
     const bool traced = functional::InTrace();
+    // Held here: what runs may call this function again, for another one.
+    if (const std::shared_ptr<const Specialization> last = cache_.last();
+        last != nullptr && !traced) {
+      GradientRequest gradients;
+      gradients.none = options.inference;
+      if (options.requires_gradient) {
+        gradients.leaves = &*options.requires_gradient;
+      }
+      Extents extents;
+      if (last->ServesAtOnce(arguments, gradients, &extents)) {
+        if (last_ != last) last_ = last;
+        return CallCompiled(*last, leaves, extents);
+      }
+    }
     CLEAVE_RETURN_IF_ERROR(Check(arguments, traced));
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> requires_gradient,
                             Requires(leaves, options));
@@ -54,8 +68,9 @@ class AotFunction::Impl {
           &found.extents);
     }
     last_ = found.specialization;
-    return traced ? CallTraced(*last_, leaves)
-                  : CallCompiled(*last_, leaves, found.extents);
+    const Specialization& specialization = *found.specialization;
+    return traced ? CallTraced(specialization, leaves)
+                  : CallCompiled(specialization, leaves, found.extents);
   }
 
   const AotLog& log() const { return log_; }
@@ -246,6 +261,8 @@ class AotFunction::Impl {
                          hints.guards().end());
     }
     const TracedProgram& program = made.program;
+    made.is_mutated = program.IsMutated();
+    made.returns_outputs = ReturnsOutputs(program);
     clock.Phase("trace", &program.graph);
     made.active.resize(program.inputs.size());
     for (size_t i = 0; i < leaves.size(); ++i) {
@@ -288,6 +305,17 @@ class AotFunction::Impl {
     ++traces_;
     if (options_.enable_log) Keep(std::move(log));
     return result;
+  }
+
+  static bool ReturnsOutputs(const TracedProgram& program) {
+    const size_t count = program.outputs.size();
+    if (program.graph.outputs().size() != count) return false;
+    for (size_t i = 0; i < count; ++i) {
+      const TracedOutput& output = program.outputs[i];
+      if (output.kind != OutputKind::kNonAlias) return false;
+      if (output.value != static_cast<int>(i)) return false;
+    }
+    return true;
   }
 
   // Adds the guards of `graph` that are not there yet.
@@ -350,11 +378,17 @@ class AotFunction::Impl {
     std::vector<cleave::Tensor> inputs;
     inputs.reserve(program.inputs.size());
     for (const TracedInput& input : program.inputs) {
-      absl::StatusOr<cleave::Tensor> value =
-          input.leaf >= 0 && !input.is_base ? leaves[input.leaf].Concrete()
-                                            : InputOf(input, leaves).Concrete();
-      CLEAVE_RETURN_IF_ERROR(value.status());
-      inputs.push_back(*std::move(value));
+      if (input.leaf < 0 || input.is_base) {
+        CLEAVE_ASSIGN_OR_RETURN(cleave::Tensor value,
+                                InputOf(input, leaves).Concrete());
+        inputs.push_back(std::move(value));
+      } else if (const auto* const known = leaves[input.leaf].Known()) {
+        inputs.push_back(*known);
+      } else {
+        CLEAVE_ASSIGN_OR_RETURN(cleave::Tensor value,
+                                leaves[input.leaf].Concrete());
+        inputs.push_back(std::move(value));
+      }
     }
     CLEAVE_ASSIGN_OR_RETURN(AotGraph::Result run,
                             specialization.compiled->Run(std::move(inputs)));
@@ -363,22 +397,20 @@ class AotFunction::Impl {
         specialization.compiled->function().differentiated;
     std::vector<functional::Tensor> outputs;
     outputs.reserve(run.outputs.size());
-    for (cleave::Tensor& output : run.outputs) {
-      if (differentiated) {
-        outputs.emplace_back(output);
-      } else {
-        outputs.emplace_back(std::move(output));
-      }
+    for (size_t i = 0; i < run.outputs.size(); ++i) {
+      cleave::Tensor& output = run.outputs[i];
+      outputs.push_back(specialization.NewTensor(
+          i, differentiated ? output : std::move(output)));
     }
-    AotResult result;
     CLEAVE_ASSIGN_OR_RETURN(
-        result.outputs,
+        Tree results,
         WriteAndView(specialization, leaves, extents, std::move(outputs)));
+    AotBackward backward;
     if (differentiated) {
-      result.backward = AotBackward(BackwardState::OfCompiled(
+      backward = AotBackward(BackwardState::OfCompiled(
           specialization.backward, specialization.compiled, std::move(run)));
     }
-    return result;
+    return AotResult{std::move(results), std::move(backward)};
   }
 
   absl::StatusOr<AotResult> CallTraced(
@@ -392,16 +424,15 @@ class AotFunction::Impl {
     }
     CLEAVE_ASSIGN_OR_RETURN(std::vector<functional::Tensor> outputs,
                             functional::CallGraph(program.graph, inputs));
-    AotResult result;
-    CLEAVE_ASSIGN_OR_RETURN(
-        result.outputs,
-        WriteAndView(specialization, leaves, {}, std::move(outputs)));
+    CLEAVE_ASSIGN_OR_RETURN(Tree results, WriteAndView(specialization, leaves,
+                                                       {}, std::move(outputs)));
+    AotBackward backward;
     if (std::find(specialization.active.begin(), specialization.active.end(),
                   true) != specialization.active.end()) {
-      result.backward = AotBackward(BackwardState::OfTraced(
+      backward = AotBackward(BackwardState::OfTraced(
           specialization.backward, program.graph, rules_, std::move(inputs)));
     }
-    return result;
+    return AotResult{std::move(results), std::move(backward)};
   }
 
   // Writes the inputs that the function writes, and makes its results: tensors
@@ -411,7 +442,7 @@ class AotFunction::Impl {
       const std::vector<functional::Tensor>& leaves, const Extents& extents,
       std::vector<functional::Tensor> outputs) {
     const TracedProgram& program = specialization.program;
-    if (program.IsMutated()) {
+    if (specialization.is_mutated) {
       CLEAVE_RETURN_IF_ERROR(Write(program, leaves, outputs));
     }
     // Views were traced with symbols for extents.
@@ -420,6 +451,9 @@ class AotFunction::Impl {
       for (const auto& [name, value] : specialization.ValuesOf(extents)) {
         dims.emplace(name, value);
       }
+    }
+    if (specialization.returns_outputs) {
+      return Unflatten(program.results, std::move(outputs));
     }
     std::vector<functional::Tensor> results;
     results.reserve(program.outputs.size());

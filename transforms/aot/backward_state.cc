@@ -45,10 +45,16 @@ std::shared_ptr<const BackwardTrees> BackwardTrees::Of(
   return trees;
 }
 
+std::shared_ptr<BackwardState> BackwardState::Make() {
+  // One allocation, though the constructor is private.
+  struct Constructible : BackwardState {};
+  return std::make_shared<Constructible>();
+}
+
 std::shared_ptr<BackwardState> BackwardState::OfCompiled(
     std::shared_ptr<const BackwardTrees> trees, std::shared_ptr<AotGraph> graph,
     AotGraph::Result run) {
-  std::shared_ptr<BackwardState> state(new BackwardState());
+  std::shared_ptr<BackwardState> state = Make();
   state->trees_ = std::move(trees);
   state->graph_ = std::move(graph);
   state->run_ = std::move(run);
@@ -58,11 +64,10 @@ std::shared_ptr<BackwardState> BackwardState::OfCompiled(
 std::shared_ptr<BackwardState> BackwardState::OfTraced(
     std::shared_ptr<const BackwardTrees> trees, const Graph& graph,
     std::shared_ptr<TraceRules> rules, std::vector<functional::Tensor> inputs) {
-  std::shared_ptr<BackwardState> state(new BackwardState());
+  std::shared_ptr<BackwardState> state = Make();
   state->trees_ = std::move(trees);
-  state->rules_ = std::move(rules);
-  state->traced_ = graph;
-  state->traced_inputs_ = std::move(inputs);
+  state->traced_ = std::make_unique<const Traced>(
+      Traced{std::move(rules), graph, std::move(inputs)});
   return state;
 }
 
@@ -152,7 +157,7 @@ absl::StatusOr<AotResult> BackwardState::Run(
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<std::optional<functional::Tensor>> per_output,
       PerOutput(cotangents, updated));
-  return rules_ != nullptr ? RunTraced(per_output) : RunCompiled(per_output);
+  return traced_ != nullptr ? RunTraced(per_output) : RunCompiled(per_output);
 }
 
 absl::StatusOr<AotResult> BackwardState::RunCompiled(
@@ -180,7 +185,7 @@ absl::StatusOr<AotResult> BackwardState::RunCompiled(
   for (const cleave::Tensor& gradient : gradients) {
     types.push_back(gradient.type());
   }
-  std::shared_ptr<BackwardState> next(new BackwardState());
+  std::shared_ptr<BackwardState> next = Make();
   next->trees_ = Next(std::move(types));
   next->parent_ = graph_;
   next->inputs_ = run_->primals;
@@ -195,12 +200,12 @@ absl::StatusOr<AotResult> BackwardState::RunTraced(
     const std::vector<std::optional<functional::Tensor>>& cotangents) {
   JointGraphOptions options;
   options.active = trees_->active;
-  CLEAVE_ASSIGN_OR_RETURN(
-      const JointGraph joint,
-      MakeJointGraph(traced_, options, *rules_->decompositions.rules,
-                     rules_->transform));
+  CLEAVE_ASSIGN_OR_RETURN(const JointGraph joint,
+                          MakeJointGraph(traced_->graph, options,
+                                         *traced_->rules->decompositions.rules,
+                                         traced_->rules->transform));
   Graph backward = WithoutOutputsBefore(joint.graph, joint.outputs);
-  std::vector<functional::Tensor> inputs = traced_inputs_;
+  std::vector<functional::Tensor> inputs = traced_->inputs;
   for (size_t i = 0; i < cotangents.size(); ++i) {
     if (!InClass(trees_->out_types[i].dtype, DTypeClass::kInexact)) {
       if (cotangents[i]) {
@@ -222,12 +227,11 @@ absl::StatusOr<AotResult> BackwardState::RunTraced(
   for (const functional::Tensor& gradient : gradients) {
     types.push_back(gradient.type());
   }
-  std::shared_ptr<BackwardState> next(new BackwardState());
+  std::shared_ptr<BackwardState> next = Make();
   next->trees_ = Next(std::move(types));
   CLEAVE_ASSIGN_OR_RETURN(result.outputs, InArguments(std::move(gradients)));
-  next->rules_ = rules_;
-  next->traced_ = std::move(backward);
-  next->traced_inputs_ = std::move(inputs);
+  next->traced_ = std::make_unique<const Traced>(
+      Traced{traced_->rules, std::move(backward), std::move(inputs)});
   result.backward = AotBackward(std::move(next));
   return result;
 }

@@ -52,6 +52,7 @@ class BackwardState {
 
  private:
   BackwardState() = default;
+  static std::shared_ptr<BackwardState> Make();
   // Per output of the graph: its cotangent.
   absl::StatusOr<std::vector<std::optional<functional::Tensor>>> PerOutput(
       const Tree& cotangents,
@@ -76,9 +77,12 @@ class BackwardState {
   std::shared_ptr<AotGraph> parent_;  // whose backward as a function this is
   std::vector<cleave::Tensor> inputs_;
 
-  std::shared_ptr<TraceRules> rules_;
-  Graph traced_;
-  std::vector<functional::Tensor> traced_inputs_;
+  struct Traced {
+    std::shared_ptr<TraceRules> rules;
+    Graph graph;
+    std::vector<functional::Tensor> inputs;
+  };
+  std::unique_ptr<const Traced> traced_;  // null where compiled
 };
 
 }  // namespace cleave::aot

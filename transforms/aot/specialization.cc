@@ -71,6 +71,7 @@ void Specialization::SetTypes(std::vector<TensorType> traced_at,
   types = std::move(traced_at);
   symbols = std::move(names);
   symbol_of_.clear();
+  wanted_.clear();
   for (const TensorType& type : types) {
     for (const Dim& extent : type.shape) {
       int symbol = -1;
@@ -80,8 +81,67 @@ void Specialization::SetTypes(std::vector<TensorType> traced_at,
         symbol = static_cast<int>(at - symbols.begin());
       }
       symbol_of_.push_back(symbol);
+      wanted_.push_back(symbol < 0 ? extent.Value().value_or(0)
+                                   : int64_t{-1} - symbol);
     }
   }
+  bool shares = false;
+  at_once_ = !traced;
+  default_gradients_ = true;
+  no_gradients_ = true;
+  for (size_t i = 0; i < types.size(); ++i) {
+    shares |= first[i] != static_cast<int>(i);
+    at_once_ &= views[i].IsIdentity();
+    default_gradients_ &=
+        requires_gradient[i] == InClass(types[i].dtype, DTypeClass::kInexact);
+    no_gradients_ &= !requires_gradient[i];
+  }
+  // The views of leaves that share a storage have numbers for extents.
+  at_once_ &= !shares || symbols.empty();
+}
+
+bool Specialization::Gives(const GradientRequest& gradients) const {
+  if (gradients.none) return no_gradients_;
+  if (gradients.leaves == nullptr) return default_gradients_;
+  return *gradients.leaves == requires_gradient;
+}
+
+bool Specialization::ServesAtOnce(const Tree& arguments,
+                                  const GradientRequest& gradients,
+                                  Extents* extents) const {
+  const std::vector<functional::Tensor>& leaves = arguments.leaves();
+  if (!at_once_ || leaves.size() != types.size() || !Gives(gradients)) {
+    return false;
+  }
+  extents->assign(symbols.size(), -1);
+  const int64_t* wanted = wanted_.data();
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const cleave::Tensor* const value = leaves[i].Known();
+    if (value == nullptr || value->dtype() != types[i].dtype ||
+        value->shape().size() != types[i].shape.size()) {
+      return false;
+    }
+    for (const int64_t extent : value->shape()) {
+      int64_t number = *wanted++;
+      if (number < 0) {
+        int64_t& known = (*extents)[-1 - number];
+        if (known < 0) known = extent;
+        number = known;
+      }
+      if (extent != number) return false;
+    }
+  }
+  return program.arguments == arguments.shape() &&
+         SharesStorageAs(leaves, first, &storage_slots_) &&
+         CheckGuards(*extents).ok();
+}
+
+functional::Tensor Specialization::NewTensor(size_t n,
+                                             cleave::Tensor value) const {
+  if (n >= made_views_.size()) made_views_.resize(n + 1);
+  functional::Tensor made(std::move(value), made_views_[n]);
+  if (made_views_[n] != made.view()) made_views_[n] = made.view();
+  return made;
 }
 
 bool Specialization::ReadExtents(absl::Span<const functional::Tensor> leaves,

@@ -31,6 +31,13 @@
 
 namespace cleave::aot {
 
+// Which gradients a call asks for.
+struct GradientRequest {
+  // Per leaf of the arguments; null for all leaves of inexact dtypes.
+  const std::vector<bool>* leaves = nullptr;
+  bool none = false;  // whatever `leaves` is
+};
+
 // A call, as far as it decides which trace serves it. Refers to what the caller
 // has.
 struct CallSignature {
@@ -68,6 +75,12 @@ struct Specialization {
   void SetTypes(std::vector<TensorType> traced_at,
                 std::vector<std::string> names);
 
+  // Whether it serves a call of concrete tensors outside of a trace, and then
+  // the numbers of its symbols. False where only the call's signature can tell,
+  // as for views. One pass over the leaves, which makes nothing of them.
+  bool ServesAtOnce(const Tree& arguments, const GradientRequest& gradients,
+                    Extents* extents) const;
+
   // The numbers of the symbols in a call with this signature; false where it
   // has other extents.
   bool ReadExtents(absl::Span<const functional::Tensor> leaves,
@@ -78,6 +91,9 @@ struct Specialization {
   // argument tells are checked where these are known.
   absl::Status CheckGuards(const Extents& extents) const;
   DimValues ValuesOf(const Extents& extents) const;
+
+  // `value` as a tensor of its own: the n-th that a call of this trace makes.
+  functional::Tensor NewTensor(size_t n, cleave::Tensor value) const;
 
   const bool traced;
   const std::vector<bool> requires_gradient;
@@ -91,14 +107,31 @@ struct Specialization {
   std::vector<bool> active;          // per input of the graph
   std::vector<ShapeGuard> guards;
   TracedProgram program;
+  bool is_mutated = false;  // the program's
+  // Whether the results are the graph's outputs as they stand.
+  bool returns_outputs = false;
   // Whether a view among the results has an extent with symbols.
   bool has_symbolic_views = false;
   std::shared_ptr<AotGraph> compiled;  // null where `traced`
   std::shared_ptr<const BackwardTrees> backward;
 
  private:
+  // Whether it gives the gradients that are asked for, of leaves of its types.
+  bool Gives(const GradientRequest& gradients) const;
+
   // Per leaf and axis: the number of the symbol that the extent is, or -1.
   std::vector<int> symbol_of_;
+  // Per leaf and axis: the extent, or -1 - n for symbol n.
+  std::vector<int64_t> wanted_;
+  // Whether ServesAtOnce can tell for some call: no leaf's view matters.
+  bool at_once_ = false;
+  // Whether gradients are asked for as by default, and whether none is.
+  bool default_gradients_ = false;
+  bool no_gradients_ = false;
+  // The views of the tensors that the last call made.
+  mutable std::vector<View> made_views_;
+  // Scratch of SharesStorageAs.
+  mutable std::vector<int> storage_slots_;
   // The extents for which the guards were last seen to hold.
   mutable Extents admitted_;
   mutable bool any_admitted_ = false;
@@ -116,6 +149,11 @@ class SpecializationCache {
     std::string why;  // there is none
   };
   Found Find(const CallSignature& call);
+  // The one that was found last; null if there is none yet.
+  const std::shared_ptr<const Specialization>& last() const {
+    static const std::shared_ptr<const Specialization> none;
+    return entries_.empty() ? none : entries_.front();
+  }
   void Insert(std::shared_ptr<Specialization> made, const CallSignature& call);
 
   int64_t size() const { return static_cast<int64_t>(entries_.size()); }

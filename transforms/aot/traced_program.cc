@@ -357,35 +357,62 @@ absl::Status CheckArguments(const TreeShape& arguments,
   return absl::OkStatus();
 }
 
-std::vector<int> FirstOfStorage(absl::Span<const functional::Tensor> leaves) {
-  std::vector<int> first(leaves.size());
+namespace {
+
+// Calls `visit` on each leaf's number and that of the first leaf of its
+// storage, until it gives false.
+template <typename Visit>
+void VisitFirstOfStorage(absl::Span<const functional::Tensor> leaves,
+                         std::vector<int>* slots, const Visit& visit) {
   if (leaves.size() <= 8) {
     for (size_t i = 0; i < leaves.size(); ++i) {
       size_t j = 0;
-      while (!leaves[j].SharesStorage(leaves[i]) && j < i) ++j;
-      first[i] = static_cast<int>(j);
+      while (j < i && !leaves[j].SharesStorage(leaves[i])) ++j;
+      if (!visit(i, static_cast<int>(j))) return;
     }
-    return first;
+    return;
   }
   // A table of leaves by the addresses of their storages, at most half full.
   size_t size = 32;
   while (size < 2 * leaves.size()) size *= 2;
-  std::vector<int> table(size, -1);
+  slots->assign(size, -1);
   for (size_t i = 0; i < leaves.size(); ++i) {
     const auto address = reinterpret_cast<uintptr_t>(leaves[i].storage_id());
     size_t at = (address >> 4) * 0x9E3779B97F4A7C15u >> 32;
     while (true) {
-      at &= size - 1;
-      if (table[at] < 0) table[at] = static_cast<int>(i);
-      if (table[at] == static_cast<int>(i) ||
-          leaves[table[at]].SharesStorage(leaves[i])) {
+      int& slot = (*slots)[at & (size - 1)];
+      if (slot < 0) slot = static_cast<int>(i);
+      if (slot == static_cast<int>(i) ||
+          leaves[slot].SharesStorage(leaves[i])) {
+        if (!visit(i, slot)) return;
         break;
       }
       ++at;
     }
-    first[i] = table[at];
   }
+}
+
+}  // namespace
+
+std::vector<int> FirstOfStorage(absl::Span<const functional::Tensor> leaves) {
+  std::vector<int> first(leaves.size());
+  std::vector<int> slots;
+  VisitFirstOfStorage(leaves, &slots, [&first](size_t leaf, int found) {
+    first[leaf] = found;
+    return true;
+  });
   return first;
+}
+
+bool SharesStorageAs(absl::Span<const functional::Tensor> leaves,
+                     absl::Span<const int> first, std::vector<int>* slots) {
+  if (leaves.size() != first.size()) return false;
+  bool same = true;
+  VisitFirstOfStorage(leaves, slots, [first, &same](size_t leaf, int found) {
+    same = found == first[leaf];
+    return same;
+  });
+  return same;
 }
 
 absl::StatusOr<TracedProgram> TraceProgram(

@@ -129,6 +129,9 @@ absl::Status CheckArguments(const TreeShape& arguments,
 
 // Per leaf: the first leaf that shares its storage, which may be itself.
 std::vector<int> FirstOfStorage(absl::Span<const functional::Tensor> leaves);
+// Whether that is `first`. `slots` is scratch, which later calls need not make.
+bool SharesStorageAs(absl::Span<const functional::Tensor> leaves,
+                     absl::Span<const int> first, std::vector<int>* slots);
 
 // Names for the leaves of a tree: "x"; "x0", "x1.weight".
 std::vector<std::string> LeafNames(const TreeShape& shape,
