@@ -52,6 +52,46 @@ TEST_F(SessionModeTest, ASecondCallOfTheSameOpAndTypesCompilesNothing) {
   EXPECT_EQ(Statistics().graphs_compiled, 4);
 }
 
+// The second update of a kind goes without a graph: it writes what the first
+// wrote, and what shares the storage sees it.
+TEST_F(SessionModeTest, UpdatesInPlaceAreFoundAgain) {
+  Tensor x = Floats({3}, {1, 2, 3});
+  const Tensor y = Floats({3}, {10, 20, 30});
+  const Tensor part = x[{Index(1, 3)}];
+  const Tensor same = x;
+  for (int round = 1; round <= 3; ++round) {
+    x += y;
+    ASSERT_OK(x.write_status());
+    EXPECT_EQ(x.version(), static_cast<uint64_t>(round));
+  }
+  ExpectValue(x, Floats({3}, {31, 62, 93}));
+  ExpectValue(part, Floats({2}, {62, 93}));
+  EXPECT_EQ(Statistics().graphs_compiled, 1);
+  EXPECT_EQ(Statistics().ops, 3);
+  // Of one storage with itself, and another op.
+  for (int round = 0; round < 2; ++round) x += same;
+  ExpectValue(x, Floats({3}, {124, 248, 372}));
+  for (int round = 0; round < 2; ++round) x -= y;
+  ExpectValue(same, Floats({3}, {104, 208, 312}));
+  ExpectValue(y, Floats({3}, {10, 20, 30}));
+  EXPECT_EQ(Statistics().graphs_compiled, 3);
+  // The op itself writes nothing.
+  ExpectValue(x + y, Floats({3}, {114, 228, 342}));
+  ExpectValue(x + y, Floats({3}, {114, 228, 342}));
+  ExpectValue(x, Floats({3}, {104, 208, 312}));
+  // A number, a view and another shape are updates of other kinds.
+  x += 1;
+  ExpectValue(x, Floats({3}, {105, 209, 313}));
+  x += Floats({1}, {5});
+  ExpectValue(x, Floats({3}, {110, 214, 318}));
+  x += cleave::Tensor(DType::kF64, {3});
+  EXPECT_FALSE(x.write_status().ok());
+  x += y;
+  ASSERT_OK(x.write_status());
+  ExpectValue(x, Floats({3}, {120, 234, 348}));
+  EXPECT_FALSE(session_.Run().ok());  // the update of another dtype
+}
+
 TEST_F(SessionModeTest, TheHostComputesWhatItHasKernelsFor) {
   SessionOptions options;
   options.cache = &TestKernelCache();

@@ -5,9 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/eager/call.h"
+#include "engine/eager/call_key.h"
 #include "engine/eager/dim_scope.h"
+#include "engine/eager/session_impl.h"
 #include "engine/eager/storage.h"
 #include "engine/eager/tensor_access.h"
+#include "engine/eager/trace_scope.h"
 #include "ops/checked_dim.h"
 #include "ops/infer_type.h"
 #include "ops/reference/reference.h"
@@ -290,6 +293,30 @@ Tensor& Tensor::Update(absl::string_view op, const Tensor& value) {
     return *this = Invalid(
                absl::InvalidArgumentError("a number cannot be written"));
   }
+  // In eager code, an update like one before it needs no graph.
+  std::string key;
+  CallStorages storages;
+  std::shared_ptr<Session::Impl> session;
+  if (Known() != nullptr && value.Known() != nullptr &&
+      view_.type() == value.view_.type() && !InTrace()) {
+    session = SessionAccess::Current();
+  }
+  if (session != nullptr && !session->accumulates() &&
+      MakeCallKey(absl::StrCat("in place ", op), {*this, value}, {}, &key,
+                  &storages)) {
+    if (const auto results = session->RunKnown(key, storages)) {
+      write_status_ = results->status();
+      if (results->ok()) {
+        ++storage_->version;
+        storage_->SetValue(*(**results)[0]->Known());
+      } else if (session->refused.ok()) {
+        session->refused = write_status_;
+      }
+      return *this;
+    }
+  } else {
+    session = nullptr;
+  }
   // One op: the value and the write are recorded before anything runs.
   const TensorType type = view_.type();
   const absl::Status status =
@@ -301,7 +328,10 @@ Tensor& Tensor::Update(absl::string_view op, const Tensor& value) {
         return recorder.builder().Add(*FindPrimitive(op), {}, {old, other});
       });
   write_status_ = status;
-  if (status.ok()) return *this;
+  if (status.ok()) {
+    if (session != nullptr) session->Remember(key, storages, {*this});
+    return *this;
+  }
   const absl::StatusOr<std::shared_ptr<Recorder>> recorder = CurrentRecorder();
   if (recorder.ok()) (*recorder)->Refused(status);
   return *this;
