@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/ir/substitute.h"
 #include "engine/rewrite/in_primitives.h"
+#include "engine/rewrite/simplify.h"
 #include "engine/rules/call_of.h"
 #include "ops/status_macros.h"
 #include "transforms/table/emit.h"
@@ -109,23 +110,11 @@ class Search {
   // Whether there is anything to compare with; else refusal() says why not.
   bool Begin() {
     const absl::StatusOr<Graph> one = CallOf(rules_, signature_);
-    absl::StatusOr<Graph> expanded = InPrimitives(derived_.graph, rules_);
-    if (!one.ok() || !expanded.ok()) {
-      Refuse(Stage::kCall,
-             FirstLine(one.ok() ? expanded.status() : one.status()));
+    if (!one.ok()) {
+      Refuse(Stage::kCall, FirstLine(one.status()));
       return false;
     }
-    guards_ = one->guards();
-    guards_.insert(guards_.end(), expanded->guards().begin(),
-                   expanded->guards().end());
-    equal_ = Equalities(guards_);
-    for (ShapeGuard& guard : guards_) guard = SubstituteDims(guard, equal_);
-    absl::StatusOr<Graph> unified = Unified(*expanded);
-    if (!unified.ok()) {
-      Refuse(Stage::kTypes, FirstLine(unified.status()));
-      return false;
-    }
-    expanded_ = *std::move(unified);
+    one_guards_ = one->guards();
     return true;
   }
 
@@ -135,6 +124,136 @@ class Search {
   }
 
   std::optional<BatchRule> Try(const IdentityProposal& proposal) {
+    if (std::optional<Graph> graph = TryInOneStep(proposal)) {
+      return Rule(*std::move(graph));
+    }
+    if (!CompareInPrimitives()) return std::nullopt;
+    std::optional<Candidate> candidate = Propose(proposal);
+    if (!candidate.has_value() || !SameMeaning(*candidate, proposal)) {
+      return std::nullopt;
+    }
+    return Rule(std::move(candidate->graph));
+  }
+
+  // The call with the batch merged into the first axis.
+  std::optional<BatchRule> TryMerged() {
+    if (!IsParallelInFront(signature_, batched_, derived_.batched, rules_) ||
+        !CompareInPrimitives()) {
+      return std::nullopt;
+    }
+    Signature called = signature_;
+    GraphBuilder builder(rules_.context());
+    std::vector<Value> operands = AddInputsOf(builder, derived_.graph);
+    builder.SetProvenance(Provenance());
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!batched_[i]) continue;
+      Shape shape = types_[i].shape;
+      shape[0] = batch_ * shape[0];
+      operands[i] = builder.Reshape(operands[i], shape);
+      called.operands[i] = builder.graph().node(operands[i]).type;
+    }
+    const absl::StatusOr<Graph> call = CallOf(rules_, called);
+    if (!call.ok()) return std::nullopt;
+    const absl::StatusOr<Graph> expanded = Expand(*call, rules_);
+    if (!expanded.ok()) return std::nullopt;
+    if (NewGuard(*call, *expanded)) return std::nullopt;
+    std::vector<Value> results = AddCall(builder, *call, operands);
+    if (results.size() != derived_.batched.size()) return std::nullopt;
+    for (size_t j = 0; j < results.size(); ++j) {
+      const Shape& shape =
+          derived_.graph.type(derived_.graph.outputs()[j].value).shape;
+      Shape merged = shape;
+      if (derived_.batched[j]) {
+        merged.erase(merged.begin());
+        merged[0] = batch_ * merged[0];
+      }
+      if (builder.type(results[j]).shape != merged) return std::nullopt;
+      results[j] = builder.Reshape(results[j], shape);
+    }
+    return Rule(Finish(std::move(builder), results));
+  }
+
+ private:
+  // A proposed call: alone, and with what moves axes around it.
+  struct Candidate {
+    Graph call;
+    Graph graph;
+  };
+
+  // What a call is to be: the transform of the body, with its guards and what
+  // they make equal.
+  struct Comparison {
+    Graph expanded;                  // unified
+    std::vector<ShapeGuard> guards;  // unified
+    DimSubstitution equal;
+    absl::Status status;
+    Stage stage = Stage::kCall;  // of the status
+  };
+
+  Comparison ComparisonOf(const absl::StatusOr<Graph>& expanded) const {
+    Comparison made;
+    made.status = expanded.status();
+    if (!expanded.ok()) return made;
+    made.guards = one_guards_;
+    made.guards.insert(made.guards.end(), expanded->guards().begin(),
+                       expanded->guards().end());
+    made.equal = Equalities(made.guards);
+    for (ShapeGuard& guard : made.guards) {
+      guard = SubstituteDims(guard, made.equal);
+    }
+    absl::StatusOr<Graph> unified = SubstituteDims(*expanded, made.equal);
+    made.status = unified.status();
+    made.stage = Stage::kTypes;
+    if (unified.ok()) made.expanded = *std::move(unified);
+    return made;
+  }
+
+  bool CompareInPrimitives() {
+    if (!in_primitives_.has_value()) {
+      in_primitives_ = ComparisonOf(InPrimitives(derived_.graph, rules_));
+    }
+    with_ = &*in_primitives_;
+    if (with_->status.ok()) return true;
+    Refuse(with_->stage, FirstLine(with_->status));
+    return false;
+  }
+
+  // The proposal, if the op's body, with its calls as calls, is what the
+  // transform of the body is, call for call: then so are their expansions, and
+  // their guards. A chain of ops that call each other costs a step for each so,
+  // rather than an expansion of each. Nothing else is said by nullopt.
+  std::optional<Graph> TryInOneStep(const IdentityProposal& proposal) {
+    if (!in_one_step_.has_value()) {
+      in_one_step_ = ComparisonOf(Simplify(derived_.graph, rules_));
+    }
+    with_ = &*in_one_step_;
+    if (!with_->status.ok()) return std::nullopt;
+    const Refusal refusal = refusal_;
+    std::optional<Candidate> candidate = Propose(proposal);
+    refusal_ = refusal;
+    if (!candidate.has_value() || !SameInOneStep(*candidate)) {
+      return std::nullopt;
+    }
+    return std::move(candidate->graph);
+  }
+
+  bool SameInOneStep(const Candidate& candidate) const {
+    InPrimitivesOptions one_step;
+    one_step.expand.only = {std::string(context_.op_name(signature_.op))};
+    const absl::StatusOr<Graph> expanded =
+        InPrimitives(candidate.graph, rules_, one_step);
+    if (!expanded.ok() || NewGuard(candidate.call, *expanded).has_value()) {
+      return false;
+    }
+    const absl::StatusOr<Graph> unified = Unified(*expanded);
+    if (!unified.ok()) return false;
+    GraphBuilder builder(rules_.context());
+    const std::vector<Value> inputs = AddInputsOf(builder, *unified);
+    const std::vector<Value> wanted = builder.Inline(with_->expanded, inputs);
+    return builder.Inline(*unified, inputs) == wanted && builder.status().ok();
+  }
+
+  std::optional<Candidate> Propose(const IdentityProposal& proposal) {
     Signature called = signature_;
     called.attributes = proposal.attributes.empty()
                             ? kNoAttributes
@@ -175,49 +294,9 @@ class Search {
         return std::nullopt;
       }
     }
-    Graph graph = Finish(std::move(builder), results);
-    if (!SameMeaning(graph, *call, proposal)) return std::nullopt;
-    return Rule(std::move(graph));
+    return Candidate{*call, Finish(std::move(builder), results)};
   }
 
-  // The call with the batch merged into the first axis.
-  std::optional<BatchRule> TryMerged() {
-    if (!IsParallelInFront(signature_, batched_, derived_.batched, rules_)) {
-      return std::nullopt;
-    }
-    Signature called = signature_;
-    GraphBuilder builder(rules_.context());
-    std::vector<Value> operands = AddInputsOf(builder, derived_.graph);
-    builder.SetProvenance(Provenance());
-    for (size_t i = 0; i < operands.size(); ++i) {
-      if (!batched_[i]) continue;
-      Shape shape = types_[i].shape;
-      shape[0] = batch_ * shape[0];
-      operands[i] = builder.Reshape(operands[i], shape);
-      called.operands[i] = builder.graph().node(operands[i]).type;
-    }
-    const absl::StatusOr<Graph> call = CallOf(rules_, called);
-    if (!call.ok()) return std::nullopt;
-    const absl::StatusOr<Graph> expanded = Expand(*call, rules_);
-    if (!expanded.ok()) return std::nullopt;
-    if (NewGuard(*call, *expanded)) return std::nullopt;
-    std::vector<Value> results = AddCall(builder, *call, operands);
-    if (results.size() != derived_.batched.size()) return std::nullopt;
-    for (size_t j = 0; j < results.size(); ++j) {
-      const Shape& shape =
-          derived_.graph.type(derived_.graph.outputs()[j].value).shape;
-      Shape merged = shape;
-      if (derived_.batched[j]) {
-        merged.erase(merged.begin());
-        merged[0] = batch_ * merged[0];
-      }
-      if (builder.type(results[j]).shape != merged) return std::nullopt;
-      results[j] = builder.Reshape(results[j], shape);
-    }
-    return Rule(Finish(std::move(builder), results));
-  }
-
- private:
   void Refuse(Stage stage, std::string why) {
     if (!refusal_.why.empty() && stage <= refusal_.stage) return;
     refusal_ = {stage, std::move(why)};
@@ -257,11 +336,11 @@ class Search {
 
   // The extents with what the guards say is equal made one expression.
   Shape Unified(Shape shape) const {
-    for (Dim& extent : shape) extent = extent.Substitute(equal_);
+    for (Dim& extent : shape) extent = extent.Substitute(with_->equal);
     return shape;
   }
   absl::StatusOr<Graph> Unified(const Graph& graph) const {
-    return SubstituteDims(graph, equal_);
+    return SubstituteDims(graph, with_->equal);
   }
 
   // The first guard of the call that one example does not need.
@@ -269,11 +348,11 @@ class Search {
                                      const Graph& expanded) const {
     for (const auto* guards : {&call.guards(), &expanded.guards()}) {
       for (const ShapeGuard& guard : *guards) {
-        const ShapeGuard unified = SubstituteDims(guard, equal_);
+        const ShapeGuard unified = SubstituteDims(guard, with_->equal);
         if (unified.op == CompareOp::kEq && unified.lhs == unified.rhs) {
           continue;
         }
-        if (!Contains(guards_, unified)) return unified;
+        if (!Contains(with_->guards, unified)) return unified;
       }
     }
     return std::nullopt;
@@ -320,16 +399,16 @@ class Search {
     return rule;
   }
 
-  // Whether `call`, of what `of_call` calls, expands to the nodes that the
-  // body's transform does, under no other guards.
-  bool SameMeaning(const Graph& call, const Graph& of_call,
+  // Whether the candidate expands to the nodes that the body's transform does,
+  // under no other guards.
+  bool SameMeaning(const Candidate& candidate,
                    const IdentityProposal& proposal) {
-    absl::StatusOr<Graph> expanded = InPrimitives(call, rules_);
+    absl::StatusOr<Graph> expanded = InPrimitives(candidate.graph, rules_);
     if (!expanded.ok()) {
       Refuse(Stage::kTypes, FirstLine(expanded.status()));
       return false;
     }
-    if (const auto guard = NewGuard(of_call, *expanded)) {
+    if (const auto guard = NewGuard(candidate.call, *expanded)) {
       Refuse(Stage::kGuards, Describe(*guard));
       return false;
     }
@@ -348,7 +427,7 @@ class Search {
       if (batched_[i]) dependent.insert(inputs.back().id);
     }
     const std::vector<Value> wanted =
-        InlineWithoutUnitAxes(builder, expanded_, inputs);
+        InlineWithoutUnitAxes(builder, with_->expanded, inputs);
     const int64_t before = builder.graph().size();
     if (InlineWithoutUnitAxes(builder, unified, inputs) == wanted) {
       return true;
@@ -402,9 +481,10 @@ class Search {
   Context& context_;
   const Attributes& attributes_;
   std::vector<TensorType> types_;
-  Graph expanded_;                  // derived_, unified
-  std::vector<ShapeGuard> guards_;  // unified
-  DimSubstitution equal_;
+  std::vector<ShapeGuard> one_guards_;  // of one example's call
+  std::optional<Comparison> in_one_step_;
+  std::optional<Comparison> in_primitives_;
+  const Comparison* with_ = nullptr;  // the one of these that is in use
   Refusal refusal_;
 };
 

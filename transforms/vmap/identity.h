@@ -3,11 +3,12 @@
 //
 // Calls are proposed (identity_proposals.h) and then proved, for this signature
 // and its symbolic extents: the op accepts the operands, with no guard that one
-// example would not need, and the call and the transform of the body, expanded
-// and simplified, are the same hash-consed nodes, axes of the literal extent 1
-// left out. Where no such call is found and the first axis is one along which
-// the op computes each slice by itself (parallel_axis.h), the batch is merged
-// into that axis.
+// example would not need, and the call and the transform of the body are the
+// same hash-consed nodes. They are compared in one step first, with the calls
+// in the bodies as calls, which costs a chain of ops its length; then expanded
+// and simplified, axes of the literal extent 1 left out. Where no such call is
+// found and the first axis is one along which the op computes each slice by
+// itself (parallel_axis.h), the batch is merged into that axis.
 //
 // A call that repeats an operand for each example is kept only if the expansion
 // repeats it as well, so that it costs nothing that the expansion does not.

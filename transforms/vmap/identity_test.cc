@@ -13,6 +13,7 @@
 #include "engine/rewrite/expand.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ops/budget.h"
 #include "ops/dtype.h"
 #include "ops/tensor.h"
 #include "testing/status_matchers.h"
@@ -217,6 +218,41 @@ class IdentityTest : public ::testing::Test {
   std::shared_ptr<Context> context_ = std::make_shared<Context>();
   std::shared_ptr<const RuleSet> rules_ = LoadTestRules(context_, kOps);
 };
+
+// A kept call is proved from the kept calls in the op's body. Expanding each op
+// of the chain would make half a million nodes, of which every 1,024 of one
+// graph are counted.
+TEST_F(IdentityTest, ChainsCostAStepForEachCall) {
+  constexpr int kLength = 1100;
+  const auto declare = [](int i, const std::string& body) {
+    return absl::StrCat("\nop chain", i,
+                        "(x: T[S..]) -> T[S..]\n  where T: float\n  = ", body,
+                        "\n");
+  };
+  std::string ops = absl::StrCat("language 1\n", declare(0, "sin(x)"));
+  for (int i = 1; i < kLength; ++i) {
+    ops += declare(i, absl::StrCat("sin(cos(chain", i - 1, "(x)))"));
+  }
+  rules_ = LoadTestRules(context_, ops);
+  ASSERT_OK_AND_ASSIGN(const Graph graph, ParseGraph(R"(
+graph (%x: f32[n]) -> (y: f32[n]) {
+  %1: f32[n] = chain1099(%x)
+  return y = %1
+}
+)",
+                                                     context_));
+  Limits limits;
+  limits.nodes = 10'000;
+  const BudgetScope scope(limits);
+  ASSERT_OK_AND_ASSIGN(const Graph batched,
+                       Vmap(graph, {0}, Dim::Variable("B"), {0}, *rules_));
+  EXPECT_EQ(PrintGraph(batched),
+            R"(graph (%x: f32[B, n]) -> (y: f32[B, n]) {
+  %1: f32[B, n] = chain1099(%x)
+  return y = %1
+}
+)");
+}
 
 TEST_F(IdentityTest, ShiftsAxes) {
   EXPECT_EQ(Batch(R"(
