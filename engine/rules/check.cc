@@ -1,13 +1,17 @@
 #include "engine/rules/check.h"
 
 #include <algorithm>
+#include <atomic>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/bind/op_lines.h"
+#include "engine/files/threads.h"
 #include "engine/rules/check_names.h"
 #include "engine/rules/check_ops.h"
 #include "engine/rules/rule_set_impl.h"
@@ -200,10 +204,9 @@ class CycleFinder {
   int reported_ = 0;
 };
 
-}  // namespace
-
-std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
-                                  bool generated) {
+// The mistakes in names, cycles and rewrites.
+std::vector<Diagnostic> CheckNamesOf(const RuleSet& rules,
+                                     const LoadedFile& file, bool generated) {
   const Library& library = rules.impl().library;
   std::vector<Diagnostic> diagnostics;
   CycleFinder cycles(library, &diagnostics);
@@ -231,28 +234,94 @@ std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
                                        return d.kind == DiagnosticKind::kUnused;
                                      }),
                       diagnostics.end());
-    return diagnostics;
   }
+  return diagnostics;
+}
+
+// The mistakes that elaboration finds.
+void CheckItem(const RuleSet& rules, const Item& item,
+               std::vector<Diagnostic>* diagnostics) {
+  const Library& library = rules.impl().library;
+  const BudgetScope scope(CurrentLimits(), BudgetScope::Mode::kRenew);
+  if (item.kind == ItemKind::kJvp) {
+    CheckDerivativeItem(rules, item, diagnostics);
+  } else if (item.kind == ItemKind::kNumeric) {
+    CheckNumericItem(rules, item, diagnostics);
+  } else if (item.kind == ItemKind::kOp) {
+    CheckOp(rules, *library.FindCallable(CallableName(item)), diagnostics);
+  } else if (item.kind == ItemKind::kOverride) {
+    CheckOverride(rules, *library.FindCallable(item.name), item, diagnostics);
+  } else if (item.kind == ItemKind::kFn) {
+    CheckFunction(rules, *library.FindCallable(CallableName(item)),
+                  diagnostics);
+  }
+}
+
+// Looks for items with a mistake on several threads.
+class MistakeSearch {
+ public:
+  MistakeSearch(const RuleSet& rules, std::vector<const Item*> items)
+      : rules_(rules), items_(std::move(items)), limits_(CurrentLimits()) {}
+
+  bool FindsNone() {
+    std::vector<std::thread> helpers;
+    for (int i = 1; i < UsableCores(); ++i) {
+      std::optional<std::thread> helper = StartThread([this] {
+        if (!OnAmpleStack([this] { Work(); }).ok()) found_ = true;
+      });
+      if (!helper.has_value()) break;
+      helpers.push_back(*std::move(helper));
+    }
+    Work();
+    for (std::thread& helper : helpers) helper.join();
+    return !found_;
+  }
+
+ private:
+  void Work() {
+    const BudgetScope scope(limits_);
+    while (!found_) {
+      const size_t i = next_++;
+      if (i >= items_.size()) return;
+      std::vector<Diagnostic> diagnostics;
+      CheckItem(rules_, *items_[i], &diagnostics);
+      if (!diagnostics.empty() || BudgetEnded()) found_ = true;
+    }
+  }
+
+  const RuleSet& rules_;
+  const std::vector<const Item*> items_;
+  const Limits limits_;
+  std::atomic<size_t> next_{0};
+  std::atomic<bool> found_{false};
+};
+
+}  // namespace
+
+bool HaveNoMistakes(const RuleSet& rules,
+                    absl::Span<const std::shared_ptr<const LoadedFile>> files,
+                    const std::set<const LoadedFile*>& generated) {
+  std::vector<const Item*> items;
+  for (const std::shared_ptr<const LoadedFile>& file : files) {
+    const bool is_generated = generated.count(file.get()) != 0;
+    if (!CheckNamesOf(rules, *file, is_generated).empty()) return false;
+    if (is_generated) continue;
+    for (const RuleFile::Entry& entry : file->file.entries) {
+      if (entry.item.has_value()) items.push_back(&*entry.item);
+    }
+  }
+  return MistakeSearch(rules, std::move(items)).FindsNone();
+}
+
+std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
+                                  bool generated) {
+  std::vector<Diagnostic> diagnostics = CheckNamesOf(rules, file, generated);
   // Elaboration would find the same mistakes again.
-  if (!diagnostics.empty()) return diagnostics;
+  if (generated || !diagnostics.empty()) return diagnostics;
   for (const RuleFile::Entry& entry : file.file.entries) {
     if (!entry.item.has_value()) continue;
-    const Item& item = *entry.item;
     if (BudgetEnded()) break;
-    const BudgetScope scope(CurrentLimits(), BudgetScope::Mode::kRenew);
-    if (item.kind == ItemKind::kJvp) {
-      CheckDerivativeItem(rules, item, &diagnostics);
-    } else if (item.kind == ItemKind::kNumeric) {
-      CheckNumericItem(rules, item, &diagnostics);
-    } else if (item.kind == ItemKind::kOp) {
-      CheckOp(rules, *library.FindCallable(CallableName(item)), &diagnostics);
-    } else if (item.kind == ItemKind::kOverride) {
-      CheckOverride(rules, *library.FindCallable(item.name), item,
-                    &diagnostics);
-    } else if (item.kind == ItemKind::kFn) {
-      CheckFunction(rules, *library.FindCallable(CallableName(item)),
-                    &diagnostics);
-    }
+    CheckItem(rules, *entry.item, &diagnostics);
     // What follows would most likely come to the same end, each in its time.
     if (BudgetEnded()) break;
   }

@@ -4,9 +4,12 @@
 #ifndef CLEAVE_ENGINE_RULES_CHECK_H_
 #define CLEAVE_ENGINE_RULES_CHECK_H_
 
+#include <memory>
+#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/types/span.h"
 #include "engine/bind/library.h"
 #include "engine/elaborate/elaborator.h"
 #include "engine/lang/diagnostic.h"
@@ -19,6 +22,13 @@ namespace cleave {
 // generated one (NamedSource::generated) those of its names alone.
 std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
                                   bool generated);
+
+// Whether CheckFile finds no mistake in any of `files`; `generated` are those
+// among them that are. All cores look: where there is a mistake, or the budget
+// ends, it is false soon, and CheckFile tells what there is.
+bool HaveNoMistakes(const RuleSet& rules,
+                    absl::Span<const std::shared_ptr<const LoadedFile>> files,
+                    const std::set<const LoadedFile*>& generated);
 
 // A type whose sizes are variables of their names: `f32[B, D]`.
 absl::StatusOr<TensorType> DeclaredType(const TypeExpr& type,

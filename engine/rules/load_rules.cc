@@ -112,9 +112,18 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
       remembers ? CheckedKey(rules->impl(), checked, generated) : "";
   result.checked_before = trusted || (!key.empty() && remembered.Contain(key));
   if (!result.checked_before) {
-    for (const auto& file : files) {
-      report(CheckFile(*rules, *file, generated.count(file.get()) != 0),
-             file->source);
+    if (!HaveNoMistakes(*rules, files, generated)) {
+      // What threads compiled is numbered in the order of their work: mistakes
+      // are told of rules that nobody has looked at.
+      auto unseen = std::make_unique<RuleSet::Impl>();
+      unseen->context = rules->impl().context;
+      unseen->options = rules->impl().options;
+      unseen->library = rules->impl().library;
+      rules = std::make_shared<const RuleSet>(std::move(unseen));
+      for (const auto& file : files) {
+        report(CheckFile(*rules, *file, generated.count(file.get()) != 0),
+               file->source);
+      }
     }
     // Names of extents are numbered from here on, whether it was checked or
     // not.

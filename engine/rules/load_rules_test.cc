@@ -3,9 +3,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -40,6 +42,17 @@ constexpr char kFourfold[] =
 constexpr char kWrong[] =
     "language 1\n\nop wrong(x: T[n]) -> T[n + 1]\n  where T: float\n"
     "  = x + x\n";
+// Rules with many ops: those in `wrong` have a mistake.
+std::string ManyOps(int count, const std::set<int>& wrong) {
+  std::string text = "language 1\n";
+  for (int i = 0; i < count; ++i) {
+    absl::StrAppend(&text, "\nop op", i, "(x: T[n]) -> T[",
+                    wrong.count(i) != 0 ? "n + 1" : "n",
+                    "]\n  where T: float\n  = x + x\n");
+  }
+  return text;
+}
+
 constexpr char kUnique[] =
     "language 1\n\nop places(x: bool[n]) -> i64[new m <= n, 1]\n"
     "  = nonzero(x)\n";
@@ -71,6 +84,24 @@ class LoadRulesTest : public ::testing::Test {
 
   const std::string folder_;
 };
+
+// All cores look for mistakes: what is told is what one core tells, in order of
+// place.
+TEST_F(LoadRulesTest, TellsMistakesInOrder) {
+  for (int round = 0; round < 5; ++round) {
+    const LoadResult result = Load({{"a.rules", ManyOps(64, {3, 40, 63})}});
+    ASSERT_THAT(result.diagnostics, SizeIs(3));
+    EXPECT_EQ(result.rules, nullptr);
+    int line = 0;
+    for (const std::string& diagnostic : result.diagnostics) {
+      int at = 0;
+      ASSERT_EQ(std::sscanf(diagnostic.c_str(), "a.rules:%d:", &at), 1)
+          << diagnostic;
+      EXPECT_GT(at, line);
+      line = at;
+    }
+  }
+}
 
 TEST_F(LoadRulesTest, RulesAreCheckedOnce) {
   const LoadResult first = Load({{"a.rules", kTwice}});

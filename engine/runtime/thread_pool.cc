@@ -1,19 +1,19 @@
 #include "engine/runtime/thread_pool.h"
 
 #include <pthread.h>
-#include <sched.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
-#include <system_error>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/files/threads.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -67,27 +67,14 @@ struct Job {
 class Pool : public ThreadPool {
  public:
   explicit Pool(int threads) {
-    // A host's signal handlers run on the host's threads, but for those of
-    // faults, which belong to the thread at fault, and of profilers.
-    sigset_t blocked;
-    sigset_t before;
-    sigfillset(&blocked);
-    for (const int signal :
-         {SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGPROF, SIGSEGV, SIGSYS, SIGTRAP}) {
-      sigdelset(&blocked, signal);
-    }
-    pthread_sigmask(SIG_SETMASK, &blocked, &before);
     workers_.reserve(static_cast<size_t>(threads) - 1);
     for (int i = 1; i < threads; ++i) {
-      try {
-        workers_.emplace_back([this] { Serve(); });
-      } catch (const std::system_error&) {
-        break;  // as many as the system grants
-      }
+      std::optional<std::thread> worker = StartThread([this] { Serve(); });
+      if (!worker.has_value()) break;  // as many as the system grants
+      workers_.push_back(*std::move(worker));
       const std::string name = absl::StrCat("cleave-", i);
       pthread_setname_np(workers_.back().native_handle(), name.c_str());
     }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
   }
 
   ~Pool() override {
@@ -186,17 +173,6 @@ class Pool : public ThreadPool {
   std::atomic<int64_t> posted_{0};
   std::vector<std::thread> workers_;  // last: they use what is above
 };
-
-int UsableCores() {
-  // As many as an affinity mask, as a container's, leaves.
-  cpu_set_t cores;
-  CPU_ZERO(&cores);
-  if (sched_getaffinity(0, sizeof(cores), &cores) == 0) {
-    return std::max(1, CPU_COUNT(&cores));
-  }
-  // More cores than a cpu_set_t names.
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
-}
 
 }  // namespace
 
