@@ -182,11 +182,12 @@ absl::StatusOr<ElementLowering::Moved> ElementLowering::Move(
     const auto holds = [](const Dim& a, CompareOp op, const Dim& b) {
       return Compare(a, op, b) == Truth::kTrue;
     };
+    // Most reads start at 0, which needs no search for a proof.
     const bool starts_inside =
-        holds(size[d], CompareOp::kGe, 1) ||
         (holds(axis.start, CompareOp::kGe, 0) &&
          (holds(axis.start, CompareOp::kLe, shape[d]) ||
-          holds(axis.start + size[d], CompareOp::kLe, shape[d])));
+          holds(axis.start + size[d], CompareOp::kLe, shape[d]))) ||
+        holds(size[d], CompareOp::kGe, 1);
     const bool slices = axis.InRange() ? starts_inside : !padded;
     if (!slices) {
       low[d] = -axis.start;
