@@ -257,6 +257,9 @@ void CheckItem(const RuleSet& rules, const Item& item,
   }
 }
 
+// For fewer items a thread is not worth its start.
+constexpr size_t kItemsPerThread = 8;
+
 // Looks for items with a mistake on several threads.
 class MistakeSearch {
  public:
@@ -265,7 +268,9 @@ class MistakeSearch {
 
   bool FindsNone() {
     std::vector<std::thread> helpers;
-    for (int i = 1; i < UsableCores(); ++i) {
+    const int threads =
+        std::min<int64_t>(UsableCores(), items_.size() / kItemsPerThread);
+    for (int i = 1; i < threads; ++i) {
       std::optional<std::thread> helper = StartThread([this] {
         if (!OnAmpleStack([this] { Work(); }).ok()) found_ = true;
       });
