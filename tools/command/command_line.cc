@@ -83,7 +83,13 @@ Option Verb::Add(const std::string& name, int64_t& value,
 
 Option Verb::Add(const std::string& name, uint64_t& value,
                  const std::string& help) {
-  return Option(app_->add_option(name, value, help));
+  // CLI11 takes -1 for the largest number.
+  return Option(
+      app_->add_option(name, value, help)->check([](const std::string& text) {
+        return !text.empty() && text[0] == '-'
+                   ? "Value " + text + " is negative"
+                   : std::string();
+      }));
 }
 
 Option Verb::Add(const std::string& name, double& value,

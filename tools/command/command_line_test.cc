@@ -114,6 +114,8 @@ TEST_F(CommandLineTest, RefusesMistakes) {
   EXPECT_THAT(Refused({"check", "a", "--share", "2"}),
               HasSubstr("2 not in range"));
   EXPECT_THAT(Refused({"check", "a", "--seed", "x"}), HasSubstr("--seed"));
+  EXPECT_THAT(Refused({"check", "a", "--seed", "-1"}),
+              HasSubstr("-1 is negative"));
   EXPECT_THAT(Refused({"check", "a", "--names", "p,x"}),
               HasSubstr("no x, please"));
   EXPECT_THAT(Refused({"check", "a", "--max", "0"}), HasSubstr("--max"));
