@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/halide/align_allocations.h"
@@ -12,7 +13,6 @@
 #include "engine/codegen/halide/float_ramps.h"
 #include "engine/codegen/halide/lowering.h"
 #include "engine/codegen/kernel_parameters.h"
-#include "ops/check.h"
 
 namespace cleave {
 
@@ -308,16 +308,20 @@ Halide::Module Lower(const Graph& graph, GroupKind kind,
 
 }  // namespace
 
-Halide::Module LowerGroup(const Graph& graph, GroupKind kind,
-                          const std::string& name, const Halide::Target& target,
-                          bool plain_schedule) {
+absl::StatusOr<Halide::Module> LowerGroup(const Graph& graph, GroupKind kind,
+                                          const std::string& name,
+                                          const Halide::Target& target,
+                                          bool plain_schedule) {
   bool exact = false;
   Halide::Module module =
       Lower(graph, kind, name, target, plain_schedule, &exact);
   if (exact) return module;
   // Without vectors there are no ramps.
   module = Lower(graph, kind, name, target, /*plain_schedule=*/true, &exact);
-  CLEAVE_CHECK(exact) << name;
+  if (!exact) {
+    return absl::InternalError(
+        absl::StrCat("`", name, "` has a ramp of floats without vectors"));
+  }
   return module;
 }
 

@@ -12,15 +12,18 @@
 #include <string>
 
 #include "Halide.h"
+#include "absl/status/statusor.h"
 #include "engine/codegen/fusion.h"
 #include "engine/ir/graph.h"
 
 namespace cleave {
 
-// The arguments are those of CompileGroup (compile_group.h).
-Halide::Module LowerGroup(const Graph& graph, GroupKind kind,
-                          const std::string& name, const Halide::Target& target,
-                          bool plain_schedule = false);
+// The arguments are those of CompileGroup (compile_group.h). Internal where the
+// code would round otherwise than the graph.
+absl::StatusOr<Halide::Module> LowerGroup(const Graph& graph, GroupKind kind,
+                                          const std::string& name,
+                                          const Halide::Target& target,
+                                          bool plain_schedule = false);
 
 }  // namespace cleave
 
