@@ -96,13 +96,13 @@ TEST_F(MistakesTest, ConcreteTensorsAndNumbersThatAreMistakesStayThem) {
               StatusIs(absl::StatusCode::kOutOfRange));
 }
 
-// Shapes that views may have, and no tensor.
 TEST_F(MistakesTest, PrimitivesWithoutTheirOperandsAreMistakes) {
   for (const char* op : {"nonzero", "neg", "add", "select", "reduce_sum"}) {
     EXPECT_FALSE(CallOne(op, {}).valid()) << op;
   }
 }
 
+// Shapes that views may have, and no tensor.
 TEST_F(MistakesTest, HugeViewsAreRefusedWhereTheyAreRead) {
   const int64_t huge = int64_t{1} << 40;
   const Tensor wide = Ones(DType::kI64, {1}).BroadcastTo({huge, huge});

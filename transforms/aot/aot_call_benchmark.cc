@@ -16,6 +16,7 @@
 #include "engine/eager/tensor.h"
 #include "ops/check.h"
 #include "transforms/aot/aot_function.h"
+#include "transforms/aot/call_cost_testing.h"
 #include "transforms/testing/test_rules.h"
 
 namespace cleave::aot {
@@ -27,38 +28,13 @@ std::shared_ptr<const RuleSet> Rules() {
   return *rules;
 }
 
-// Gives zeros of the types that the graph's outputs have for the examples'
-// extents; all of them are 8 here.
-absl::StatusOr<CompiledGraph> CompileNothing(const Graph& graph,
-                                             const ExampleInputs&) {
-  std::vector<Tensor> results;
-  for (const NamedValue& output : graph.outputs()) {
-    const TensorType& type = graph.type(output.value);
-    results.push_back(
-        Tensor(type.dtype, std::vector<int64_t>(type.shape.size(), 8)));
-  }
-  return CompiledGraph([results](absl::Span<const Tensor>) { return results; });
-}
-
-functional::Tensor SumOf(const std::vector<functional::Tensor>& xs) {
-  functional::Tensor sum = xs[0];
-  for (size_t i = 1; i < xs.size(); ++i) sum = sum + xs[i];
-  return sum;
-}
-
-Tree Arguments(int64_t count) {
-  std::vector<functional::Tensor> xs;
-  for (int64_t i = 0; i < count; ++i) xs.push_back(Tensor(DType::kF32, {8}));
-  return functional::ToTree(xs);
-}
-
 void Measure(benchmark::State& state, bool dynamic, bool inference) {
   AotOptions options;
   options.dynamic = dynamic;
   const absl::StatusOr<AotFunction> f =
       AotFunction::Make(SumOf, CompileNothing, Rules(), options);
   CLEAVE_CHECK(f.ok()) << f.status();
-  const Tree arguments = Arguments(state.range(0));
+  const Tree arguments = SumArguments(state.range(0));
   AotCallOptions call;
   call.inference = inference;
   for (auto _ : state) {
@@ -82,7 +58,7 @@ void Alternating(benchmark::State& state) {
   CLEAVE_CHECK(f.ok()) << f.status();
   std::vector<Tree> arguments;
   for (int64_t count = 1; count <= state.range(0); ++count) {
-    arguments.push_back(Arguments(count));
+    arguments.push_back(SumArguments(count));
   }
   size_t next = 0;
   for (auto _ : state) {
@@ -95,7 +71,7 @@ BENCHMARK(Alternating)->Arg(2)->Arg(50);
 
 void Compiled(benchmark::State& state) {
   std::vector<Tensor> inputs;
-  const Tree arguments = Arguments(state.range(0));
+  const Tree arguments = SumArguments(state.range(0));
   for (const functional::Tensor& x : arguments.leaves()) {
     inputs.push_back(*x.Concrete());
   }

@@ -11,6 +11,7 @@
 #include "engine/eager/tensor.h"
 #include "transforms/aot/aot_function.h"
 #include "transforms/aot/aot_function_testing.h"
+#include "transforms/aot/call_cost_testing.h"
 
 namespace {
 
@@ -30,23 +31,6 @@ void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 namespace cleave::aot {
 namespace {
 
-absl::StatusOr<CompiledGraph> CompileNothing(const Graph& graph,
-                                             const ExampleInputs&) {
-  std::vector<Tensor> results;
-  for (const NamedValue& output : graph.outputs()) {
-    const TensorType& type = graph.type(output.value);
-    results.push_back(
-        Tensor(type.dtype, std::vector<int64_t>(type.shape.size(), 8)));
-  }
-  return CompiledGraph([results](absl::Span<const Tensor>) { return results; });
-}
-
-functional::Tensor Sum(const std::vector<functional::Tensor>& xs) {
-  functional::Tensor sum = xs[0];
-  for (size_t i = 1; i < xs.size(); ++i) sum = sum + xs[i];
-  return sum;
-}
-
 class CallCost : public AotFunctionTesting {
  protected:
   // Allocations of the third call of a sum of `inputs` tensors.
@@ -54,11 +38,9 @@ class CallCost : public AotFunctionTesting {
     AotOptions options;
     options.dynamic = dynamic;
     const absl::StatusOr<AotFunction> f =
-        AotFunction::Make(Sum, CompileNothing, rules(), options);
+        AotFunction::Make(SumOf, CompileNothing, rules(), options);
     EXPECT_OK(f);
-    std::vector<functional::Tensor> xs;
-    for (int i = 0; i < inputs; ++i) xs.push_back(Tensor(DType::kF32, {8}));
-    const Tree arguments = functional::ToTree(xs);
+    const Tree arguments = SumArguments(inputs);
     AotCallOptions call;
     call.inference = inference;
     // The second call makes what later ones need again.
