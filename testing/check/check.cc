@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/files/threads.h"
 #include "engine/rules/rule_set.h"
 #include "ops/budget.h"
 #include "testing/check/check_examples.h"
@@ -339,7 +340,7 @@ int ThreadCount(const CheckOptions& options, size_t items) {
   if (count <= 0) {
     count = options.kernels || options.layers.count(Layer::kKernels) != 0
                 ? 1
-                : static_cast<int>(std::thread::hardware_concurrency());
+                : UsableCores();
   }
   return std::clamp<int>(count, 1, std::max<int>(static_cast<int>(items), 1));
 }
@@ -399,7 +400,10 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
   ItemChecks checks(*rules, clauses, items, options);
   std::vector<std::thread> threads;
   for (int i = 1; i < ThreadCount(options, items.size()); ++i) {
-    threads.emplace_back([&checks] { checks.Work(); });
+    std::optional<std::thread> thread =
+        StartThread([&checks] { checks.Work(); });
+    if (!thread.has_value()) break;
+    threads.push_back(*std::move(thread));
   }
   checks.Work();
   for (std::thread& thread : threads) thread.join();

@@ -14,8 +14,6 @@
 namespace cleave {
 namespace {
 
-absl::Status NotSampled(absl::string_view what) { return NotSupported(what); }
-
 // Each attribute that stands in a comparison with a literal, and the literals.
 void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
                      std::map<std::string, std::vector<StaticValue>>& found) {
@@ -111,12 +109,12 @@ std::vector<DType> SignatureSampler::DTypes() const {
 absl::StatusOr<DType> SignatureSampler::DrawDType(
     const TypeExpr& type, const Environment& environment) {
   if (type.dtype == nullptr || type.dtype->kind != ExprKind::kName) {
-    return NotSampled("inputs of a computed dtype are not sampled");
+    return NotSupported("inputs of a computed dtype are not sampled");
   }
   const auto it = environment.dtypes.find(type.dtype->text);
   if (it != environment.dtypes.end()) return it->second;
   CLEAVE_ASSIGN_OR_RETURN(const DType dtype, ParseDType(type.dtype->text));
-  if (IsComplex(dtype)) return NotSampled("complex inputs are not sampled");
+  if (IsComplex(dtype)) return NotSupported("complex inputs are not sampled");
   return dtype;
 }
 
@@ -161,8 +159,8 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
     default:
       break;
   }
-  return NotSampled(
-      absl::StrCat("inputs of extent `", PrintExpr(expr), "` are not sampled"));
+  return NotSupported("inputs of extent `", PrintExpr(expr),
+                      "` are not sampled");
 }
 
 absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
@@ -170,7 +168,7 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
     const DrawOptions& options, Environment& environment) {
   std::vector<Dim> axes;
   for (const AxisExpr& axis : type.axes) {
-    if (axis.is_new) return NotSampled("new extents of inputs");
+    if (axis.is_new) return NotSupported("new extents of inputs");
     if (axis.size->kind == ExprKind::kSpread) {
       const Expr& list = *axis.size->children[0];
       std::string name;
@@ -180,8 +178,8 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
                  list.children[0]->kind == ExprKind::kName) {
         name = absl::StrCat(list.children[0]->text, "#", element);
       } else {
-        return NotSampled(absl::StrCat("inputs of extents `", PrintExpr(list),
-                                       "..` are not sampled"));
+        return NotSupported("inputs of extents `", PrintExpr(list),
+                            "..` are not sampled");
       }
       auto it = environment.packs.find(name);
       if (it == environment.packs.end()) {
@@ -290,9 +288,8 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
   std::vector<StaticValue> values = Alternatives(attribute);
   if (values.empty()) {
     if (may_omit) return std::optional<StaticValue>();
-    return NotSampled(absl::StrCat("attribute `", name, "` of type ",
-                                   attribute.type,
-                                   " has no default and no sampled values"));
+    return NotSupported("attribute `", name, "` of type ", attribute.type,
+                        " has no default and no sampled values");
   }
   const StaticValue value = values[Uniform(0, values.size() - 1)];
   if (!attribute.list) return std::make_optional(value);
@@ -345,8 +342,8 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
       if (InClass(dtype, dtype_class)) dtypes.push_back(dtype);
     }
     if (dtypes.empty()) {
-      return NotSampled(absl::StrCat("dtypes of class ", where.dtype_class,
-                                     " are not sampled"));
+      return NotSupported("dtypes of class ", where.dtype_class,
+                          " are not sampled");
     }
     environment.dtypes[where.variable] =
         options.dtype && InClass(*options.dtype, dtype_class)
