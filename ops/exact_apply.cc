@@ -3,6 +3,7 @@
 #include <mpfr.h>
 
 #include "ops/exact.h"
+#include "ops/mpfr_cache.h"
 
 namespace cleave {
 namespace {
@@ -47,6 +48,7 @@ Exact ApplyMpfr(MpfrFunction function, const Exact& x) {
   // that rationals can need in full.
   constexpr int kShort = kExactBits + 64;
   constexpr int kFull = kExactBits + 2 * kMaxRationalBits;
+  FreeMpfrCacheWithThread();
   mpfr_t argument, result;
   mpfr_init2(argument, kShort);
   mpfr_init2(result, kExactBits);

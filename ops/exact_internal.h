@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "ops/exact.h"
+#include "ops/mpfr_cache.h"
 
 namespace cleave {
 
@@ -17,6 +18,7 @@ namespace cleave {
 struct Exact::Rep {
   explicit Rep(mpq_class value) : rational(true), q(std::move(value)) {}
   explicit Rep(mpfr_srcptr value) : rational(false) {
+    FreeMpfrCacheWithThread();
     mpfr_init2(f, kExactBits);
     mpfr_set(f, value, MPFR_RNDN);
   }
@@ -35,7 +37,10 @@ namespace internal_exact {
 
 class Mpfr {
  public:
-  explicit Mpfr(int bits) { mpfr_init2(value_, bits); }
+  explicit Mpfr(int bits) {
+    FreeMpfrCacheWithThread();
+    mpfr_init2(value_, bits);
+  }
   ~Mpfr() { mpfr_clear(value_); }
   Mpfr(const Mpfr&) = delete;
   Mpfr& operator=(const Mpfr&) = delete;

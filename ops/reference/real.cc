@@ -10,42 +10,44 @@
 #include "absl/strings/str_cat.h"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/mpfr_cache.h"
 
 namespace cleave {
 namespace {
 
 int PossibleBits(int bits) { return std::clamp(bits, 2, kMaxRealBits); }
 
+void Init(mpfr_ptr value, int bits) {
+  FreeMpfrCacheWithThread();
+  mpfr_init2(value, bits);
+  CountReals(1, bits);
+}
+
 }  // namespace
 
 Real::Real(int bits) {
-  mpfr_init2(value_, PossibleBits(bits));
-  CountReals(1, PossibleBits(bits));
+  Init(value_, PossibleBits(bits));
   mpfr_set_zero(value_, 1);
 }
 
 Real::Real(double value, int bits) {
-  mpfr_init2(value_, PossibleBits(bits));
-  CountReals(1, PossibleBits(bits));
+  Init(value_, PossibleBits(bits));
   mpfr_set_d(value_, value, MPFR_RNDN);
 }
 
 Real::Real(const Exact& value, int bits) {
-  mpfr_init2(value_, PossibleBits(bits));
-  CountReals(1, PossibleBits(bits));
+  Init(value_, PossibleBits(bits));
   value.ToMpfr(value_);
 }
 
 Real::Real(const Real& other) {
-  mpfr_init2(value_, mpfr_get_prec(other.value_));
-  CountReals(1, other.bits());
+  Init(value_, other.bits());
   mpfr_set(value_, other.value_, MPFR_RNDN);
 }
 
 // A moved-from Real keeps a value of the least precision.
 Real::Real(Real&& other) noexcept {
-  mpfr_init2(value_, MPFR_PREC_MIN);
-  CountReals(1, MPFR_PREC_MIN);
+  Init(value_, MPFR_PREC_MIN);
   mpfr_swap(value_, other.value_);
 }
 

@@ -1,7 +1,5 @@
 #include "testing/check/check.h"
 
-#include <mpfr.h>
-
 #include <algorithm>
 #include <chrono>
 #include <mutex>
@@ -263,8 +261,6 @@ class ItemChecks {
                           static_cast<int>(items_.size()));
       }
     }
-    // MPFR keeps its constants by thread.
-    mpfr_free_cache();
   }
 
   // The reports that are done, in the order of the items.
