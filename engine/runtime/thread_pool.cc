@@ -182,7 +182,17 @@ std::unique_ptr<ThreadPool> MakeThreadPool(int threads) {
 }
 
 ThreadPool& DefaultThreadPool() {
-  static ThreadPool* const pool = MakeThreadPool(UsableCores()).release();
+  // Nothing frees it: threads may use it until the process ends.
+  static std::atomic<ThreadPool*> shared{nullptr};
+  ThreadPool* pool = shared.load(std::memory_order_acquire);
+  if (pool != nullptr) return *pool;
+  // The threads of a pool do not exist in a child that the process forks, and
+  // its locks are as they were: the child makes another one.
+  static const int registered =
+      pthread_atfork(nullptr, nullptr, [] { shared.store(nullptr); });
+  static_cast<void>(registered);
+  auto made = MakeThreadPool(UsableCores());
+  if (shared.compare_exchange_strong(pool, made.get())) pool = made.release();
   return *pool;
 }
 

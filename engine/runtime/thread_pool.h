@@ -37,7 +37,8 @@ class ThreadPool {
 std::unique_ptr<ThreadPool> MakeThreadPool(int threads);
 
 // One thread for each core that the process may run on. Lives as long as the
-// process; its threads start at the first call.
+// process; its threads start at the first call. A child that the process forks
+// has one of its own.
 ThreadPool& DefaultThreadPool();
 
 }  // namespace cleave

@@ -1,5 +1,8 @@
 #include "engine/runtime/thread_pool.h"
 
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -144,6 +147,30 @@ TEST(ThreadPool, HasADefault) {
   EXPECT_GE(DefaultThreadPool().threads(), 1);
   EXPECT_EQ(&DefaultThreadPool(), &DefaultThreadPool());
   EXPECT_THAT(Count(DefaultThreadPool(), 100), ::testing::Each(1));
+}
+
+// A child has none of its parent's threads, and would wait for them.
+TEST(ThreadPool, ForkedChildHasItsOwn) {
+  const ThreadPool* const parents = &DefaultThreadPool();
+  for (int round = 0; round < 100; ++round) {
+    ASSERT_THAT(Count(DefaultThreadPool(), 100), ::testing::Each(1));
+  }
+  const pid_t child = fork();
+  if (child == 0) {
+    alarm(30);
+    bool right = &DefaultThreadPool() != parents;
+    for (int round = 0; round < 100; ++round) {
+      for (const int count : Count(DefaultThreadPool(), 100)) {
+        right &= count == 1;
+      }
+    }
+    _exit(right ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  EXPECT_EQ(&DefaultThreadPool(), parents);
 }
 
 }  // namespace
