@@ -86,6 +86,8 @@ Halide::FuncRef Lowering::Call(Func func, const Coordinates& at) {
 Expr Lowering::At(Value v, const Coordinates& at) {
   std::vector<const void*> places;
   for (const Expr& e : at) places.push_back(e.get());
+  // Elsewhere its coordinates are not clamped.
+  if (maybe_empty_ > 0) places.push_back(nullptr);
   const auto key = std::make_pair(v.id, std::move(places));
   const auto known = memo_.find(key);
   if (known != memo_.end()) return known->second;

@@ -11,8 +11,38 @@ using Halide::Expr;
 using Halide::Int;
 using Halide::select;
 
+namespace {
+
+bool MayBeEmpty(const Dim& extent) {
+  return Compare(extent, CompareOp::kGt, 0) != Truth::kTrue;
+}
+
+}  // namespace
+
 Expr Lowering::Clamp(const Expr& at, const Dim& extent) {
   return Halide::clamp(at, 0, Halide::max(Extent(extent) - 1, 0));
+}
+
+// Where no element may be there, a slice begins and a reversal ends beyond what
+// it is taken of.
+Coordinates Lowering::Inside(Coordinates at, Value v) {
+  if (maybe_empty_ == 0) return at;
+  const Shape& from = graph_.type(graph_.operands(v)[0]).shape;
+  for (size_t d = 0; d < at.size(); ++d) {
+    if (MayBeEmpty(graph_.type(v).shape[d])) at[d] = Clamp(at[d], from[d]);
+  }
+  return at;
+}
+
+Expr Lowering::AtClamped(Value x, const Coordinates& at) {
+  bool may_be_empty = false;
+  for (const Dim& extent : graph_.type(x).shape) {
+    may_be_empty |= MayBeEmpty(extent);
+  }
+  if (may_be_empty) ++maybe_empty_;
+  const Expr element = At(x, at);
+  if (may_be_empty) --maybe_empty_;
+  return element;
 }
 
 Expr Lowering::Movement(Value v, const Coordinates& at) {
@@ -42,14 +72,14 @@ Expr Lowering::Movement(Value v, const Coordinates& at) {
       for (size_t d = 0; d < at.size(); ++d) {
         inner.push_back(at[d] * static_cast<int>(stride[d]) + Extent(start[d]));
       }
-      return At(operand(0), inner);
+      return At(operand(0), Inside(std::move(inner), v));
     }
     case Primitive::kReverse: {
       Coordinates inner = at;
       for (const int64_t d : attributes.GetInts("axes")) {
         inner[d] = Extent(graph_.type(v).shape[d]) - 1 - at[d];
       }
-      return At(operand(0), inner);
+      return At(operand(0), Inside(std::move(inner), v));
     }
     case Primitive::kReshape:
       return Reshape(v, at);
@@ -107,7 +137,7 @@ Expr Lowering::Pad(Value v, const Coordinates& at) {
     inside = inside && place < Extent(from[d]);
     inner[d] = Clamp(place, from[d]);
   }
-  return select(inside, At(x, inner), At(graph_.operands(v)[1], {}));
+  return select(inside, AtClamped(x, inner), At(graph_.operands(v)[1], {}));
 }
 
 Expr Lowering::Concatenate(Value v, const Coordinates& at) {
@@ -120,7 +150,7 @@ Expr Lowering::Concatenate(Value v, const Coordinates& at) {
     const Dim& extent = graph_.type(x).shape[axis];
     Coordinates inner = at;
     inner[axis] = Clamp(at[axis] - end, extent);
-    pieces.push_back(At(x, inner));
+    pieces.push_back(AtClamped(x, inner));
     end = Halide::Internal::simplify(end + Extent(extent));
     ends.push_back(end);
   }
@@ -150,7 +180,7 @@ Expr Lowering::Windows(Value v, const Coordinates& at) {
     inside = inside && place >= 0 && place < Extent(extent);
     inner.push_back(Clamp(place, extent));
   }
-  return select(inside, At(x, inner), At(graph_.operands(v)[1], {}));
+  return select(inside, AtClamped(x, inner), At(graph_.operands(v)[1], {}));
 }
 
 Expr Lowering::IndexAt(Value index, Coordinates leading, int k,
@@ -185,7 +215,7 @@ Expr Lowering::Gather(Value v, const Coordinates& at) {
   }
   // The host has checked the indices of the other mode, "error".
   if (attributes.Get("mode").AsString() == "error") return At(x, inner);
-  return select(inside, At(x, inner), At(graph_.operands(v)[2], {}));
+  return select(inside, AtClamped(x, inner), At(graph_.operands(v)[2], {}));
 }
 
 }  // namespace cleave

@@ -109,8 +109,15 @@ class Lowering {
   // component k, and whether it is inside `extent`.
   Halide::Expr IndexAt(Value index, Coordinates leading, int k,
                        const Dim& extent, Halide::Expr* inside);
-  // A coordinate inside of [0, extent), whatever `at` is.
+  // A coordinate inside of [0, extent), whatever `at` is; 0 where there is
+  // none.
   Halide::Expr Clamp(const Halide::Expr& at, const Dim& extent);
+  // The element of `x` at coordinates that were clamped, to be selected where
+  // it is there.
+  Halide::Expr AtClamped(Value x, const Coordinates& at);
+  // The coordinates in the operand of a slice or a reversal `v`: within
+  // AtClamped of what may be empty, clamped to it.
+  Coordinates Inside(Coordinates at, Value v);
 
   // ---- Values of rows and the totals of them (lower_totals.cc).
   void FindSpaces();
@@ -226,6 +233,7 @@ class Lowering {
 
   // The elements of the outputs in work that have an expression already.
   std::map<std::pair<uint32_t, std::vector<const void*>>, Halide::Expr> memo_;
+  int maybe_empty_ = 0;  // AtClamped of what may be empty, within each other
   std::vector<Coordinates> kept_;  // what the keys of memo_ point to
   std::map<Value, Halide::Func> funcs_;
   std::vector<Stage> stages_;
