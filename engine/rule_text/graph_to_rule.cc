@@ -4,6 +4,7 @@
 #include <set>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -11,6 +12,7 @@
 #include "absl/strings/strip.h"
 #include "engine/lang/lexer.h"
 #include "engine/lang/parser.h"
+#include "engine/lang/precedence.h"
 #include "engine/rule_text/graph_writer.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -77,12 +79,27 @@ std::string RuleName(absl::string_view name) {
          absl::ConsumeSuffix(&name, ".cotangent")) {
     prefix += "d";
   }
-  return absl::StrCat(prefix, absl::StrReplaceAll(name, {{".", "_"}}));
+  std::string own = absl::StrCat(prefix, name);
+  for (char& c : own) {
+    if (!absl::ascii_isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  // Rules' names begin with a letter; `_` alone stands for nothing there.
+  if (own.empty() || !absl::ascii_isalpha(static_cast<unsigned char>(own[0]))) {
+    own.insert(0, "v");
+  }
+  return own;
 }
 
 absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
                                     const RuleSet& rules,
                                     const GraphToOpOptions& options) {
+  if (name != RuleName(name) || internal::IsReservedWord(name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("`", name, "` is no name for an op"));
+  }
+  if (graph.outputs().empty()) {
+    return absl::InvalidArgumentError("the graph has no outputs");
+  }
   WrittenOp written;
   RuleNames names(rules);
   std::vector<std::string> lines;

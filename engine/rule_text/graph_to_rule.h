@@ -58,6 +58,8 @@ struct GraphToOpOptions {
 // become errors. Unimplemented for what rules cannot say: an extent known at
 // run time only, a call of a host's op, `scatter` in mode "set", an absent
 // element of a list, a condition of `while` that takes more than operators.
+// InvalidArgument for a `name` that no op may have, and a graph without
+// outputs.
 absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
                                     const RuleSet& rules,
                                     const GraphToOpOptions& options = {});

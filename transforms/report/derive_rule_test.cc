@@ -199,5 +199,38 @@ TEST_F(DeriveRuleTest, WantsAnInput) {
               HasSubstr("0 inputs are described"));
 }
 
+// Names of graphs may be any text; those of rules may not.
+TEST(GraphToRuleTest, ChangesNamesThatRulesDoNotHave) {
+  const auto context = std::make_shared<Context>();
+  const std::shared_ptr<const RuleSet> rules = LoadTestRules(context);
+  GraphBuilder b(context);
+  const TensorType type{DType::kF32, {Dim::Variable("n")}};
+  Value sum = b.Input("axis: 1", type);
+  for (const char* name : {"", "_", "1st", "a b", "\xff\n", "if"}) {
+    sum = b.Apply(Primitive::kAdd, {sum, b.Input(name, type)});
+  }
+  ASSERT_OK_AND_ASSIGN(const Graph graph, std::move(b).Build({{"\"y\"", sum}}));
+  ASSERT_OK_AND_ASSIGN(const WrittenOp written,
+                       GraphToOp(graph, "written", *rules));
+  const LoadResult loaded = ExtendRules(
+      rules, {"written.rules", absl::StrCat("language 1\n\n", written.text)});
+  EXPECT_THAT(loaded.diagnostics, IsEmpty()) << written.text;
+  for (const char* name : {"", "a b", "if", "1st"}) {
+    EXPECT_EQ(GraphToOp(graph, name, *rules).status().code(),
+              absl::StatusCode::kInvalidArgument)
+        << name;
+  }
+}
+
+TEST(GraphToRuleTest, WantsAnOutput) {
+  const auto context = std::make_shared<Context>();
+  const std::shared_ptr<const RuleSet> rules = LoadTestRules(context);
+  GraphBuilder b(context);
+  b.Input("x", {DType::kF32, {}});
+  ASSERT_OK_AND_ASSIGN(const Graph graph, std::move(b).Build({}));
+  EXPECT_EQ(GraphToOp(graph, "written", *rules).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace cleave
