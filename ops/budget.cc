@@ -141,7 +141,7 @@ BudgetScope::BudgetScope(const Limits& limits, Mode mode) {
   Budget& budget = opened_->budget;
   budget.limits = joins ? state.budget->limits : limits;
   budget.counts_calls = mode != Mode::kDefaults;
-  if (state.budget == nullptr) {
+  if (state.budget == nullptr || mode == Mode::kDetached) {
     budget.tensor_bytes = std::make_shared<Bytes>(0);
   } else {
     const Limits& around = state.budget->limits;

@@ -76,6 +76,8 @@ class BudgetScope {
              // also those of the open one
     kDefaults,  // as kRenew, but nothing is counted in it: each scope that
                 // would join it counts for itself
+    kDetached,  // as where none is open: for what is made once and kept, and
+                // must not depend on the call that happens to need it first
   };
   explicit BudgetScope(const Limits& limits = {}, Mode mode = Mode::kJoin);
   ~BudgetScope();

@@ -150,5 +150,19 @@ TEST(Budget, LimitsDepthWithoutAScope) {
               HasSubstr("more than 20000 levels of depth"));
 }
 
+TEST(Budget, DetachedScopeHasLimitsOfItsOwn) {
+  const std::atomic<bool> cancelled{true};
+  Limits limits;
+  limits.cancelled = &cancelled;
+  const BudgetScope scope(limits);
+  ASSERT_FALSE(PollBudget().ok());
+  {
+    const BudgetScope detached({}, BudgetScope::Mode::kDetached);
+    EXPECT_TRUE(PollBudget().ok());
+    EXPECT_EQ(CurrentLimits().cancelled, nullptr);
+  }
+  EXPECT_FALSE(PollBudget().ok());
+}
+
 }  // namespace
 }  // namespace cleave

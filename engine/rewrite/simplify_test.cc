@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
@@ -22,6 +23,7 @@
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "engine/rules/rewrite_rule.h"
+#include "ops/budget.h"
 #include "ops/tensor.h"
 #include "testing/golden_file.h"
 #include "testing/status_matchers.h"
@@ -364,6 +366,30 @@ TEST(Simplify, LongChainsTakeBoundedWork) {
   const Graph simple = Simplify(graph, *loaded.rules, approx);
   EXPECT_EQ(Operations(graph) - Operations(simple), kMaxRewritesPerNode);
   EXPECT_EQ(Operations(Simplify(graph, *loaded.rules)), Operations(graph));
+}
+
+// The rewrites are compiled for the rule set, not for the call that needs them
+// first.
+TEST(Simplify, CancelledCallCompilesRewrites) {
+  auto context = std::make_shared<Context>();
+  const LoadResult loaded =
+      Load(context, "language 1\n\nrewrite r: sin(cos(x)) => sin(x) real\n");
+  ASSERT_NE(loaded.rules, nullptr);
+  GraphBuilder b(context);
+  const Value x = b.Input("x", TensorType{DType::kF32, {}});
+  const Value y = b.Apply(Primitive::kSin, {b.Apply(Primitive::kCos, {x})});
+  const Graph graph = *std::move(b).Build({{"y", y}});
+  const std::atomic<bool> cancelled{true};
+  Limits limits;
+  limits.cancelled = &cancelled;
+  limits.expressions = 1;
+  SimplifyOptions approx;
+  approx.approx = true;
+  {
+    const BudgetScope scope(limits);
+    Simplify(graph, *loaded.rules, approx);
+  }
+  EXPECT_EQ(Operations(Simplify(graph, *loaded.rules, approx)), 1);
 }
 
 }  // namespace

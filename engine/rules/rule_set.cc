@@ -48,6 +48,8 @@ const Item* RuleSet::FindRewrite(absl::string_view name) const {
 
 const RewriteTable& RuleSet::rewrites() const {
   std::call_once(impl_->rewrites_once, [&] {
+    // Whoever asks first may be about to be cancelled.
+    const BudgetScope scope({}, BudgetScope::Mode::kDetached);
     impl_->rewrites =
         std::make_unique<const RewriteTable>(impl_->library, *impl_->context);
   });
