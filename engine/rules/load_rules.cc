@@ -55,6 +55,31 @@ std::string FolderOf(const LoadOptions& options) {
                                           : DefaultCacheFolder();
 }
 
+PlacedMistake Placed(const Diagnostic& diagnostic, const Source& source) {
+  const Source::Position begin = source.PositionOf(diagnostic.range.begin);
+  const Source::Position end =
+      source.PositionOf(std::max(diagnostic.range.begin, diagnostic.range.end));
+  PlacedMistake mistake;
+  mistake.file = source.name();
+  if (diagnostic.pointer.empty()) {
+    mistake.line = begin.line;
+    mistake.column = begin.column;
+    mistake.end_line = end.line;
+    mistake.end_column = end.column;
+  }
+  mistake.pointer = diagnostic.pointer;
+  mistake.kind = std::string(DiagnosticKindName(diagnostic.kind));
+  mistake.message = diagnostic.message;
+  mistake.help = diagnostic.help;
+  return mistake;
+}
+
+// What ended a load is a mistake without a place.
+void AddMistake(const absl::Status& status, LoadResult* result) {
+  result->diagnostics.push_back(absl::StrCat(status.message(), "\n"));
+  result->mistakes.emplace_back().message = std::string(status.message());
+}
+
 LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
                 absl::Span<const NamedSource> sources) {
   const BudgetScope scope;
@@ -67,6 +92,7 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
                      });
     for (const Diagnostic& d : diagnostics) {
       result.diagnostics.push_back(Render(d, source));
+      result.mistakes.push_back(Placed(d, source));
     }
   };
   const bool trusted = std::exchange(impl->options.trusted, false);
@@ -131,7 +157,7 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
     // Where the call was to end, not all was checked.
     const absl::Status ended = PollBudget();
     if (!ended.ok() && result.diagnostics.empty()) {
-      result.diagnostics.emplace_back(absl::StrCat(ended.message(), "\n"));
+      AddMistake(ended, &result);
     }
     if (result.diagnostics.empty() && !key.empty()) remembered.Add(key);
   }
@@ -146,7 +172,7 @@ LoadResult LoadOnAmpleStack(std::unique_ptr<RuleSet::Impl> impl,
   const absl::Status status =
       OnAmpleStack([&] { result = Load(std::move(impl), sources); });
   if (!status.ok()) {
-    result.diagnostics.push_back(absl::StrCat(status.message(), "\n"));
+    AddMistake(status, &result);
   }
   return result;
 }

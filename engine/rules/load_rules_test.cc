@@ -28,7 +28,9 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 using ::testing::SizeIs;
+using ::testing::StartsWith;
 
 namespace fs = std::filesystem;
 
@@ -101,6 +103,32 @@ TEST_F(LoadRulesTest, TellsMistakesInOrder) {
       line = at;
     }
   }
+}
+
+TEST_F(LoadRulesTest, MistakesInJsonHaveTheirPointers) {
+  const LoadResult result =
+      Load({{"b.json", "{\"language\": 1, \"items\": [3]}", /*json=*/true}});
+  ASSERT_THAT(result.mistakes, Not(IsEmpty()));
+  ASSERT_EQ(result.diagnostics.size(), result.mistakes.size());
+  for (const PlacedMistake& mistake : result.mistakes) {
+    EXPECT_EQ(mistake.file, "b.json");
+    EXPECT_THAT(mistake.pointer, StartsWith("/"));
+    EXPECT_EQ(mistake.line, 0);
+  }
+}
+
+TEST_F(LoadRulesTest, MistakesOfNamesHaveTheirPlaces) {
+  const LoadResult result =
+      Load({{"a.rules", "language 1\n\nfn f(x: f32[n]) -> f32[n] = eyp(x)\n"}});
+  ASSERT_THAT(result.mistakes, SizeIs(1));
+  const PlacedMistake& mistake = result.mistakes[0];
+  EXPECT_EQ(mistake.file, "a.rules");
+  EXPECT_EQ(mistake.line, 3);
+  EXPECT_EQ(mistake.column, 29);
+  EXPECT_EQ(mistake.end_line, 3);
+  EXPECT_EQ(mistake.end_column, 35);
+  EXPECT_EQ(mistake.kind, "unknown-op");
+  EXPECT_EQ(mistake.help, "did you mean `exp`?");
 }
 
 TEST_F(LoadRulesTest, RulesAreCheckedOnce) {

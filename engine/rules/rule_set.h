@@ -129,9 +129,24 @@ struct LoadOptions {
   bool trusted = false;
 };
 
+// A mistake in rules, for programs that point to it.
+struct PlacedMistake {
+  std::string file;
+  // From 1, columns in code points; 0 where it has no place, as a limit.
+  int line = 0;
+  int column = 0;
+  int end_line = 0;
+  int end_column = 0;
+  std::string pointer;  // of rules read from JSON
+  std::string kind;     // "unknown-name"
+  std::string message;
+  std::string help;
+};
+
 struct LoadResult {
   std::shared_ptr<const RuleSet> rules;  // null if there is any diagnostic
   std::vector<std::string> diagnostics;  // rendered
+  std::vector<PlacedMistake> mistakes;   // the same, one by one
   // The rules were trusted, or a process checked the same ones before.
   bool checked_before = false;
 };

@@ -68,6 +68,8 @@ LoadResult LoadShippedRules(const ShippedRulesOptions& options) {
     LoadResult failed;
     failed.diagnostics.push_back(
         absl::StrCat(sources.status().message(), "\n"));
+    failed.mistakes.emplace_back().message =
+        std::string(sources.status().message());
     return failed;
   }
   LoadOptions load;
