@@ -118,6 +118,11 @@ absl::string_view PrimitiveName(Primitive primitive);
 std::optional<Primitive> FindPrimitive(absl::string_view name);
 PrimitiveClass ClassOf(Primitive primitive);
 DerivativeKind DerivativeOf(Primitive primitive);
+// Whether it is one of eq, ne, lt, le, gt and ge: two operands of one dtype to
+// a bool.
+inline bool IsComparison(Primitive primitive) {
+  return primitive >= Primitive::kEq && primitive <= Primitive::kGe;
+}
 
 // An operand: `a: bool|int`. A last `xs..` is any number of them.
 struct PrimitiveOperand {

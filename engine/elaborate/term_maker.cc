@@ -11,11 +11,6 @@
 namespace cleave {
 namespace {
 
-bool IsComparison(Primitive p) {
-  return p == Primitive::kEq || p == Primitive::kNe || p == Primitive::kLt ||
-         p == Primitive::kLe || p == Primitive::kGt || p == Primitive::kGe;
-}
-
 std::string DTypeText(const DTypePtr& dtype) {
   const std::optional<DType> known = dtype->dtype();
   return known.has_value() ? std::string(DTypeName(*known)) : "not known";

@@ -17,20 +17,6 @@ namespace {
 // Digits that one index may become.
 constexpr int kMaxDigits = 8;
 
-bool IsComparison(Primitive primitive) {
-  switch (primitive) {
-    case Primitive::kEq:
-    case Primitive::kNe:
-    case Primitive::kLt:
-    case Primitive::kLe:
-    case Primitive::kGt:
-    case Primitive::kGe:
-      return true;
-    default:
-      return false;
-  }
-}
-
 bool IsIndex(const Term& term, const IndexVariable* index) {
   return term.kind == TermKind::kIndex && term.indices[0].get() == index;
 }

@@ -33,20 +33,6 @@ bool CompareValues(const A& a, Primitive primitive, const typename A::Value& x,
   }
 }
 
-inline bool IsComparison(Primitive primitive) {
-  switch (primitive) {
-    case Primitive::kEq:
-    case Primitive::kNe:
-    case Primitive::kLt:
-    case Primitive::kLe:
-    case Primitive::kGt:
-    case Primitive::kGe:
-      return true;
-    default:
-      return false;
-  }
-}
-
 template <typename A>
 Tensor CompareKernel(const A& a, Primitive primitive, const Extents& shape,
                      const std::vector<typename A::Value>& x,

@@ -254,10 +254,6 @@ Expr Comparison(Primitive primitive, const Expr& a, const Expr& b) {
   }
 }
 
-bool IsComparison(Primitive primitive) {
-  return primitive >= Primitive::kEq && primitive <= Primitive::kGe;
-}
-
 Expr BoolOrBits(Primitive primitive, const Expr& a, const Expr& b) {
   if (a.type().is_bool()) {
     if (primitive == Primitive::kAnd) return a && b;
