@@ -20,13 +20,6 @@
 #ifndef CLEAVE_CLEAVE_H_
 #define CLEAVE_CLEAVE_H_
 
-// The version of the interface: MAJOR changes where programs must, MINOR where
-// there is more to call, PATCH where neither is so.
-#define CLEAVE_VERSION_MAJOR 0
-#define CLEAVE_VERSION_MINOR 1
-#define CLEAVE_VERSION_PATCH 0
-#define CLEAVE_VERSION_STRING "0.1.0"
-
 // Graphs of operations: built, printed, parsed, run.
 #include "engine/ir/graph.h"
 #include "engine/ir/graph_text.h"
@@ -51,5 +44,8 @@
 
 // Whether rules mean what their ops mean.
 #include "testing/check/check.h"
+
+// CLEAVE_VERSION_STRING, and its numbers.
+#include "ops/version.h"
 
 #endif  // CLEAVE_CLEAVE_H_

@@ -16,6 +16,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/ir/attribute_text.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/infer_node.h"
 #include "engine/ir/parse_typed_graph.h"
@@ -58,6 +59,18 @@ class Parser {
     SkipLines();
     if (position_ < text_.size()) return Fail("text behind the graph");
     return graph;
+  }
+
+  absl::StatusOr<Attributes> ParseAttributesAlone() {
+    Attributes attributes;
+    SkipSpaces();
+    if (position_ == text_.size()) return attributes;
+    do {
+      CLEAVE_RETURN_IF_ERROR(ParseAttribute(&attributes));
+    } while (Consume(","));
+    SkipSpaces();
+    if (position_ < text_.size()) return Fail("text behind the attributes");
+    return attributes;
   }
 
  private:
@@ -350,6 +363,20 @@ class Parser {
     return Expect(")");
   }
 
+  // `axis: 0`.
+  absl::Status ParseAttribute(Attributes* attributes) {
+    SkipSpaces();
+    const size_t begin = position_;
+    CLEAVE_ASSIGN_OR_RETURN(const std::string name, ParseName());
+    if (attributes->Find(name) != nullptr) {
+      return FailAt(begin, absl::StrCat("`", name, "` is given twice"));
+    }
+    CLEAVE_RETURN_IF_ERROR(Expect(":"));
+    CLEAVE_ASSIGN_OR_RETURN(StaticValue value, ParseValue());
+    attributes->Set(name, std::move(value));
+    return absl::OkStatus();
+  }
+
   // `%1: f32[n] = op(%x, axis: 0)`.
   absl::Status ParseNode(Scope* scope) {
     const size_t begin = position_;
@@ -378,15 +405,7 @@ class Parser {
           operands.push_back(operand);
           continue;
         }
-        const size_t attribute_begin = position_;
-        CLEAVE_ASSIGN_OR_RETURN(const std::string attribute, ParseName());
-        if (attributes.Find(attribute) != nullptr) {
-          return FailAt(attribute_begin,
-                        absl::StrCat("`", attribute, "` is given twice"));
-        }
-        CLEAVE_RETURN_IF_ERROR(Expect(":"));
-        CLEAVE_ASSIGN_OR_RETURN(StaticValue value, ParseValue());
-        attributes.Set(attribute, std::move(value));
+        CLEAVE_RETURN_IF_ERROR(ParseAttribute(&attributes));
       } while (Consume(","));
       CLEAVE_RETURN_IF_ERROR(Expect(")"));
     }
@@ -535,6 +554,12 @@ class Parser {
 absl::StatusOr<Graph> ParseGraph(absl::string_view text,
                                  std::shared_ptr<Context> context) {
   return Parser(text, std::move(context), /*trusted=*/false).Parse();
+}
+
+absl::StatusOr<Attributes> ParseAttributes(absl::string_view text,
+                                           std::shared_ptr<Context> context) {
+  return Parser(text, std::move(context), /*trusted=*/false)
+      .ParseAttributesAlone();
 }
 
 absl::StatusOr<Graph> ParseTypedGraph(absl::string_view text,

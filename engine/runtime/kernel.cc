@@ -110,7 +110,7 @@ absl::Status Kernel::Impl::CheckOutputs(const Instance& instance,
     const DType dtype = graph.type(output.value).dtype;
     if (view.dtype != dtype ||
         view.shape != absl::MakeConstSpan(instance.output_shapes[i]) ||
-        view.strides.size() != view.shape.size()) {
+        (!view.dense && view.strides.size() != view.shape.size())) {
       return absl::InvalidArgumentError(
           absl::StrCat("the output `", output.name, "` is ", DTypeName(dtype),
                        "[", absl::StrJoin(instance.output_shapes[i], ", "),
@@ -248,27 +248,79 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
   return absl::OkStatus();
 }
 
-absl::Status Kernel::Impl::RunInto(absl::Span<const TensorView> inputs,
-                                   absl::Span<const MutableTensorView> outputs,
-                                   const RunOptions& options) {
+absl::Status Kernel::Impl::RunViews(absl::Span<const ArrayView> inputs,
+                                    absl::Span<const ArrayView> outputs,
+                                    const RunOptions& options) {
   const int64_t start = options.report != nullptr ? Now() : 0;
   if (options.report != nullptr) *options.report = {};
   if (!plan_->static_shapes) {
     return absl::UnimplementedError(
         "the extents of the outputs are known only when they are computed: "
-        "only Run makes room for them");
+        "the run has to make room for them");
   }
-  absl::InlinedVector<ArrayView, 4> from;
-  for (const TensorView& view : inputs) from.push_back(ArrayOf(view));
-  CLEAVE_RETURN_IF_ERROR(CheckInputs(from));
+  CLEAVE_RETURN_IF_ERROR(CheckInputs(inputs));
   std::unique_ptr<Instance> scratch;
   CLEAVE_ASSIGN_OR_RETURN(const Instance* instance,
-                          FindInstance(from, &scratch));
-  absl::InlinedVector<ArrayView, 4> to;
-  for (const MutableTensorView& view : outputs) to.push_back(ArrayOf(view));
-  CLEAVE_RETURN_IF_ERROR(CheckOutputs(*instance, to));
-  CLEAVE_RETURN_IF_ERROR(Execute(*instance, from, to, options));
+                          FindInstance(inputs, &scratch));
+  CLEAVE_RETURN_IF_ERROR(CheckOutputs(*instance, outputs));
+  CLEAVE_RETURN_IF_ERROR(Execute(*instance, inputs, outputs, options));
   if (options.report != nullptr) options.report->nanoseconds = Now() - start;
+  return absl::OkStatus();
+}
+
+absl::Status Kernel::Impl::RunViews(absl::Span<const ArrayView> inputs,
+                                    MakeOutput make_output,
+                                    const RunOptions& options) {
+  CLEAVE_RETURN_IF_ERROR(CheckInputs(inputs));
+  if (!plan_->static_shapes) return RunCopied(inputs, make_output, options);
+  const int64_t start = options.report != nullptr ? Now() : 0;
+  if (options.report != nullptr) *options.report = {};
+  std::unique_ptr<Instance> scratch;
+  CLEAVE_ASSIGN_OR_RETURN(const Instance* instance,
+                          FindInstance(inputs, &scratch));
+  const Graph& graph = plan_->graph;
+  absl::InlinedVector<ArrayView, 4> outputs;
+  for (size_t o = 0; o < instance->output_shapes.size(); ++o) {
+    ArrayView& output = outputs.emplace_back();
+    output.dtype = graph.type(graph.outputs()[o].value).dtype;
+    output.shape = instance->output_shapes[o];
+    CLEAVE_ASSIGN_OR_RETURN(
+        output.data,
+        make_output(static_cast<int>(o), output.dtype, output.shape));
+    if (output.data == nullptr && DenseBytes(output) > 0) {
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "no room was made for the output `", graph.outputs()[o].name, "`"));
+    }
+  }
+  CLEAVE_RETURN_IF_ERROR(Execute(*instance, inputs, outputs, options));
+  if (options.report != nullptr) options.report->nanoseconds = Now() - start;
+  return absl::OkStatus();
+}
+
+absl::Status Kernel::Impl::RunCopied(Arrays inputs, MakeOutput make_output,
+                                     const RunOptions& options) {
+  std::vector<Tensor> tensors;
+  for (const ArrayView& input : inputs) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        Tensor tensor,
+        Tensor::CreateUninitialized(input.dtype,
+                                    {input.shape.begin(), input.shape.end()}));
+    if (tensor.byte_size() > 0) Pack(input, tensor.mutable_data());
+    tensors.push_back(std::move(tensor));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                          RunDynamic(tensors, options));
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    CLEAVE_ASSIGN_OR_RETURN(void* const data,
+                            make_output(static_cast<int>(o), outputs[o].dtype(),
+                                        outputs[o].shape()));
+    if (outputs[o].byte_size() == 0) continue;
+    if (data == nullptr) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room was made for output ", o));
+    }
+    std::memcpy(data, outputs[o].data(), outputs[o].byte_size());
+  }
   return absl::OkStatus();
 }
 
@@ -368,7 +420,23 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Run(
 absl::Status Kernel::RunInto(absl::Span<const TensorView> inputs,
                              absl::Span<const MutableTensorView> outputs,
                              const RunOptions& options) const {
-  return impl_->RunInto(inputs, outputs, options);
+  absl::InlinedVector<ArrayView, 4> from;
+  for (const TensorView& view : inputs) from.push_back(ArrayOf(view));
+  absl::InlinedVector<ArrayView, 4> to;
+  for (const MutableTensorView& view : outputs) to.push_back(ArrayOf(view));
+  return impl_->RunViews(from, to, options);
+}
+
+absl::Status Kernel::RunViews(absl::Span<const ArrayView> inputs,
+                              absl::Span<const ArrayView> outputs,
+                              const RunOptions& options) const {
+  return impl_->RunViews(inputs, outputs, options);
+}
+
+absl::Status Kernel::RunViews(absl::Span<const ArrayView> inputs,
+                              MakeOutput make_output,
+                              const RunOptions& options) const {
+  return impl_->RunViews(inputs, make_output, options);
 }
 
 }  // namespace cleave

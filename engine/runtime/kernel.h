@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
@@ -64,6 +65,21 @@ struct MutableTensorView {
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
 };
+// The same, where the caller keeps extents and strides beside it: nothing is
+// allocated for a call.
+struct ArrayView {
+  void* data = nullptr;  // not written through where it is an input's
+  DType dtype = DType::kF32;
+  bool dense = true;  // in row-major order without gaps
+  absl::Span<const int64_t> shape;
+  absl::Span<const int64_t> strides;  // may be empty where it is dense
+};
+
+// The memory for output number `output`, for dense elements in row-major order;
+// null where there are none. An error ends the run.
+using MakeOutput = absl::FunctionRef<absl::StatusOr<void*>(
+    int output, DType dtype, absl::Span<const int64_t> shape)>;
+
 // Views of dense tensors.
 TensorView ViewOf(const Tensor& tensor);
 // Row-major strides of a shape.
@@ -126,6 +142,18 @@ class Kernel {
   absl::Status RunInto(absl::Span<const TensorView> inputs,
                        absl::Span<const MutableTensorView> outputs,
                        const RunOptions& options = {}) const;
+
+  // The same for views that keep no shapes: a caller of small kernels, who has
+  // the shapes anyway, pays for no vectors.
+  absl::Status RunViews(absl::Span<const ArrayView> inputs,
+                        absl::Span<const ArrayView> outputs,
+                        const RunOptions& options = {}) const;
+  // The same, where the caller makes room as the shapes are known: called once
+  // per output, in order, by this thread; before anything is written, but for
+  // extents that depend on data, which are known when all is computed.
+  absl::Status RunViews(absl::Span<const ArrayView> inputs,
+                        MakeOutput make_output,
+                        const RunOptions& options = {}) const;
 
   class Impl;
   explicit Kernel(std::unique_ptr<Impl> impl);

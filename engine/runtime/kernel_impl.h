@@ -84,9 +84,11 @@ class Kernel::Impl {
 
   absl::StatusOr<std::vector<Tensor>> Run(absl::Span<const Tensor> inputs,
                                           const RunOptions& options);
-  absl::Status RunInto(absl::Span<const TensorView> inputs,
-                       absl::Span<const MutableTensorView> outputs,
-                       const RunOptions& options);
+  absl::Status RunViews(absl::Span<const ArrayView> inputs,
+                        absl::Span<const ArrayView> outputs,
+                        const RunOptions& options);
+  absl::Status RunViews(absl::Span<const ArrayView> inputs,
+                        MakeOutput make_output, const RunOptions& options);
 
  private:
   using Instance = internal_kernel::Instance;
@@ -135,6 +137,8 @@ class Kernel::Impl {
   static void ReportMemory(const DeviceMemory& memory, RunReport* report);
 
   // kernel.cc: a run.
+  absl::Status RunCopied(Arrays inputs, MakeOutput make_output,
+                         const RunOptions& options);
   absl::Status CheckInputs(Arrays inputs) const;
   absl::Status CheckOutputs(const Instance& instance, Arrays outputs) const;
   absl::Status EndDeviceStep(const Instance& instance, int step, bool timed,

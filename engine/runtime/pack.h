@@ -1,5 +1,5 @@
-// ArrayView: an array of the caller as a run sees it: the bytes that it lies
-// in, and its elements as a dense copy. Internal to engine/runtime.
+// An array of the caller as a run sees it: the bytes that it lies in, and its
+// elements as a dense copy. Internal to engine/runtime.
 
 #ifndef CLEAVE_ENGINE_RUNTIME_PACK_H_
 #define CLEAVE_ENGINE_RUNTIME_PACK_H_
@@ -12,14 +12,7 @@
 
 namespace cleave {
 
-// A TensorView, a MutableTensorView or a Tensor, which must outlive it.
-struct ArrayView {
-  void* data = nullptr;  // not written through where it is an input's
-  DType dtype = DType::kF32;
-  bool dense = true;  // in row-major order without gaps
-  absl::Span<const int64_t> shape;
-  absl::Span<const int64_t> strides;  // empty where it came from a Tensor
-};
+// Views of these, which must outlive them.
 ArrayView ArrayOf(const TensorView& view);
 ArrayView ArrayOf(const MutableTensorView& view);
 ArrayView ArrayOf(const Tensor& tensor);
