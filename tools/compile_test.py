@@ -143,11 +143,16 @@ class CompileTest(unittest.TestCase):
         )
 
     def succeed(self, *arguments, **environment):
-        """What it prints; nothing on stderr: compilers do not warn."""
+        """What it prints; nothing on stderr: compilers do not warn.
+
+        AddressSanitizer does, of the stacks that Halide changes between.
+        """
         result = self.run_program(*arguments, **environment)
         what = f"{arguments}: {result.stdout}{result.stderr}"
         self.assertEqual(result.returncode, 0, what)
-        self.assertEqual(result.stderr, "", what)
+        warnings = [line for line in result.stderr.splitlines()
+                    if "ASan doesn't fully support makecontext" not in line]
+        self.assertEqual(warnings, [], what)
         return result.stdout
 
     def compile(self, function, *arguments):
