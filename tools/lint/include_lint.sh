@@ -24,13 +24,14 @@ layers=(
   "transforms/vmap transforms/jvp engine/pipeline"
   "transforms/vjp"
   "transforms"
-  "transforms/testing transforms/report"
+  "transforms/testing transforms/report transforms/shipped_rules"
   "engine/runtime"
   "engine/eager engine/c_library"
   "transforms/partition"
   "transforms/aot"
   "transforms/functions"
   "testing"
+  "engine/embed"
 )
 # The layers that a layer may not include though it stands higher.
 refused() {

@@ -1,8 +1,12 @@
 """add_lint_tests: call it last in every BUILD file that lists C++."""
 
-def add_lint_tests():
-    """Tests the formatting and the include directions of this package."""
-    sources = native.glob(["*.cc", "*.h"])
+def add_lint_tests(vendored = []):
+    """Tests the formatting and the include directions of this package.
+
+    Args:
+      vendored: files of others, which stay as they are.
+    """
+    sources = native.glob(["*.cc", "*.h"], exclude = vendored)
     if not sources:
         return
     args = ["$(location {})".format(source) for source in sources]

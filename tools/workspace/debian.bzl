@@ -127,6 +127,16 @@ def nlohmann_json_repository(name):
         modules = {":json": "nlohmann_json"},
     )
 
+# The headers of Debian 12's Python, in include/python3.11. What is compiled for
+# the limited API of 3.11 runs with later ones.
+def python_repository(name):
+    pkg_config_repository(
+        name = name,
+        debian_package = "libpython3-dev",
+        headers = ["python3.11"],
+        modules = {":python": ""},
+    )
+
 def xxhash_repository(name):
     pkg_config_repository(
         name = name,

@@ -11,6 +11,7 @@ load(
     "lemon_repository",
     "mpfr_repository",
     "nlohmann_json_repository",
+    "python_repository",
     "xxhash_repository",
 )
 load("//tools/workspace:halide.bzl", "halide_repository")
@@ -19,8 +20,24 @@ load(
     "remote_coverage_tools_repository",
     "rules_cc_repository",
 )
+load("//tools/workspace:wheels.bzl", "wheel_repository")
+
+def _auditwheel_repository(name):
+    wheel_repository(
+        name = name,
+        build_file = Label("//tools/workspace:auditwheel.BUILD"),
+        requirements = Label("//tools/workspace:auditwheel_requirements.txt"),
+    )
+
+def _numpy_repository(name):
+    wheel_repository(
+        name = name,
+        build_file = Label("//tools/workspace:numpy.BUILD"),
+        requirements = Label("//tools/workspace:numpy_requirements.txt"),
+    )
 
 _REPOSITORIES = {
+    "auditwheel": _auditwheel_repository,
     "cli11": cli11_repository,
     "com_github_google_benchmark": google_benchmark_repository,
     "com_google_absl": abseil_repository,
@@ -31,6 +48,8 @@ _REPOSITORIES = {
     "lemon": lemon_repository,
     "mpfr": mpfr_repository,
     "nlohmann_json": nlohmann_json_repository,
+    "numpy": _numpy_repository,
+    "python": python_repository,
     "remote_coverage_tools": remote_coverage_tools_repository,
     "rules_cc": rules_cc_repository,
     "xxhash": xxhash_repository,
