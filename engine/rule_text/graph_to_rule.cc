@@ -14,7 +14,6 @@
 #include "engine/lang/parser.h"
 #include "engine/lang/precedence.h"
 #include "engine/rule_text/graph_writer.h"
-#include "ops/check.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -62,11 +61,14 @@ absl::string_view NegatedText(CompareOp op) {
   return "<";
 }
 
-// The item as `cleave fmt` writes it.
-std::string Canonical(const std::string& text) {
+// The item as `cleave fmt` writes it. A graph from elsewhere may have what rule
+// files may not, such as a number of a thousand digits.
+absl::StatusOr<std::string> Canonical(const std::string& text) {
   const Source source("derived", absl::StrCat("language 1\n\n", text));
   const ParseResult parsed = ParseRules(source);
-  CLEAVE_CHECK(parsed.ok()) << Render(parsed.diagnostics, source) << text;
+  if (!parsed.ok()) {
+    return NotWritten(absl::StrCat(parsed.diagnostics[0].message, ":"));
+  }
   const std::string printed = PrintRuleFile(parsed.file);
   return printed.substr(printed.find("\n\n") + 2);
 }
@@ -208,7 +210,7 @@ absl::StatusOr<WrittenOp> GraphToOp(const Graph& graph, absl::string_view name,
                     "\n");
   }
   text += "}\n";
-  written.text = Canonical(text);
+  CLEAVE_ASSIGN_OR_RETURN(written.text, Canonical(text));
   return written;
 }
 
