@@ -213,8 +213,9 @@ void BM_VmapCalls(benchmark::State& state, const std::string& op, bool keep,
   for (auto _ : state) {
     state.PauseTiming();
     // The same rules, of which nothing is derived yet.
-    const LoadResult own =
-        again ? LoadResult{rules, {}} : ExtendRules(rules, {"none", kNothing});
+    LoadResult own;
+    own.rules = rules;
+    if (!again) own = ExtendRules(rules, {"none", kNothing});
     CLEAVE_CHECK(own.rules != nullptr) << own.diagnostics[0];
     state.ResumeTiming();
     absl::StatusOr<Graph> batched =
