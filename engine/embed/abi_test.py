@@ -15,8 +15,8 @@ import sys
 import tempfile
 
 
-def run(*command):
-    return subprocess.run(command, check=False, text=True,
+def run(*command, folder=None):
+    return subprocess.run(command, check=False, text=True, cwd=folder,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
@@ -39,7 +39,8 @@ def compile_stubs(header, functions, folder):
             file.write(f"CLEAVE_API {prototype} {{ abort(); }}\n")
     library = os.path.join(folder, "libcleave.so")
     made = run("cc", "-g", "-std=c99", "-fPIC", "-shared", "-w",
-               "-I" + os.path.dirname(header), source, "-o", library)
+               "-I" + os.path.dirname(os.path.abspath(header)),
+               os.path.basename(source), "-o", library, folder=folder)
     if made.returncode != 0:
         sys.exit("FAIL: the header does not compile\n" + made.stdout)
     return library

@@ -74,6 +74,13 @@ class Fuzzer {
     cleave_rules* rules = nullptr;
     Expect(cleave_rules_shipped(nullptr, &rules));
     rules_.push_back(rules);
+    cleave_source source = {};
+    source.struct_size = sizeof(source);
+    source.name = "functions.rules";
+    source.text = "language 1\n\nfn f(x: f32[3, 4]) -> f32[3, 4] = exp(x)\n";
+    cleave_rules* extended = nullptr;
+    Expect(cleave_rules_extend(rules, &source, 1, nullptr, &extended));
+    rules_.push_back(extended);
     for (const char* text : kGraphs) {
       cleave_graph* graph = nullptr;
       Expect(cleave_graph_parse(rules, text, &graph));

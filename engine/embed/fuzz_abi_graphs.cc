@@ -47,7 +47,7 @@ void Fuzzer::Load() {
 
 void Fuzzer::Describe() {
   const cleave_rules* const rules = AnyOf(rules_);
-  const char* const name = Mutated(Any(kNames));
+  const char* const name = OneIn(4) ? "f" : Mutated(Any(kNames));
   cleave_text* text = nullptr;
   switch (Below(3)) {
     case 0:
@@ -87,10 +87,10 @@ void Fuzzer::Check() {
   const char* const ops[] = {"relu", "softsign", "nothing", "re?u", ""};
   const char* const layers[] = {"L0", "L1,L2", "L9", "", "host"};
   const char* const dtypes[] = {"f32", "f33", "", "bool,f64"};
-  check.ops = Any(ops);
-  check.layers = Any(layers);
-  check.dtypes = OneIn(2) ? nullptr : Any(dtypes);
-  check.threads = static_cast<int32_t>(Below(4)) - 1;
+  check.ops = OneIn(2) ? "relu" : Any(ops);
+  check.layers = OneIn(2) ? "L0" : Any(layers);
+  check.dtypes = OneIn(2) ? "f32" : Any(dtypes);
+  check.threads = OneIn(4) ? -1 : 1;
   check.host_kernels = AnyOf(hosts_);
   cleave_text* text = nullptr;
   // All options, always: a check of all ops takes minutes.
@@ -229,15 +229,15 @@ void Fuzzer::Transform() {
       const char* const policies[] = {"everything", "nothing", "dots", "?"};
       const char* names[1] = {Mutated("softmax")};
       const double budgets[] = {0, 0.5, 1, -1, 1e300, 0.0 / 0.0};
-      aot.partition = OneIn(2) ? nullptr : Any(partitions);
-      aot.policy = OneIn(2) ? nullptr : Any(policies);
-      aot.budget = Any(budgets);
+      aot.partition = OneIn(3) ? nullptr : Any(partitions);
+      if (OneIn(4)) aot.policy = Any(policies);
+      if (OneIn(4)) aot.budget = Any(budgets);
       aot.names = names;
-      aot.name_count = static_cast<size_t>(Below(2));
+      aot.name_count = OneIn(6) ? 1 : 0;
       aot.decompose = names;
-      aot.decompose_count = static_cast<size_t>(Below(2));
+      aot.decompose_count = OneIn(6) ? 1 : 0;
       aot.expand = static_cast<int32_t>(Below(2));
-      aot.parameters = static_cast<int32_t>(Below(6)) - 2;
+      if (OneIn(6)) aot.parameters = static_cast<int32_t>(Below(6)) - 2;
       status =
           cleave_aot(graph, active, count, Sized(&aot), Options(), &made,
                      OneIn(3) ? nullptr : &second, OneIn(3) ? nullptr : &third,
@@ -261,6 +261,12 @@ void Fuzzer::Build() {
       if (!builders_.empty()) cleave_builder_free(builders_.front());
       builders_.assign(1, made);
       values_.clear();
+      // Something for later calls to succeed with.
+      for (const char* name : {"first", "second"}) {
+        cleave_value input = CLEAVE_ABSENT;
+        Expect(cleave_builder_input(made, name, "f32[3, 4]", &input));
+        values_.push_back(input);
+      }
     }
     return;
   }
@@ -296,7 +302,25 @@ void Fuzzer::Build() {
         remember(1);
       }
       return;
-    case 2:
+    case 2: {
+      // A call that is right, but for its types perhaps.
+      Trace("builder_call");
+      const char* const ops[] = {"exp", "relu", "softmax", "neg", "add", "mul"};
+      const int64_t op = Below(6);
+      cleave_value operands[2] = {value(), value()};
+      cleave_argument arguments[2] = {};
+      for (int i = 0; i < 2; ++i) {
+        arguments[i].struct_size = sizeof(arguments[i]);
+        arguments[i].values = &operands[i];
+        arguments[i].count = 1;
+      }
+      size_t count = 0;
+      if (Done(cleave_builder_call(builder, ops[op], arguments, op < 4 ? 1 : 2,
+                                   nullptr, made, 8, &count))) {
+        remember(count);
+      }
+      return;
+    }
     case 3: {
       Trace("builder_call");
       cleave_argument arguments[4] = {};

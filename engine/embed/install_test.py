@@ -33,8 +33,8 @@ def run(*command, **options):
 def blocks(language):
     """The blocks of a language in c.md, by the name behind the language."""
     with open(PAGE, encoding="utf-8") as file:
-        found = re.findall(rf"(?ms)^```{language} (\S+)\n(.*?)^```", file.read())
-    return dict(found)
+        page = file.read()
+    return dict(re.findall(rf"(?ms)^```{language} (\S+)\n(.*?)^```", page))
 
 
 class InstallTest(unittest.TestCase):

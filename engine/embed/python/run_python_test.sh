@@ -30,5 +30,5 @@ LD_LIBRARY_PATH=$(dirname "$(readlink -f "$halide")")
 export LD_LIBRARY_PATH
 export CLEAVE_CACHE=$TEST_TMPDIR/cache
 export PYTHONDONTWRITEBYTECODE=1
-PYTHONPATH=$site:$(dirname "$test")$numpy exec "$python" -W error::DeprecationWarning \
-  "$test"
+PYTHONPATH=$site:$(dirname "$test")$numpy exec "$python" -m unittest \
+  "$(basename "$test" .py)"
