@@ -1,0 +1,152 @@
+"""The aten ops that lack a transform in PyTorch, and what patch_aten gives
+them.
+
+Measured with torch_opinfo.py: without the slow fallback of vmap, these have no
+batching rule, no forward formula, no second derivative, or one that is wrong.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Callable
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """One overload, `packet.overload`.
+
+    batch      gets a batching rule, where PyTorch has none
+    autograd   leaves PyTorch's kernel where an input has a tangent
+    second     does so where an input requires a gradient, too: PyTorch has no
+               derivative of the op, or a zero
+    composite  does so where an input belongs to a functorch transform: PyTorch
+               decomposes the op into some that lack the transform
+    gradient   the forward op, the inputs whose cotangents the op returns, the
+               arguments that are cotangents, and those that are renamed
+    when       a condition on the arguments
+    own        the batching rule is PyTorch's own decomposition, which it does
+               not use under vmap
+    """
+
+    name: str
+    batch: bool = True
+    autograd: bool = False
+    second: bool = False
+    composite: bool = False
+    gradient: tuple | None = None
+    when: Callable | None = None
+    own: bool = False
+
+    @property
+    def at_once(self) -> bool:
+        """Whether first derivatives, in reverse, need the entry."""
+        return self.composite or (self.second and self.gradient is None)
+
+    @property
+    def what(self) -> str:
+        """The transforms under autograd, as the report has them."""
+        if self.composite:
+            return "all transforms of torch.func"
+        return "jvp and second derivatives" if self.second else "jvp"
+
+
+def _is_product(args, kwargs) -> bool:
+    reduce = args[4] if len(args) > 4 else kwargs.get("reduce")
+    return reduce == "prod"
+
+
+def _backward(name: str, forward: str, wrt=("self",),
+              cotangents=("grad_output",), renamed=None,
+              second: bool = True) -> Target:
+    return Target(name, autograd=True, second=second,
+                  gradient=(forward, wrt, cotangents, renamed))
+
+
+_POLYNOMIALS = tuple(
+    Target(f"special_{family}_polynomial_{letter}", second=True)
+    for family, letters in (("chebyshev", "tuvw"),
+                            ("shifted_chebyshev", "tuvw"),
+                            ("hermite", ("h", "he")), ("laguerre", "l"),
+                            ("legendre", "p"))
+    for letter in letters)
+
+TARGETS = (
+    # Losses.
+    Target("soft_margin_loss"),
+    _backward("soft_margin_loss_backward", "soft_margin_loss"),
+    Target("multi_margin_loss", autograd=True),
+    _backward("multi_margin_loss_backward", "multi_margin_loss"),
+    Target("multilabel_margin_loss"),
+    Target("multilabel_margin_loss_forward", autograd=True),
+    _backward("multilabel_margin_loss_backward",
+              "multilabel_margin_loss_forward",
+              cotangents=("grad_output", None)),
+    Target("margin_ranking_loss"),
+    Target("kl_div"),
+    # Its derivative meets infinities that PyTorch's ops make NaN of.
+    Target("ctc_loss.IntList"),
+    Target("ctc_loss.Tensor"),
+    Target("triplet_margin_loss"),
+    _backward("huber_loss_backward", "huber_loss", second=False),
+    # Activations.
+    Target("glu", batch=False, autograd=True),
+    _backward("hardsigmoid_backward", "hardsigmoid", second=False),
+    Target("native_dropout_backward", batch=False, autograd=True),
+    # Attention.
+    Target("_scaled_dot_product_flash_attention_for_cpu", autograd=True),
+    _backward("_scaled_dot_product_flash_attention_for_cpu_backward",
+              "_scaled_dot_product_flash_attention_for_cpu",
+              ("query", "key", "value"), ("grad_out", None)),
+    # Distances.
+    Target("renorm"),
+    Target("_cdist_forward", batch=False, autograd=True),
+    _backward("_cdist_backward", "_cdist_forward", ("x1",)),
+    Target("_pdist_forward", autograd=True),
+    _backward("_pdist_backward", "_pdist_forward"),
+    Target("pdist"),
+    # Indexing.
+    Target("take"),
+    Target("put"),
+    Target("masked_scatter"),
+    Target("masked_scatter_backward", autograd=True),
+    Target("nonzero_static"),
+    Target("histc"),
+    Target("segment_reduce", autograd=True, composite=True),
+    Target("embedding_bag.padding_idx", composite=True),
+    Target("max_unpool2d", autograd=True),
+    Target("max_unpool3d", autograd=True),
+    Target("cummaxmin_backward", composite=True),
+    Target("unfold_backward", autograd=True),
+    Target("index_reduce", autograd=True, composite=True),
+    Target("scatter_reduce.two", batch=False, autograd=True, composite=True,
+           when=_is_product),
+    Target("isin.Tensor_Tensor"),
+    Target("diagflat"),
+    Target("column_stack"),
+    _backward("grid_sampler_2d_backward", "grid_sampler_2d", ("input", "grid"),
+              second=False),
+    # Reductions and comparisons.
+    Target("nanquantile", composite=True),
+    Target("nanquantile.scalar", composite=True),
+    Target("quantile", composite=True),
+    Target("quantile.scalar", composite=True),
+    Target("isclose"),
+    # Contractions and sampling.
+    Target("bilinear", composite=True),
+    Target("_upsample_nearest_exact1d"),
+    Target("_upsample_nearest_exact1d.vec"),
+    Target("_upsample_nearest_exact1d_backward"),
+    Target("_conj_physical"),
+    # Right derivatives for wrong ones.
+    Target("native_layer_norm", batch=False, autograd=True),
+    Target("cumprod", batch=False, autograd=True),
+    # Composites that PyTorch itself does not take apart under vmap.
+    Target("fft_ihfft2", own=True),
+    Target("fft_ihfftn", own=True),
+    Target("linalg_tensorsolve", own=True),
+    Target("lu_solve", own=True),
+    Target("chalf", own=True),
+    # Special functions, whose derivative PyTorch takes for 0.
+    Target("special_log_ndtr"),
+    *_POLYNOMIALS,
+)
