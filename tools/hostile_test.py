@@ -75,7 +75,9 @@ def write_vector(path):
 
 
 def limit():
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    # AddressSanitizer maps all addresses beforehand.
+    if "ASAN_OPTIONS" not in os.environ:
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
     resource.setrlimit(resource.RLIMIT_STACK, (STACK, STACK))
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 

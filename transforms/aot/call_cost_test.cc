@@ -25,6 +25,11 @@ void* operator new(size_t size) {
   if (memory == nullptr) std::abort();
   return memory;
 }
+// Of std::stable_sort. Replaced, too, so that what frees fits what allocates.
+void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  ++allocations;
+  return std::malloc(size);
+}
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, size_t) noexcept { std::free(memory); }
 
