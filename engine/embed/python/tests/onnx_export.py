@@ -7,6 +7,8 @@ Cleave's kernels give, and what ONNX cannot say is an error.
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -186,6 +188,22 @@ class Exported(unittest.TestCase):
             again = import_onnx(path)
         arrays = _arrays(graph)
         assert_close(again(*arrays.values()), graph(*arrays.values())[0])
+
+    def test_command(self):
+        with tempfile.TemporaryDirectory() as folder:
+            rules = os.path.join(folder, "f.rules")
+            with open(rules, "w", encoding="utf-8") as file:
+                file.write("language 1\n\n"
+                           "fn f(x: f32[b, n]) -> f32[b, n] = softmax(x)\n")
+            path = os.path.join(folder, "f.onnx")
+            done = subprocess.run(
+                [sys.executable, "-m", "cleave.onnx", "export", rules, "--fn",
+                 "f", "-o", path, "--size", "n=3"],
+                capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            x = np.array([[1, 2, 3]], np.float32)
+            np.testing.assert_allclose(
+                import_onnx(path)(x), np.exp(x) / np.exp(x).sum(), rtol=1e-6)
 
 
 if __name__ == "__main__":

@@ -281,14 +281,15 @@ twice (a) => (b) { b = Add(a, a) }""")
             onnx.save(_layer(), path)
             out = os.path.join(folder, "out")
             done = subprocess.run(
-                [sys.executable, "-m", "cleave.onnx", path, "-o", out,
+                [sys.executable, "-m", "cleave.onnx", "import", path, "-o", out,
                  "--size", "n=2"], capture_output=True, text=True,
                 check=False)
             self.assertEqual(done.returncode, 0, done.stderr)
             self.assertEqual(sorted(os.listdir(out)),
                              ["model.rules", "model.safetensors"])
             missing = subprocess.run(
-                [sys.executable, "-m", "cleave.onnx", path + ".no", "-o", out],
+                [sys.executable, "-m", "cleave.onnx", "import",
+                 path + ".no", "-o", out],
                 capture_output=True, text=True, check=False)
             self.assertEqual(missing.returncode, 2)
 
