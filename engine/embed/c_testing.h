@@ -1,4 +1,4 @@
-/* What the tests of the C interface share: expectations, and some rules.
+/* Shared by the tests of the C interface: expectations, and some rules.
  *
  *   EXPECT(x == 1);                       // prints the line where it fails
  *   OK(cleave_graph_parse(rules, text, &graph));

@@ -11,7 +11,7 @@
  *   if (error == NULL) error = cleave_kernel_run(kernel, x, 1, dx, 1, NULL);
  *   if (error != NULL) { puts(cleave_status_message(error)); .. }
  *
- * What holds for every function, unless it says otherwise:
+ * Every function keeps these promises, unless it says otherwise:
  *
  * Errors. A function returns NULL for success, else a status that the caller
  * frees. Then nothing was written to its `out` arguments. No mistake of a
@@ -19,11 +19,11 @@
  * A null handle, text or `out` argument is CLEAVE_INVALID_ARGUMENT. Memory that
  * runs out is CLEAVE_RESOURCE_EXHAUSTED.
  *
- * Ownership. What an `out` argument gets belongs to the caller, who releases it
- * by the function of its type; NULL is released without effect. Arguments are
- * borrowed for the call alone. A graph, kernel or rule set holds what it needs
- * of others: they may be released in any order. Text arguments are UTF-8 and
- * end with a NUL.
+ * Ownership. The result in an `out` argument belongs to the caller, who
+ * releases it by the function of its type; NULL is released without effect.
+ * Arguments are borrowed for the call alone. A graph, kernel or rule set holds
+ * what it needs of others: they may be released in any order. Text arguments
+ * are UTF-8 and end with a NUL.
  *
  * Threads. Rule sets, graphs, kernels and statuses never change: any number of
  * threads may use one at once, and counts of references are atomic. A builder
@@ -171,10 +171,10 @@ CLEAVE_API cleave_status* cleave_rules_extend_files(
     const cleave_call_options* options, cleave_rules** out);
 
 /* {"op": [..], "fn": [..], "aten": [..], "onnx": [..], "primitive": [..]}:
- * the names, sorted. Those of host ops have their prefix: "aten.add.Tensor". */
+ * the names, sorted; names of host ops have a prefix, "aten.add.Tensor". */
 CLEAVE_API cleave_status* cleave_rules_names(const cleave_rules* rules,
                                              cleave_text** out);
-/* What is declared under a name: {"name", "kind", "doc", "declaration", "file",
+/* The declaration of a name: {"name", "kind", "doc", "declaration", "file",
  * "line", "inputs": [{"name", "optional", "variadic", "static", "type"}],
  * "attributes": [{"name", "type", "default", "required"}], "results": [..],
  * "overrides": [{"file", "line", "declaration"}]}. CLEAVE_NOT_FOUND, with the

@@ -56,7 +56,7 @@ def call(function, *arguments):
 
 
 def made(function, *arguments):
-    """What a function with one `out` argument, the last, makes."""
+    """The result of a function whose last argument is its `out`."""
     out = ctypes.c_void_p()
     call(function, *arguments, ctypes.byref(out))
     return out

@@ -35,7 +35,7 @@ class Library:
             getattr(self.code, "cleave_" + name).restype = ctypes.c_void_p
 
     def call(self, name, *arguments):
-        """What the call gives. RuntimeError with the message of its status."""
+        """The result of the call. RuntimeError with its status' message."""
         out = ctypes.c_void_p()
         status = getattr(self.code, "cleave_" + name)(*arguments,
                                                       ctypes.byref(out))

@@ -1,4 +1,4 @@
-/* What the files of the extension module `cleave._native` share.
+/* Shared by the files of the extension module `cleave._native`.
  *
  * The module is a thin layer over engine/embed/cleave.h: it turns Python's
  * objects into handles, texts and DLTensors, and statuses into exceptions. The
@@ -138,7 +138,7 @@ NATIVE_LOCAL void ReleaseArray(Array* array);
 NATIVE_LOCAL PyObject* MakeArray(const ArrayKind* kind, DLTensor* tensor);
 /* An object that has new memory, aligned as XLA likes it. */
 NATIVE_LOCAL PyObject* MakeMemory(DLTensor* tensor);
-/* What the caller gets for `made`, which it takes, once it is written: an array
+/* The caller's result for `made`, which it takes, once it is written: an array
  * of the framework of `like`. */
 NATIVE_LOCAL PyObject* FinishArray(PyObject* made, PyObject* like);
 /* The kind of numpy's arrays. */

@@ -206,7 +206,7 @@ static ArrayKind Examine(PyTypeObject* type) {
   return kind;
 }
 
-/* The kind of an object, or NULL. What is found stays: types of arrays are few.
+/* The kind of an object, or NULL. Kinds stay once found: arrays have few types.
  */
 static const ArrayKind* KindOf(PyObject* object) {
   PyTypeObject* type = Py_TYPE(object);

@@ -10,7 +10,7 @@
 
 enum { ENTRY_COUNT = 32 };
 
-/* What an array is like. */
+/* An array's dtype and shape. */
 typedef struct {
   const ArrayKind* kind;
   DLDataType dtype;
@@ -150,7 +150,7 @@ static int AreArrays(PyObject* tuple) {
 
 static PyObject* RunEntry(Entry* entry, Arrays* arrays, const ArrayKind** kinds,
                           PyObject* like) {
-  /* What runs may call `remember`: the entry is not looked at afterwards. */
+  /* A run may call `remember`: the entry is not looked at afterwards. */
   PyObject* kernel = entry->kernel;
   PyObject* wrap = entry->wrap;
   const ArrayKind* kind = kinds[0];

@@ -1,4 +1,4 @@
-"""What cleave.jax does beyond JAX's transforms: `jax_compositions_test.py`."""
+"""cleave.jax beyond JAX's transforms, which jax_compositions_test.py has."""
 
 from __future__ import annotations
 
