@@ -101,6 +101,9 @@ TEST(Dim, OverflowIsAnErrorNeverWrong) {
   EXPECT_FALSE(Dim::CheckedMul(kLeast, -1).ok());
   EXPECT_FALSE(Dim::CheckedFloorDiv(kLeast, -1).ok());
   EXPECT_EQ(Dim::CheckedMod(kLeast, -1).value(), Dim(0));
+  EXPECT_EQ(Dim::CheckedMod(5, kLeast).value(), Dim(kLeast + 5));
+  EXPECT_EQ(Dim::CheckedMod(-5, kLeast).value(), Dim(-5));
+  EXPECT_EQ(Dim::CheckedMod(kLeast, kLeast).value(), Dim(0));
   EXPECT_FALSE(Dim::CheckedSub(0, kLeast).ok());
   EXPECT_FALSE(Dim::CheckedMul(P("4611686018427387904*n"), 2).ok());
   EXPECT_EQ(Compare(P("n") - Dim(kGreatest), CompareOp::kGe, Dim(kGreatest)),

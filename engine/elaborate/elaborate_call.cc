@@ -136,8 +136,11 @@ Elaborator::Result Elaborator::CallOp(const Callable& callable,
   };
   absl::StatusOr<BoundCall> call = Bind(callable, arguments, options, binder);
   if (!call.ok()) return At(call.status(), range, DiagnosticKind::kArgument);
-  const absl::Status typed = BindHostResults(*callees_, options, &*call);
-  if (!typed.ok()) return At(typed, range);
+  // Rewrites have no bodies to look into, nor calls that need them.
+  if (callees_ != nullptr) {
+    const absl::Status typed = BindHostResults(*callees_, options, &*call);
+    if (!typed.ok()) return At(typed, range);
+  }
   if (names_extents) ++dynamic_extents_;
   // A `let` of the declaration may be a call, too.
   calls_.splice(calls_.end(), binder.calls_);

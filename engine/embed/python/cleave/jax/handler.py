@@ -16,6 +16,8 @@ import cleave
 import jax
 import jax.ffi
 
+from ..hosts import prepare
+
 # The name of the call in programs of XLA.
 TARGET = "cleave_graph"
 
@@ -25,6 +27,8 @@ EXPORT_CHECKS = (jax.export.DisabledSafetyCheck.custom_call(TARGET),)
 
 
 def _load() -> ctypes.CDLL:
+    # XLA compiles kernels without a word to Python.
+    prepare()
     path = os.path.join(os.path.dirname(cleave.__file__), "libcleave_xla.so")
     try:
         return ctypes.CDLL(path)
