@@ -13,6 +13,32 @@ constexpr int kMostAxes = 1024;
 // More bytes than any CPU addresses.
 constexpr int64_t kMostBytes = int64_t{1} << 56;
 
+// The dtypes by DLPack's codes and bytes: each call of a small kernel asks.
+class DLPackTypes {
+ public:
+  DLPackTypes() {
+    for (const DType& dtype : AllDTypes()) {
+      if (KindOf(dtype) == DTypeKind::kKey) continue;
+      const DLDataType type = ToDlpackType(dtype);
+      dtypes_[type.code][type.bits / 8] = &dtype;
+    }
+  }
+
+  // Null where there is none.
+  const DType* Find(DLDataType type) const {
+    if (type.lanes != 1 || type.code >= kCodes || type.bits % 8 != 0 ||
+        type.bits / 8 >= kSizes) {
+      return nullptr;
+    }
+    return dtypes_[type.code][type.bits / 8];
+  }
+
+ private:
+  static constexpr int kCodes = 8;
+  static constexpr int kSizes = 17;
+  const DType* dtypes_[kCodes][kSizes] = {};
+};
+
 template <typename... Parts>
 absl::Status Mistake(const char* what, size_t number, const Parts&... parts) {
   return absl::InvalidArgumentError(
@@ -22,13 +48,9 @@ absl::Status Mistake(const char* what, size_t number, const Parts&... parts) {
 }  // namespace
 
 absl::StatusOr<DType> FromDlpackType(DLDataType type) {
-  if (type.lanes == 1) {
-    for (const DType dtype : AllDTypes()) {
-      if (KindOf(dtype) == DTypeKind::kKey) continue;
-      const DLDataType own = ToDlpackType(dtype);
-      if (own.code == type.code && own.bits == type.bits) return dtype;
-    }
-  }
+  static const DLPackTypes* const types = new DLPackTypes;
+  const DType* const dtype = types->Find(type);
+  if (dtype != nullptr) return *dtype;
   return absl::UnimplementedError(absl::StrCat(
       "not supported: DLPack's type of code ", static_cast<int>(type.code),
       ", ", static_cast<int>(type.bits), " bits and ",
