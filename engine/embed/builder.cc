@@ -204,22 +204,15 @@ cleave_status* cleave_builder_call(cleave_builder* builder, const char* op,
   return Guarded([&]() -> absl::Status {
     CLEAVE_RETURN_IF_ERROR(
         CheckGiven({{"builder", builder}, {"op", op}, {"count", count}}));
-    if (arguments == nullptr && argument_count > 0) {
-      return absl::InvalidArgumentError("`arguments` is null");
-    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const std::vector<cleave_argument> given,
+        cleave::embed::ReadStructs(arguments, argument_count, "arguments"));
     CLEAVE_ASSIGN_OR_RETURN(cleave::GraphBuilder * open, Opened(builder));
     const cleave::BudgetScope scope;
     std::vector<cleave::Argument> read;
-    const size_t step = argument_count > 0 ? arguments->struct_size : 0;
-    for (size_t i = 0; i < argument_count; ++i) {
-      CLEAVE_ASSIGN_OR_RETURN(
-          const cleave_argument given,
-          cleave::embed::ReadStruct(
-              reinterpret_cast<const cleave_argument*>(
-                  reinterpret_cast<const char*>(arguments) + i * step),
-              "arguments"));
+    for (const cleave_argument& one : given) {
       CLEAVE_ASSIGN_OR_RETURN(cleave::Argument argument,
-                              cleave::embed::ReadArgument(*open, given));
+                              cleave::embed::ReadArgument(*open, one));
       read.push_back(std::move(argument));
     }
     CLEAVE_ASSIGN_OR_RETURN(

@@ -124,6 +124,25 @@ absl::StatusOr<T> ReadStruct(const T* from, const char* name) {
   return read;
 }
 
+// The same for `count` structs behind each other, which are as large as the
+// first says: a later header's may be larger.
+template <typename T>
+absl::StatusOr<std::vector<T>> ReadStructs(const T* from, size_t count,
+                                           const char* name) {
+  std::vector<T> structs;
+  if (count == 0) return structs;
+  const absl::Status given = CheckGiven({{name, from}});
+  if (!given.ok()) return given;
+  for (size_t i = 0; i < count; ++i) {
+    const char* const at =
+        reinterpret_cast<const char*>(from) + i * from->struct_size;
+    absl::StatusOr<T> read = ReadStruct(reinterpret_cast<const T*>(at), name);
+    if (!read.ok()) return read.status();
+    structs.push_back(*read);
+  }
+  return structs;
+}
+
 // The limits of a call, open for as long as it lives.
 class CallScope {
  public:

@@ -128,6 +128,28 @@ absl::Status ReadViews(const DLTensor* const* tensors, size_t count,
   return absl::OkStatus();
 }
 
+// A run on the caller's inputs: `run` gets the kernel, their views and the
+// options.
+template <typename F>
+cleave_status* RunOn(const cleave_kernel* kernel, const DLTensor* const* inputs,
+                     size_t input_count, const cleave_run_options* options,
+                     const F& run) {
+  return Guarded([&]() -> absl::Status {
+    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"kernel", kernel}}));
+    CLEAVE_ASSIGN_OR_RETURN(const cleave_run_options read,
+                            ReadStruct(options, "options"));
+    CLEAVE_RETURN_IF_ERROR(Run::Check(read));
+    const Graph& graph = kernel->kernel.graph();
+    Views from;
+    CLEAVE_RETURN_IF_ERROR(
+        ReadViews(inputs, input_count, graph.inputs(), graph, "input", &from));
+    Run own(read);
+    CLEAVE_RETURN_IF_ERROR(run(kernel->kernel, from, own.options()));
+    own.GiveReport();
+    return absl::OkStatus();
+  });
+}
+
 absl::StatusOr<CompileOptions> ReadCompileOptions(
     const cleave_compile_options& given) {
   CompileOptions options;
@@ -226,23 +248,16 @@ cleave_status* cleave_kernel_run(const cleave_kernel* kernel,
                                  const DLTensor* const* outputs,
                                  size_t output_count,
                                  const cleave_run_options* options) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"kernel", kernel}}));
-    CLEAVE_ASSIGN_OR_RETURN(const cleave_run_options read,
-                            ReadStruct(options, "options"));
-    CLEAVE_RETURN_IF_ERROR(cleave::embed::Run::Check(read));
-    const cleave::Graph& graph = kernel->kernel.graph();
-    cleave::embed::Views from;
-    CLEAVE_RETURN_IF_ERROR(cleave::embed::ReadViews(
-        inputs, input_count, graph.inputs(), graph, "input", &from));
-    cleave::embed::Views to;
-    CLEAVE_RETURN_IF_ERROR(cleave::embed::ReadViews(
-        outputs, output_count, graph.outputs(), graph, "output", &to));
-    cleave::embed::Run run(read);
-    CLEAVE_RETURN_IF_ERROR(kernel->kernel.RunViews(from, to, run.options()));
-    run.GiveReport();
-    return absl::OkStatus();
-  });
+  return cleave::embed::RunOn(
+      kernel, inputs, input_count, options,
+      [&](const cleave::Kernel& run, const cleave::embed::Views& from,
+          const cleave::RunOptions& run_options) -> absl::Status {
+        cleave::embed::Views to;
+        CLEAVE_RETURN_IF_ERROR(cleave::embed::ReadViews(
+            outputs, output_count, run.graph().outputs(), run.graph(), "output",
+            &to));
+        return run.RunViews(from, to, run_options);
+      });
 }
 
 cleave_status* cleave_kernel_run_alloc(const cleave_kernel* kernel,
@@ -251,40 +266,29 @@ cleave_status* cleave_kernel_run_alloc(const cleave_kernel* kernel,
                                        cleave_make_output make_output,
                                        void* context,
                                        const cleave_run_options* options) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"kernel", kernel}}));
-    if (make_output == nullptr) {
-      return absl::InvalidArgumentError("`make_output` is null");
+  const auto make =
+      [&](int output, cleave::DType dtype,
+          absl::Span<const int64_t> shape) -> absl::StatusOr<void*> {
+    DLTensor tensor = cleave::embed::DenseTensor(nullptr, dtype, shape);
+    if (make_output(context, output, &tensor) != 0) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("no room was made for output ", output));
     }
-    CLEAVE_ASSIGN_OR_RETURN(const cleave_run_options read,
-                            ReadStruct(options, "options"));
-    CLEAVE_RETURN_IF_ERROR(cleave::embed::Run::Check(read));
-    const cleave::Graph& graph = kernel->kernel.graph();
-    cleave::embed::Views from;
-    CLEAVE_RETURN_IF_ERROR(cleave::embed::ReadViews(
-        inputs, input_count, graph.inputs(), graph, "input", &from));
-    cleave::embed::Run run(read);
-    CLEAVE_RETURN_IF_ERROR(kernel->kernel.RunViews(
-        from,
-        [&](int output, cleave::DType dtype,
-            absl::Span<const int64_t> shape) -> absl::StatusOr<void*> {
-          DLTensor tensor = cleave::embed::DenseTensor(nullptr, dtype, shape);
-          if (make_output(context, output, &tensor) != 0) {
-            return absl::ResourceExhaustedError(
-                absl::StrCat("no room was made for output ", output));
-          }
-          // The caller may have set more than `data`.
-          const DLTensor made =
-              cleave::embed::DenseTensor(tensor.data, dtype, shape);
-          CLEAVE_ASSIGN_OR_RETURN(
-              const ArrayView view,
-              cleave::embed::ViewOf(&made, "output", output));
-          return view.data;
-        },
-        run.options()));
-    run.GiveReport();
-    return absl::OkStatus();
-  });
+    // The caller may have set more than `data`.
+    const DLTensor made = cleave::embed::DenseTensor(tensor.data, dtype, shape);
+    CLEAVE_ASSIGN_OR_RETURN(const ArrayView view,
+                            cleave::embed::ViewOf(&made, "output", output));
+    return view.data;
+  };
+  return cleave::embed::RunOn(
+      kernel, inputs, input_count, options,
+      [&](const cleave::Kernel& run, const cleave::embed::Views& from,
+          const cleave::RunOptions& run_options) -> absl::Status {
+        if (make_output == nullptr) {
+          return absl::InvalidArgumentError("`make_output` is null");
+        }
+        return run.RunViews(from, make, run_options);
+      });
 }
 
 cleave_status* cleave_compile_library(const cleave_graph* graph,

@@ -84,19 +84,11 @@ cleave_status* cleave_rules_extend(const cleave_rules* base,
   return Guarded([&]() -> absl::Status {
     CLEAVE_RETURN_IF_ERROR(CheckGiven({{"out", out}}));
     CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
-    if (sources == nullptr && count > 0) {
-      return absl::InvalidArgumentError("`sources` is null");
-    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const std::vector<cleave_source> given,
+        cleave::embed::ReadStructs(sources, count, "sources"));
     std::vector<cleave::NamedSource> named;
-    // A later header's struct may be larger.
-    const size_t step = count > 0 ? sources->struct_size : 0;
-    for (size_t i = 0; i < count; ++i) {
-      CLEAVE_ASSIGN_OR_RETURN(
-          const cleave_source source,
-          cleave::embed::ReadStruct(
-              reinterpret_cast<const cleave_source*>(
-                  reinterpret_cast<const char*>(sources) + i * step),
-              "sources"));
+    for (const cleave_source& source : given) {
       CLEAVE_RETURN_IF_ERROR(
           CheckGiven({{"name", source.name}, {"text", source.text}}));
       named.push_back(

@@ -74,6 +74,20 @@ absl::StatusOr<Graph> Jacobian(const cleave_graph& graph, size_t input,
   }
 }
 
+// What all transforms with one result do around their own call.
+template <typename F>
+cleave_status* Transformed(const cleave_graph* graph,
+                           const cleave_call_options* options,
+                           cleave_graph** out, const F& transform) {
+  return Guarded([&]() -> absl::Status {
+    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"graph", graph}, {"out", out}}));
+    CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
+    CLEAVE_ASSIGN_OR_RETURN(Graph made, transform());
+    *out = NewGraph(std::move(made), graph->rules);
+    return absl::OkStatus();
+  });
+}
+
 }  // namespace
 }  // namespace cleave::embed
 
@@ -82,20 +96,16 @@ using cleave::embed::CheckGiven;
 using cleave::embed::Guarded;
 using cleave::embed::NewGraph;
 using cleave::embed::ReadFlags;
+using cleave::embed::Transformed;
 
 cleave_status* cleave_vmap(const cleave_graph* graph, const int32_t* in_axes,
                            size_t in_count, const char* batch,
                            const int32_t* out_axes, size_t out_count,
                            const cleave_call_options* options,
                            cleave_graph** out) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"graph", graph}, {"out", out}}));
-    CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
-    CLEAVE_ASSIGN_OR_RETURN(cleave::Graph batched,
-                            cleave::embed::Batch(*graph, in_axes, in_count,
-                                                 batch, out_axes, out_count));
-    *out = NewGraph(std::move(batched), graph->rules);
-    return absl::OkStatus();
+  return Transformed(graph, options, out, [&]() {
+    return cleave::embed::Batch(*graph, in_axes, in_count, batch, out_axes,
+                                out_count);
   });
 }
 
@@ -122,46 +132,36 @@ cleave_status* cleave_jvp(const cleave_graph* graph, const uint8_t* active,
 cleave_status* cleave_vjp(const cleave_graph* graph, const uint8_t* active,
                           size_t count, const cleave_call_options* options,
                           cleave_graph** out) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"graph", graph}, {"out", out}}));
-    CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> flags,
-                            ReadFlags(*graph, active, count, "active"));
-    CLEAVE_ASSIGN_OR_RETURN(cleave::VjpResult vjp,
-                            cleave::Vjp(graph->graph, flags, *graph->rules));
-    *out = NewGraph(std::move(vjp.graph), graph->rules);
-    return absl::OkStatus();
-  });
+  return Transformed(
+      graph, options, out, [&]() -> absl::StatusOr<cleave::Graph> {
+        CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> flags,
+                                ReadFlags(*graph, active, count, "active"));
+        CLEAVE_ASSIGN_OR_RETURN(
+            cleave::VjpResult vjp,
+            cleave::Vjp(graph->graph, flags, *graph->rules));
+        return std::move(vjp.graph);
+      });
 }
 
 cleave_status* cleave_grad(const cleave_graph* graph, const uint8_t* active,
                            size_t count, int32_t value,
                            const cleave_call_options* options,
                            cleave_graph** out) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"graph", graph}, {"out", out}}));
-    CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> flags,
-                            ReadFlags(*graph, active, count, "active"));
-    CLEAVE_ASSIGN_OR_RETURN(
-        cleave::Graph grad,
-        value != 0 ? cleave::ValueAndGrad(graph->graph, flags, *graph->rules)
-                   : cleave::Grad(graph->graph, flags, *graph->rules));
-    *out = NewGraph(std::move(grad), graph->rules);
-    return absl::OkStatus();
-  });
+  return Transformed(
+      graph, options, out, [&]() -> absl::StatusOr<cleave::Graph> {
+        CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> flags,
+                                ReadFlags(*graph, active, count, "active"));
+        return value != 0
+                   ? cleave::ValueAndGrad(graph->graph, flags, *graph->rules)
+                   : cleave::Grad(graph->graph, flags, *graph->rules);
+      });
 }
 
 cleave_status* cleave_jacobian(const cleave_graph* graph, size_t input,
                                int32_t kind, const cleave_call_options* options,
                                cleave_graph** out) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"graph", graph}, {"out", out}}));
-    CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
-    CLEAVE_ASSIGN_OR_RETURN(cleave::Graph jacobian,
-                            cleave::embed::Jacobian(*graph, input, kind));
-    *out = NewGraph(std::move(jacobian), graph->rules);
-    return absl::OkStatus();
+  return Transformed(graph, options, out, [&]() {
+    return cleave::embed::Jacobian(*graph, input, kind);
   });
 }
 
@@ -194,21 +194,18 @@ cleave_status* cleave_transpose(const cleave_graph* graph,
                                 const uint8_t* linear, size_t count,
                                 const cleave_call_options* options,
                                 cleave_graph** out) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"graph", graph}, {"out", out}}));
-    CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> flags,
-                            ReadFlags(*graph, linear, count, "linear"));
-    absl::StatusOr<cleave::Graph> transposed =
-        cleave::Transpose(graph->graph, flags, *graph->rules);
-    // The engine's own graphs are linear; a caller's need not be.
-    if (absl::IsInternal(transposed.status())) {
-      return absl::InvalidArgumentError(transposed.status().message());
-    }
-    CLEAVE_RETURN_IF_ERROR(transposed.status());
-    *out = NewGraph(*std::move(transposed), graph->rules);
-    return absl::OkStatus();
-  });
+  return Transformed(
+      graph, options, out, [&]() -> absl::StatusOr<cleave::Graph> {
+        CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> flags,
+                                ReadFlags(*graph, linear, count, "linear"));
+        absl::StatusOr<cleave::Graph> transposed =
+            cleave::Transpose(graph->graph, flags, *graph->rules);
+        // The engine's own graphs are linear; a caller's need not be.
+        if (absl::IsInternal(transposed.status())) {
+          return absl::InvalidArgumentError(transposed.status().message());
+        }
+        return transposed;
+      });
 }
 
 cleave_status* cleave_expand(const cleave_graph* graph,
@@ -216,37 +213,30 @@ cleave_status* cleave_expand(const cleave_graph* graph,
                              const char* const* only, size_t only_count,
                              const cleave_call_options* options,
                              cleave_graph** out) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"graph", graph}, {"out", out}}));
-    CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
-    CLEAVE_ASSIGN_OR_RETURN(
-        const std::vector<std::string> kept,
-        cleave::embed::ReadTexts(preserve, preserve_count, "preserve"));
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::string> chosen,
-                            cleave::embed::ReadTexts(only, only_count, "only"));
-    cleave::ExpandOptions expand;
-    expand.preserve = {kept.begin(), kept.end()};
-    if (!chosen.empty()) {
-      expand.only = std::set<std::string>(chosen.begin(), chosen.end());
-    }
-    CLEAVE_ASSIGN_OR_RETURN(
-        cleave::Graph expanded,
-        cleave::Expand(graph->graph, *graph->rules, expand));
-    *out = NewGraph(std::move(expanded), graph->rules);
-    return absl::OkStatus();
-  });
+  return Transformed(
+      graph, options, out, [&]() -> absl::StatusOr<cleave::Graph> {
+        CLEAVE_ASSIGN_OR_RETURN(
+            const std::vector<std::string> kept,
+            cleave::embed::ReadTexts(preserve, preserve_count, "preserve"));
+        CLEAVE_ASSIGN_OR_RETURN(
+            const std::vector<std::string> chosen,
+            cleave::embed::ReadTexts(only, only_count, "only"));
+        cleave::ExpandOptions expand;
+        expand.preserve = {kept.begin(), kept.end()};
+        if (!chosen.empty()) {
+          expand.only = std::set<std::string>(chosen.begin(), chosen.end());
+        }
+        return cleave::Expand(graph->graph, *graph->rules, expand);
+      });
 }
 
 cleave_status* cleave_simplify(const cleave_graph* graph, int32_t approx,
                                const cleave_call_options* options,
                                cleave_graph** out) {
-  return Guarded([&]() -> absl::Status {
-    CLEAVE_RETURN_IF_ERROR(CheckGiven({{"graph", graph}, {"out", out}}));
-    CLEAVE_ASSIGN_OR_RETURN(const auto scope, CallScope::Open(options));
-    cleave::SimplifyOptions simplify;
-    simplify.approx = approx != 0;
-    *out = NewGraph(cleave::Simplify(graph->graph, *graph->rules, simplify),
-                    graph->rules);
-    return absl::OkStatus();
-  });
+  return Transformed(
+      graph, options, out, [&]() -> absl::StatusOr<cleave::Graph> {
+        cleave::SimplifyOptions simplify;
+        simplify.approx = approx != 0;
+        return cleave::Simplify(graph->graph, *graph->rules, simplify);
+      });
 }
