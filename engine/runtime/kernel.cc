@@ -287,11 +287,8 @@ absl::Status Kernel::Impl::RunViews(absl::Span<const ArrayView> inputs,
     CLEAVE_ASSIGN_OR_RETURN(
         output.data,
         make_output(static_cast<int>(o), output.dtype, output.shape));
-    if (output.data == nullptr && DenseBytes(output) > 0) {
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "no room was made for the output `", graph.outputs()[o].name, "`"));
-    }
   }
+  CLEAVE_RETURN_IF_ERROR(CheckOutputs(*instance, outputs));
   CLEAVE_RETURN_IF_ERROR(Execute(*instance, inputs, outputs, options));
   if (options.report != nullptr) options.report->nanoseconds = Now() - start;
   return absl::OkStatus();
@@ -327,29 +324,22 @@ absl::Status Kernel::Impl::RunCopied(Arrays inputs, MakeOutput make_output,
 absl::StatusOr<std::vector<Tensor>> Kernel::Impl::Run(
     absl::Span<const Tensor> inputs, const RunOptions& options) {
   if (!plan_->static_shapes) return RunDynamic(inputs, options);
-  const int64_t start = options.report != nullptr ? Now() : 0;
-  if (options.report != nullptr) *options.report = {};
   absl::InlinedVector<ArrayView, 4> from;
   for (const Tensor& tensor : inputs) from.push_back(ArrayOf(tensor));
-  CLEAVE_RETURN_IF_ERROR(CheckInputs(from));
-  std::unique_ptr<Instance> scratch;
-  CLEAVE_ASSIGN_OR_RETURN(const Instance* instance,
-                          FindInstance(from, &scratch));
   std::vector<Tensor> outputs;
-  outputs.reserve(instance->output_shapes.size());
-  absl::InlinedVector<ArrayView, 4> to;
-  for (size_t o = 0; o < instance->output_shapes.size(); ++o) {
-    const DType dtype =
-        plan_->graph.type(plan_->graph.outputs()[o].value).dtype;
-    // Each element is written by a step, or copied.
-    CLEAVE_ASSIGN_OR_RETURN(
-        Tensor tensor,
-        Tensor::CreateUninitialized(dtype, instance->output_shapes[o]));
-    outputs.push_back(std::move(tensor));
-    to.push_back(ArrayOf(outputs.back()));
-  }
-  CLEAVE_RETURN_IF_ERROR(Execute(*instance, from, to, options));
-  if (options.report != nullptr) options.report->nanoseconds = Now() - start;
+  outputs.reserve(output_slots_.size());
+  CLEAVE_RETURN_IF_ERROR(RunViews(
+      from,
+      [&](int output, DType dtype,
+          absl::Span<const int64_t> shape) -> absl::StatusOr<void*> {
+        // Each element is written by a step, or copied.
+        CLEAVE_ASSIGN_OR_RETURN(
+            Tensor tensor,
+            Tensor::CreateUninitialized(dtype, {shape.begin(), shape.end()}));
+        outputs.push_back(std::move(tensor));
+        return outputs.back().mutable_data();
+      },
+      options));
   return outputs;
 }
 
