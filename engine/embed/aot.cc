@@ -28,18 +28,7 @@ absl::StatusOr<Decompositions> ReadDecompositions(
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<std::string> preserve,
       ReadTexts(given.preserve, given.preserve_count, "preserve"));
-  Decompositions decompositions;
-  for (const std::string& op : ops) {
-    if (op == "core-aten") {
-      decompositions.by_op.merge(aot::CoreAtenDecompositions(rules).by_op);
-      continue;
-    }
-    CLEAVE_ASSIGN_OR_RETURN(Decompositions one,
-                            aot::GetDecompositions({op}, rules));
-    decompositions.by_op.merge(one.by_op);
-  }
-  decompositions.preserve = {preserve.begin(), preserve.end()};
-  return decompositions;
+  return aot::NamedDecompositions(ops, preserve, rules);
 }
 
 absl::StatusOr<aot::SavePolicy> ReadPolicy(const cleave_aot_options& given,
@@ -54,11 +43,7 @@ absl::StatusOr<aot::SavePolicy> ReadPolicy(const cleave_aot_options& given,
     return aot::SaveOnlyTheseNames(std::move(names));
   }
   if (policy.empty()) return aot::SavePolicy();
-  if (policy == "everything") return aot::EverythingSaveable();
-  if (policy == "nothing") return aot::NothingSaveable();
-  if (policy == "dots") return aot::DotsSaveable(rules);
-  return absl::InvalidArgumentError(absl::StrCat(
-      "`", policy, "` is no policy: everything, nothing or dots is"));
+  return aot::NamedPolicy(policy, rules);
 }
 
 absl::Status SetPartition(const cleave_aot_options& given, const RuleSet& rules,

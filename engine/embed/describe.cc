@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/graph_text.h"
 #include "engine/lang/ast.h"
+#include "engine/lang/declaration_text.h"
 #include "engine/lang/diagnostic.h"
 #include "nlohmann/json.hpp"
 #include "ops/primitive.h"
@@ -52,16 +53,6 @@ std::vector<std::string> PrimitiveNames() {
     names.emplace_back(PrimitiveName(primitive));
   }
   return names;
-}
-
-// The item's canonical text, without the comment above it.
-std::string Declaration(Item item) {
-  RuleFile file;
-  item.docs.clear();
-  file.entries.emplace_back().item = std::move(item);
-  const std::string text = PrintRuleFile(file);
-  // Behind the line `language 1` and the blank one.
-  return text.substr(text.find("\n\n") + 2);
 }
 
 std::string TypeText(const TypeExpr& type) {
@@ -195,7 +186,7 @@ absl::StatusOr<std::string> DescribeJson(const RuleSet& rules,
   }
   const auto place = [&](const Item& declared, Json* json) {
     const Source& source = rules.SourceOf(declared);
-    (*json)["declaration"] = Declaration(declared);
+    (*json)["declaration"] = DeclarationText(declared);
     (*json)["file"] = source.name();
     (*json)["line"] = source.PositionOf(declared.range.begin).line;
   };

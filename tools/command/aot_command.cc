@@ -83,29 +83,12 @@ absl::StatusOr<Graph> WithSizes(const Graph& graph, const AotFlags& flags) {
   return SubstituteDims(graph, values);
 }
 
-absl::StatusOr<aot::Decompositions> DecompositionsOf(const AotFlags& flags,
-                                                     const RuleSet& rules) {
-  aot::Decompositions decompositions;
-  for (const std::string& op : flags.decompose) {
-    if (op == "core-aten") {
-      decompositions.by_op.merge(aot::CoreAtenDecompositions(rules).by_op);
-      continue;
-    }
-    CLEAVE_ASSIGN_OR_RETURN(aot::Decompositions one,
-                            aot::GetDecompositions({op}, rules));
-    decompositions.by_op.merge(one.by_op);
-  }
-  decompositions.preserve = {flags.preserve.begin(), flags.preserve.end()};
-  return decompositions;
-}
-
 // Null: the costs alone decide.
-aot::SavePolicy PolicyOf(const AotFlags& flags, const RuleSet& rules) {
+absl::StatusOr<aot::SavePolicy> PolicyOf(const AotFlags& flags,
+                                         const RuleSet& rules) {
   if (!flags.names.empty()) return aot::SaveOnlyTheseNames(flags.names);
-  if (flags.policy == "everything") return aot::EverythingSaveable();
-  if (flags.policy == "nothing") return aot::NothingSaveable();
-  if (flags.policy == "dots") return aot::DotsSaveable(rules);
-  return nullptr;
+  if (flags.policy.empty()) return aot::SavePolicy();
+  return aot::NamedPolicy(flags.policy, rules);
 }
 
 absl::Status PrintAot(const AotFlags& flags,
@@ -119,8 +102,9 @@ absl::Status PrintAot(const AotFlags& flags,
     return absl::InvalidArgumentError("the function has no inexact input");
   }
   aot::AotOptions options;
-  CLEAVE_ASSIGN_OR_RETURN(options.decompositions,
-                          DecompositionsOf(flags, *rules));
+  CLEAVE_ASSIGN_OR_RETURN(
+      options.decompositions,
+      aot::NamedDecompositions(flags.decompose, flags.preserve, *rules));
   options.expand = flags.expand;
   options.num_params_buffers = flags.params;
   CLEAVE_ASSIGN_OR_RETURN(const std::shared_ptr<aot::TraceRules> trace_rules,
@@ -130,7 +114,7 @@ absl::Status PrintAot(const AotFlags& flags,
     const RuleSet& used = *trace_rules->decompositions.rules;
     aot::MinCutOptions min_cut;
     min_cut.activation_memory_budget = flags.budget;
-    min_cut.policy = PolicyOf(flags, used);
+    CLEAVE_ASSIGN_OR_RETURN(min_cut.policy, PolicyOf(flags, used));
     options.partition_fn =
         [&points, &flags, &used, min_cut](
             const aot::JointGraph& joint) -> absl::StatusOr<aot::Partition> {

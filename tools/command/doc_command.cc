@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/lang/ast.h"
+#include "engine/lang/declaration_text.h"
 #include "nlohmann/json.hpp"
 #include "tools/command/command.h"
 #include "tools/command/load.h"
@@ -22,28 +23,17 @@ struct DocOptions {
   bool json = false;
 };
 
-// The item's canonical text, without the comment above it.
-std::string Declaration(const Item& item) {
-  RuleFile file;
-  file.entries.emplace_back();
-  file.entries.back().item = item;
-  file.entries.back().item->docs.clear();
-  const std::string text = PrintRuleFile(file);
-  // Behind the line `language 1` and the blank one.
-  return text.substr(text.find("\n\n") + 2);
-}
-
 nlohmann::json Entry(const RuleSet& rules, const Item& item) {
   return {{"doc", absl::StrJoin(item.docs, "\n")},
           {"file", rules.SourceOf(item).name()},
-          {"declaration", Declaration(item)}};
+          {"declaration", DeclarationText(item)}};
 }
 
 void PrintEntry(const Item& item) {
   if (!item.docs.empty()) {
     std::cout << absl::StrJoin(item.docs, "\n") << "\n\n";
   }
-  std::cout << "```rules\n" << Declaration(item) << "```\n\n";
+  std::cout << "```rules\n" << DeclarationText(item) << "```\n\n";
 }
 
 int Doc(const DocOptions& options) {

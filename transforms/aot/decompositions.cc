@@ -64,6 +64,20 @@ Decompositions CoreAtenDecompositions(const RuleSet& rules) {
   return decompositions;
 }
 
+absl::StatusOr<Decompositions> NamedDecompositions(
+    const std::vector<std::string>& names,
+    const std::vector<std::string>& preserve, const RuleSet& rules) {
+  std::vector<std::string> ops = names;
+  const auto all = std::remove(ops.begin(), ops.end(), "core-aten");
+  const bool core = all != ops.end();
+  ops.erase(all, ops.end());
+  CLEAVE_ASSIGN_OR_RETURN(Decompositions decompositions,
+                          GetDecompositions(ops, rules));
+  if (core) decompositions.by_op.merge(CoreAtenDecompositions(rules).by_op);
+  decompositions.preserve = {preserve.begin(), preserve.end()};
+  return decompositions;
+}
+
 const std::vector<std::string>& CoreAtenOps() {
   static const auto* ops = new std::vector<std::string>({
 #define CORE_ATEN(name) name,

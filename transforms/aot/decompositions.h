@@ -53,6 +53,13 @@ absl::StatusOr<Decompositions> GetDecompositions(
 // own bodies: what is left of them are Core ATen ops and ops of Cleave's own.
 Decompositions CoreAtenDecompositions(const RuleSet& rules);
 
+// What a command or a host's call names: ops by their own bodies, as by
+// GetDecompositions, and "core-aten" for CoreAtenDecompositions; those of
+// `preserve` stay calls.
+absl::StatusOr<Decompositions> NamedDecompositions(
+    const std::vector<std::string>& names,
+    const std::vector<std::string>& preserve, const RuleSet& rules);
+
 // The overloads of the Core ATen IR (PyTorch 2.15's tag `core`), as rules name
 // them: "aten.add.Tensor", "aten.relu". Sorted.
 const std::vector<std::string>& CoreAtenOps();

@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "transforms/partition/recompute_cost.h"
 
 namespace cleave::aot {
@@ -55,6 +57,15 @@ SavePolicy DotsSaveable(const RuleSet& rules) {
     const bool is_dot = cost.ok() && cost->kind == RecomputeClass::kContraction;
     return is_dot ? SaveDecision::kMustSave : SaveDecision::kMustRecompute;
   };
+}
+
+absl::StatusOr<SavePolicy> NamedPolicy(absl::string_view name,
+                                       const RuleSet& rules) {
+  if (name == "everything") return EverythingSaveable();
+  if (name == "nothing") return NothingSaveable();
+  if (name == "dots") return DotsSaveable(rules);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "`", name, "` is no policy: everything, nothing or dots is"));
 }
 
 SavePolicy SaveOnlyTheseNames(std::vector<std::string> names) {

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
@@ -51,6 +52,10 @@ SavePolicy NothingSaveable();
 // The results of contractions, calls of that class (recompute_cost.h) included,
 // and nothing else. The rule set must outlive the policy.
 SavePolicy DotsSaveable(const RuleSet& rules);
+// The first three by a name: "everything", "nothing", "dots". InvalidArgument
+// for another one.
+absl::StatusOr<SavePolicy> NamedPolicy(absl::string_view name,
+                                       const RuleSet& rules);
 // The values of these names, and nothing else.
 SavePolicy SaveOnlyTheseNames(std::vector<std::string> names);
 // All named values but those of these names; the costs decide about values
