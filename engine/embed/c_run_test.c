@@ -1,7 +1,7 @@
 /* Kernels, host functions, check and compiled libraries of cleave.h, from C99.
  *
  *   cc -std=c99 -pedantic -Wall -Wextra -Werror c_run_test.c -lcleave -lm
- *   ./a.out [FOLDER]      # FOLDER gets a compiled library, if it is given
+ *   ./a.out [FOLDER]      # gets a library; $TEST_TMPDIR unless given
  *
  * Prints a line per test, as c_test.c does.
  */
@@ -42,7 +42,6 @@ static void Release(void* context, void* address, size_t bytes) {
   ++((memory_count*)context)->freed;
   free(block);
 }
-
 
 static int32_t MakeOutput(void* context, size_t index, DLTensor* tensor) {
   if (index != 0 || tensor->ndim != 1 || tensor->shape[0] != 4) return 1;
@@ -266,7 +265,7 @@ static void TestLibrary(const char* folder) {
 }
 
 int main(int argc, char** argv) {
-  const char* folder = argc > 1 ? argv[1] : NULL;
+  const char* folder = argc > 1 ? argv[1] : getenv("TEST_TMPDIR");
   TEST("kernels", TestKernels());
   TEST("host functions", TestHostFunctions());
   TEST("check", TestCheck());
