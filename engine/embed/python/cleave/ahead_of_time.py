@@ -22,7 +22,7 @@ from .errors import (Error, FailedPreconditionError, InvalidArgumentError,
 from .graphs import Graph
 from .promotion import is_number
 from .tracing import Tracer
-from .trees import flatten, unflatten
+from .trees import cotangent_leaves, flatten, unflatten
 from .types import INEXACT, TensorType, evaluate_size, type_of
 
 Compiler = Callable[[Graph, Sequence[TensorType]], Callable[..., Any]]
@@ -174,11 +174,7 @@ class Aotted:
         kinds = traced.out_types
 
         def backward(cotangents: Any) -> Any:
-            leaves, given = flatten(cotangents)
-            if given != traced.out_tree:
-                raise InvalidArgumentError(
-                    f"cotangents {given} of a function that gives "
-                    f"{traced.out_tree}", code=3)
+            leaves = cotangent_leaves(cotangents, traced.out_tree)
             needed = [leaf for leaf, kind in zip(leaves, kinds)
                       if kind.dtype in INEXACT]
             values = [*saved, *needed]

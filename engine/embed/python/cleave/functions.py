@@ -28,19 +28,17 @@ if TYPE_CHECKING:
 _NUMBERS = (bool, int, float, complex)
 
 
-class Op(_native.Dispatch):
-    """An op: inputs by position or name, attributes by name."""
+class _Declared(_native.Dispatch):
+    """What rules declare under a name, as a callable with its declaration."""
+
+    _kind: str
 
     def __init__(self, rules: Rules, name: str, info: dict[str, Any]) -> None:
         self.rules = rules
         self.name = name
         self.info = info
-        self.inputs: list[dict[str, Any]] = info["inputs"]
-        self._attributes = {a["name"]: a for a in info["attributes"]}
-        self._places = {i["name"]: n for n, i in enumerate(self.inputs)}
-        self._positional: list[str] = info.get("positional", list(self._places))
         self._result = _result_type(name, [r["name"] for r in info["results"]])
-        self._kernels: dict[Any, Kernel] = {}
+        self._places = {i["name"]: n for n, i in enumerate(info["inputs"])}
         self.__name__ = self.__qualname__ = name
         self.__doc__ = (info["doc"] + "\n\n" + info["declaration"]).strip()
 
@@ -49,7 +47,20 @@ class Op(_native.Dispatch):
         return _signature(self.info)
 
     def __repr__(self) -> str:
-        return f"<op {self.name}{self.__signature__}>"
+        return f"<{self._kind} {self.name}{self.__signature__}>"
+
+
+class Op(_Declared):
+    """An op: inputs by position or name, attributes by name."""
+
+    _kind = "op"
+
+    def __init__(self, rules: Rules, name: str, info: dict[str, Any]) -> None:
+        super().__init__(rules, name, info)
+        self.inputs: list[dict[str, Any]] = info["inputs"]
+        self._attributes = {a["name"]: a for a in info["attributes"]}
+        self._positional: list[str] = info.get("positional", list(self._places))
+        self._kernels: dict[Any, Kernel] = {}
 
     def input(self, number: int) -> dict[str, Any]:
         """What is declared of an input; `label` is the name to call it by."""
@@ -221,26 +232,15 @@ class Primitive(Op):
         return self.wrap(values)
 
 
-class Function(_native.Dispatch):
+class Function(_Declared):
     """A `fn` of the rules, of arrays that fit its types."""
 
+    _kind = "fn"
+
     def __init__(self, rules: Rules, name: str, info: dict[str, Any]) -> None:
-        self.rules = rules
-        self.name = name
-        self.info = info
+        super().__init__(rules, name, info)
         self._graph: Graph | None = None
         self._kernel: Kernel | None = None
-        self._result = _result_type(name, [r["name"] for r in info["results"]])
-        self._places = {i["name"]: n for n, i in enumerate(info["inputs"])}
-        self.__name__ = self.__qualname__ = name
-        self.__doc__ = (info["doc"] + "\n\n" + info["declaration"]).strip()
-
-    @property
-    def __signature__(self) -> inspect.Signature:
-        return _signature(self.info)
-
-    def __repr__(self) -> str:
-        return f"<fn {self.name}{self.__signature__}>"
 
     @property
     def graph(self) -> Graph:

@@ -24,7 +24,7 @@ from .errors import InvalidArgumentError, UnimplementedError
 from .graphs import Graph
 from .rules import load
 from .tracing import Tracer
-from .trees import Tree, flatten, spread, unflatten
+from .trees import Tree, cotangent_leaves, flatten, spread, unflatten
 from .types import FLOATS, INEXACT, TensorType, type_of
 
 _Function = Callable[..., Any]
@@ -231,11 +231,7 @@ class _Pull:
         self._primals = flatten(primals)[1]
 
     def __call__(self, cotangents: Any) -> Any:
-        leaves, tree = flatten(cotangents)
-        if tree != self._tree:
-            raise InvalidArgumentError(
-                f"cotangents {tree} of a function that gives {self._tree}",
-                code=3)
+        leaves = cotangent_leaves(cotangents, self._tree)
         given = [leaf for leaf, kind in zip(leaves, self._types)
                  if kind.dtype in INEXACT]
         for value, kind in zip(self._outputs, self._types[self._kept:]):
@@ -305,11 +301,7 @@ def linear_transpose(function: _Function, *primals: Any) -> _Function:
     tree = flatten(primals)[1]
 
     def transposed(cotangents: Any) -> Any:
-        leaves, given = flatten(cotangents)
-        if given != traced.out_tree:
-            raise InvalidArgumentError(
-                f"cotangents {given} of a function that gives "
-                f"{traced.out_tree}", code=3)
+        leaves = cotangent_leaves(cotangents, traced.out_tree)
         return unflatten(tree, run(graph, [*traced.captured, *leaves]))
     return transposed
 

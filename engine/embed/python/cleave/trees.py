@@ -134,3 +134,12 @@ def spread(prefix: Any, tree: Tree, what: str) -> list[Any]:
     for entry, child in zip(entries, tree.children):
         found += spread(entry, child, what)
     return found
+
+
+def cotangent_leaves(cotangents: Any, tree: Tree) -> list[Any]:
+    """The leaves of cotangents, which have the tree of what they belong to."""
+    leaves, given = flatten(cotangents)
+    if given != tree:
+        raise InvalidArgumentError(
+            f"cotangents {given} of a function that gives {tree}", code=3)
+    return leaves

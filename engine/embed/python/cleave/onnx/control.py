@@ -40,6 +40,16 @@ def _block(region: Body, result: str) -> str:
     return "{\n" + "\n".join([*region.render(), f"  {result}"]) + "\n}"
 
 
+def _loop(body: Body, states: list[Value], carried, over: str,
+          block: str) -> str:
+    """The block for each of `over`: a scan where it carries states."""
+    if not states:
+        return f"map({over}) {block}"
+    inits = ", ".join(f"{s.text} = {body.text(v)}"
+                      for s, v in zip(states, carried))
+    return f"scan({inits}) over {over} {block}"
+
+
 def _record(body: Body, names: list[str], values: list[Value]) -> str:
     if len(values) == 1 and names == [""]:
         return body.text(values[0])
@@ -137,12 +147,7 @@ def _counted(importer, body, node, graph, trips, carried, scope):
     result = _record(region, [s.text for s in states] + rows, values)
     block = _block(region, result)
     over = f"{index} in iota({trips})"
-    if states:
-        inits = ", ".join(f"{s.text} = {body.text(v)}"
-                          for s, v in zip(states, carried))
-        text = f"scan({inits}) over {over} {block}"
-    else:
-        text = f"map({over}) {block}"
+    text = _loop(body, states, carried, over, block)
     types = [(s.dtype, s.shape) for s in states] + [
         (v.dtype, (trips, *v.shape)) for v in stacked]
     return _results(body, node, text, [s.text for s in states] + rows, types)
@@ -275,12 +280,7 @@ def scan_node(importer, body: Body, node, inputs, scope):
     block = _block(region, _record(region, names, values))
     over = ", ".join(f"{s.text} in {body.text(x)}"
                      for s, x in zip(slices, rows))
-    if carried:
-        inits = ", ".join(f"{s.text} = {body.text(v)}"
-                          for s, v in zip(formal, carried))
-        text = f"scan({inits}) over {over} {block}"
-    else:
-        text = f"map({over}) {block}"
+    text = _loop(body, formal, carried, over, block)
     length = rows[0].shape[0]
     types = [(v.dtype, v.shape) for v in formal] + [
         (v.dtype, (length, *v.shape)) for v in values[len(carried):]]
