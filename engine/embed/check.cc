@@ -12,6 +12,7 @@
 #include "engine/embed/handles.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
+#include "testing/check/check_kernels.h"
 
 namespace cleave::embed {
 namespace {
@@ -46,7 +47,9 @@ absl::StatusOr<CheckOptions> ReadOptions(const cleave_check_options& given) {
   if (given.host_kernels != nullptr) {
     options.host_kernels = given.host_kernels->kernels;
   }
-  options.kernels = given.kernels != 0;
+  if (given.kernels != 0 || options.layers.count(Layer::kKernels) != 0) {
+    options.kernels = CheckKernels;
+  }
   if (given.threads < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("the check has ", given.threads, " threads"));

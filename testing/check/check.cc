@@ -13,7 +13,6 @@
 #include "ops/budget.h"
 #include "testing/check/check_examples.h"
 #include "testing/check/check_host.h"
-#include "testing/check/check_kernels.h"
 #include "testing/check/check_primitive.h"
 #include "testing/check/check_rewrite.h"
 #include "testing/check/check_transforms.h"
@@ -125,7 +124,7 @@ class OpChecker {
       layers_[Layer::kTransforms] = CheckTransforms(prepared, concrete);
     }
     if (Wants(Layer::kKernels)) {
-      layers_[Layer::kKernels] = CheckKernels(context_, prepared);
+      layers_[Layer::kKernels] = options_.kernels(context_, prepared);
     }
     CheckHost(prepared, concrete);
     if (Wants(Layer::kExamples)) {
@@ -216,10 +215,9 @@ class OpChecker {
   }
 
   bool Wants(Layer layer) const {
-    if (layer == Layer::kKernels && options_.kernels) return true;
+    if (layer == Layer::kKernels) return options_.kernels != nullptr;
     if (!options_.layers.empty()) return options_.layers.count(layer) != 0;
-    if (layer == Layer::kHostKernel) return context_.host_kernels != nullptr;
-    return layer != Layer::kKernels;
+    return layer != Layer::kHostKernel || context_.host_kernels != nullptr;
   }
 
   const OpContext& context_;
@@ -334,9 +332,7 @@ class ItemChecks {
 int ThreadCount(const CheckOptions& options, size_t items) {
   int count = options.threads;
   if (count <= 0) {
-    count = options.kernels || options.layers.count(Layer::kKernels) != 0
-                ? 1
-                : UsableCores();
+    count = options.kernels != nullptr ? 1 : UsableCores();
   }
   return std::clamp<int>(count, 1, std::max<int>(static_cast<int>(items), 1));
 }
@@ -348,6 +344,12 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
   if (rules == nullptr) {
     return absl::InvalidArgumentError(
         "no rules to check: did loading them give diagnostics?");
+  }
+  if (options.layers.count(Layer::kKernels) != 0 &&
+      options.kernels == nullptr) {
+    return absl::InvalidArgumentError(
+        "L6 is asked for, and `kernels` of CheckOptions is not set: "
+        "CheckKernels compiles and checks them");
   }
   for (const std::string& name : options.host_kernels.Ops()) {
     const Item* item = rules->Find(name);

@@ -67,6 +67,13 @@ struct OpReport {
   bool Has(VerdictKind kind) const;
 };
 
+struct OpContext;      // op_context.h
+struct PreparedCalls;  // op_context.h
+
+// The verdict of L6 on an op.
+using KernelCheck = Verdict (*)(const OpContext& op,
+                                const PreparedCalls& calls);
+
 struct CheckOptions {
   // `*` and `?` as in a shell; also matched against "jvp tanh" and "rewrite
   // neg_neg".
@@ -80,8 +87,10 @@ struct CheckOptions {
   // items. They are called by the threads, as they are when graphs are run.
   HostKernels host_kernels;
   HostTolerance host_tolerance;
-  // L6 too: compiling kernels takes 50 to 150 ms each.
-  bool kernels = false;
+  // L6 too, by CheckKernels of check_kernels.h: compiling kernels takes 50 to
+  // 150 ms each. A program that leaves it null needs no code generator; it is
+  // an error then to ask for L6 in `layers`.
+  KernelCheck kernels = nullptr;
   std::set<DType> dtypes;  // empty: all
   // An op that takes longer is inconclusive.
   double seconds_per_op = 30;

@@ -256,6 +256,17 @@ TEST(Check, KernelsAreNotCheckedUnlessAskedFor) {
   EXPECT_EQ(report.ops[0].layers.count(Layer::kKernels), 0u);
 }
 
+TEST(Check, AProgramWithoutACodeGeneratorIsAskedForNoKernels) {
+  CheckOptions options;
+  options.layers = {Layer::kTypes, Layer::kKernels};
+  const absl::StatusOr<CheckReport> report =
+      CheckRules(LoadText("own.rules",
+                          "language 1\nop checked(x: T[S..]) -> T[S..]\n"
+                          "  where T: float\n  = x\n"),
+                 options);
+  EXPECT_EQ(report.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
 TEST(Check, KernelsOfPointwiseOps) {
   const Verdict verdict = CheckKernelsOf(R"(op checked(x: T[S..]) -> T[S..]
   where T: real

@@ -6,6 +6,7 @@
 
 #include "engine/files/file.h"
 #include "gtest/gtest.h"
+#include "testing/check/check_kernels.h"
 #include "testing/status_matchers.h"
 #include "transforms/derived_rules.h"
 
@@ -43,7 +44,7 @@ CheckReport CheckText(const std::string& name, const std::string& text,
   const std::shared_ptr<const RuleSet> rules = LoadText(name, text);
   CheckOptions options;
   options.ops = ops;
-  options.kernels = kernels;
+  if (kernels) options.kernels = CheckKernels;
   options.seconds_per_op = 3600;  // the test's own limit comes first
   return rules == nullptr ? CheckReport() : CheckedRules(rules, options);
 }

@@ -1,5 +1,7 @@
 // check: does every rule mean what its op means? A verdict per op and layer.
 
+#include "tools/command/check_command.h"
+
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,7 +18,7 @@
 #include "engine/files/file.h"
 #include "testing/check/check.h"
 #include "testing/check/verdict.h"
-#include "tools/command/command.h"
+#include "tools/command/command_line.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
 
@@ -77,8 +79,13 @@ std::vector<std::string> LayerNames() {
   return names;
 }
 
+bool WantsKernels(const CheckFlags& flags) {
+  return flags.kernels || std::count(flags.layers.begin(), flags.layers.end(),
+                                     LayerName(Layer::kKernels)) != 0;
+}
+
 CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
-                       DoneSoFar& done_so_far) {
+                       KernelCheck kernels, DoneSoFar& done_so_far) {
   CheckOptions options;
   options.ops = flags.op;
   options.sources = loaded.sources;
@@ -90,7 +97,7 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
       if (LayerName(layer) == name) options.layers.insert(layer);
     }
   }
-  options.kernels = flags.kernels;
+  if (WantsKernels(flags)) options.kernels = kernels;
   for (const std::string& name : flags.dtypes) {
     options.dtypes.insert(*ParseDType(name));
   }
@@ -135,17 +142,20 @@ int Print(const CheckReport& report, const CheckFlags& flags) {
   return report.ExitStatus() != 0 ? kExitVerdict : kExitOk;
 }
 
-int Check(const CheckFlags& flags) {
+int Check(const CheckFlags& flags, KernelCheck kernels) {
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
+  if (WantsKernels(flags) && kernels == nullptr) {
+    return Complain("L6 is not supported: this program has no code generator");
+  }
   DoneSoFar done_so_far;
   done_so_far.report.seed = flags.seed;
   SetLateReport([&] {
     const std::lock_guard<std::mutex> lock(done_so_far.mutex);
     Print(done_so_far.report, flags);
   });
-  const absl::StatusOr<CheckReport> report =
-      CheckRules(loaded->rules, ToOptions(flags, *loaded, done_so_far));
+  const absl::StatusOr<CheckReport> report = CheckRules(
+      loaded->rules, ToOptions(flags, *loaded, kernels, done_so_far));
   InterruptsEnd();
   ShowProgress("");
   if (!report.ok()) return Complain(report.status());
@@ -157,7 +167,7 @@ int Check(const CheckFlags& flags) {
 
 }  // namespace
 
-void AddCheck(CommandLine& line) {
+void AddCheck(CommandLine& line, KernelCheck kernels) {
   Verb verb = line.AddVerb(
       "check", "Check ops against their specs, a verdict per op and layer.");
   auto flags = std::make_shared<CheckFlags>();
@@ -195,7 +205,7 @@ void AddCheck(CommandLine& line) {
       "\"samples\", \"strength\", \"worst_ulp\", \"worst_part_of_bound\", "
       "\"worst_at\", \"why\", \"notes\", \"counterexample\"}}}}, "
       "\"totals\"}; what does not apply is absent");
-  verb.Runs([flags] { return Check(*flags); });
+  verb.Runs([flags, kernels] { return Check(*flags, kernels); });
 }
 
 }  // namespace cleave

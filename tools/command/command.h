@@ -1,5 +1,5 @@
-// The verbs of the `cleave` command. Each Add* adds a verb, its options and
-// what it does.
+// The verbs of the `cleave` command but for `check` (check_command.h). Each
+// Add* adds a verb, its options and what it does.
 //
 // stdout is data, stderr is diagnostics. Exit status: 0, 1 (a verdict against),
 // 2 (usage or bad input).
@@ -11,7 +11,6 @@
 
 namespace cleave {
 
-void AddCheck(CommandLine& line);        // check_command.cc
 void AddFmt(CommandLine& line);          // syntax_commands.cc
 void AddConvert(CommandLine& line);      // syntax_commands.cc
 void AddExpand(CommandLine& line);       // graph_commands.cc

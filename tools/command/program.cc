@@ -1,14 +1,16 @@
-#include "tools/command/limit_flags.h"
+#include "tools/command/program.h"
 
-#include <cstdint>
+#include <initializer_list>
 #include <new>
-#include <string>
 
+#include "ops/budget.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
 
 namespace cleave {
+namespace {
 
+// `limits` has the defaults, and outlives the parsing.
 void AddLimitFlags(CommandLine& line, Limits& limits) {
   Verb verb = line.EveryVerb();
   const auto add = [&](const char* flag, auto& value, const char* what) {
@@ -41,6 +43,19 @@ int RunWithin(const Limits& limits, const Action& action) {
   }
   InterruptsEnd();
   return Interrupted() ? kExitInterrupted : status;
+}
+
+}  // namespace
+
+int RunProgram(int argc, char** argv, std::initializer_list<AddVerb> verbs) {
+  CommandLine line("cleave", "Checks, transforms and runs operator rules.",
+                   "cleave 0.1");
+  Limits limits;
+  AddLimitFlags(line, limits);
+  for (const AddVerb verb : verbs) verb(line);
+  const ParsedLine parsed = line.Parse(argc, argv);
+  if (parsed.action == nullptr) return parsed.exit_status;
+  return RunWithin(limits, parsed.action);
 }
 
 }  // namespace cleave
