@@ -220,8 +220,7 @@ absl::StatusOr<bool> Elaborator::EvalCondition(const Expr& e, Scope& scope,
   if (const bool* known = std::get_if<bool>(&truth)) return *known;
   const Condition& condition = std::get<Condition>(truth);
   const bool holds = HoldsForLargeSizes(condition);
-  const Condition assumed = holds ? condition : Negate(condition);
-  guards().push_back({assumed.lhs, assumed.op, assumed.rhs, std::string(why)});
+  Choose(holds ? condition : Negate(condition), why);
   return holds;
 }
 
@@ -431,9 +430,8 @@ Elaborator::Result Elaborator::EvalIf(const Expr& e, Scope& scope) {
         }
       }
     }
-    const Condition assumed = taken ? condition : Negate(condition);
-    guards().push_back({assumed.lhs, assumed.op, assumed.rhs,
-                        "the rule chooses a branch by this size"});
+    Choose(taken ? condition : Negate(condition),
+           "the rule chooses a branch by this size");
   }
   if (taken_branches != nullptr) taken_branches->insert({&e, taken});
   if (taken) return Eval(*e.children[1], scope);

@@ -84,6 +84,8 @@ class Elaborator {
 
   TermMaker& terms() { return terms_; }
   std::vector<ShapeGuard>& guards() { return terms_.guards(); }
+  // Those guards by which a branch was chosen: at other sizes another one is.
+  const std::vector<ShapeGuard>& choices() const { return choices_; }
   const Library& library() const { return library_; }
   Context& context() { return context_; }
 
@@ -107,6 +109,7 @@ class Elaborator {
   // Forgets what one elaboration left: guards and counts.
   void Restart() {
     guards().clear();
+    choices_.clear();
     dynamic_extents_ = 0;
   }
 
@@ -118,6 +121,13 @@ class Elaborator {
 
  private:
   friend class BuiltinCall;
+
+  // Assumes a condition that sizes leave open.
+  void Choose(const Condition& assumed, absl::string_view why) {
+    choices_.push_back(
+        {assumed.lhs, assumed.op, assumed.rhs, std::string(why)});
+    guards().push_back(choices_.back());
+  }
 
   // elaborate_expr.cc
   Result EvalNew(const Expr& e, Scope& scope);
@@ -222,6 +232,7 @@ class Elaborator {
   const Callees* callees_;
   const Source* source_ = nullptr;
   TermMaker terms_;
+  std::vector<ShapeGuard> choices_;
   std::list<BoundCall> calls_;  // those that terms hold
   std::optional<Diagnostic> diagnostic_;
   const Source* diagnostic_source_ = nullptr;

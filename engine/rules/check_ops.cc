@@ -7,12 +7,12 @@
 #include <utility>
 
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "engine/bind/op_lines.h"
+#include "engine/ir/graph_text.h"
+#include "engine/rules/check_guards.h"
 #include "engine/rules/linearity.h"
+#include "engine/rules/place_by_line.h"
 #include "engine/rules/rule_set_impl.h"
 #include "engine/rules/symbolic_call.h"
 #include "ops/budget.h"
@@ -24,35 +24,6 @@ namespace {
 
 // Mistakes reported for one op: one body's mistake shows in many combinations.
 constexpr size_t kMaxDiagnosticsPerOp = 4;
-
-// `file:12: message` and `file:12:5: message` are put at line 12.
-void PlaceByLine(const Source& source, Diagnostic* d) {
-  const std::string prefix = absl::StrCat(source.name(), ":");
-  absl::string_view rest = d->message;
-  if (!absl::ConsumePrefix(&rest, prefix)) return;
-  const auto number = [&]() -> std::optional<int> {
-    const size_t colon = rest.find(':');
-    int value = 0;
-    if (colon == absl::string_view::npos ||
-        !absl::SimpleAtoi(rest.substr(0, colon), &value)) {
-      return std::nullopt;
-    }
-    rest.remove_prefix(colon + 1);
-    return value;
-  };
-  const std::optional<int> line = number();
-  if (!line) return;
-  const std::optional<int> column = number();
-  absl::ConsumePrefix(&rest, " ");
-  d->message = std::string(rest);
-  const std::string& text = source.text();
-  size_t begin = 0;
-  for (int l = 1; l < *line; ++l) begin = text.find('\n', begin) + 1;
-  const size_t end = std::min(text.find('\n', begin), text.size());
-  if (column) begin += *column - 1;
-  while (begin < end && text[begin] == ' ') ++begin;
-  d->range = {static_cast<uint32_t>(begin), static_cast<uint32_t>(end)};
-}
 
 class OpChecker {
  public:
@@ -157,14 +128,20 @@ class OpChecker {
   bool CheckSignature(const Signature& signature) {
     const RuleSet::Impl& impl = rules_.impl();
     const bool has_body = !LinesOf(callable_, StatementKind::kResult).empty();
-    if (has_body && !Compile(signature, [](OpCompiler& compiler) {
-          return compiler.Body().status();
+    if (has_body &&
+        !Compile(signature, [&](OpCompiler& compiler) -> absl::Status {
+          CLEAVE_ASSIGN_OR_RETURN(const Graph body, compiler.Body());
+          CheckSizes(body, compiler, "the body",
+                     OwnLine(StatementKind::kResult));
+          return absl::OkStatus();
         })) {
       return false;
     }
     if (IsOwn() && callable_.item->spec != nullptr &&
-        !Compile(signature, [](OpCompiler& compiler) {
-          return compiler.Spec().status();
+        !Compile(signature, [&](OpCompiler& compiler) -> absl::Status {
+          CLEAVE_ASSIGN_OR_RETURN(const Graph spec, compiler.Spec());
+          CheckSizes(spec, compiler, "the spec", callable_.item->spec->range);
+          return absl::OkStatus();
         })) {
       return false;
     }
@@ -179,6 +156,10 @@ class OpChecker {
     if ((has_jvp || !has_body) &&
         !Compile(signature, [&](OpCompiler& compiler) -> absl::Status {
           CLEAVE_ASSIGN_OR_RETURN(jvp, compiler.Jvp(active));
+          if (jvp.has_value()) {
+            CheckSizes(jvp->graph, compiler, "this derivative",
+                       OwnLine(StatementKind::kJvp));
+          }
           return absl::OkStatus();
         })) {
       return false;
@@ -189,6 +170,10 @@ class OpChecker {
     if (!LinesOf(callable_, StatementKind::kVjp).empty() &&
         !Compile(signature, [&](OpCompiler& compiler) -> absl::Status {
           CLEAVE_ASSIGN_OR_RETURN(vjp, compiler.Vjp(live));
+          if (vjp.has_value()) {
+            CheckSizes(vjp->graph, compiler, "this derivative",
+                       OwnLine(StatementKind::kVjp));
+          }
           return absl::OkStatus();
         })) {
       return false;
@@ -220,10 +205,41 @@ class OpChecker {
       OpCompiler compiler = rules_.impl().MakeCompiler(callable_);
       absl::Status status =
           compiler.BindSignature(signature, batched, Dim::Variable("batch"));
-      if (status.ok()) status = compiler.Vmap(batched).status();
+      absl::StatusOr<std::optional<Graph>> graph = std::nullopt;
+      if (status.ok()) graph = compiler.Vmap(batched);
+      if (status.ok()) status = graph.status();
       if (!Judge(status, compiler)) return false;
+      if (graph->has_value()) {
+        CheckSizes(**graph, compiler, "this batch rule", statement.range);
+      }
     }
     return true;
+  }
+
+  // The first line of the item's own of this kind.
+  std::optional<SourceRange> OwnLine(StatementKind kind) const {
+    for (const OpLine& line : LinesOf(callable_, kind)) {
+      if (line.part.item == &item_) return line.statement->range;
+    }
+    return std::nullopt;
+  }
+
+  // Reports a guard of `graph` that the declaration does not imply. Lines of
+  // the op itself are not reported once more of an override.
+  void CheckSizes(const Graph& graph, OpCompiler& compiler,
+                  absl::string_view what, std::optional<SourceRange> place) {
+    if (!place.has_value()) return;
+    const std::optional<UnimpliedGuard> found =
+        FindUnimpliedGuard(graph, callable_, compiler, rules_.impl());
+    if (!found.has_value()) return;
+    Add({DiagnosticKind::kShape,
+         absl::StrCat(what, " needs more than the declaration asks for: ",
+                      PrintGuard(found->guard)),
+         *place,
+         absl::StrCat("found with ", context_, ", ", found->sizes,
+                      "; name equal sizes alike, or say what is no call by an "
+                      "`error` clause"),
+         ""});
   }
 
   // Per operand of a call of this op, the input that it is of.
@@ -522,79 +538,6 @@ void CheckFunction(const RuleSet& rules, const Callable& callable,
       std::string(graph.status().message()), callable.item->range, "", ""};
   PlaceByLine(*callable.source, &d);
   diagnostics->push_back(std::move(d));
-}
-
-void CheckDerivativeItem(const RuleSet& rules, const Item& item,
-                         std::vector<Diagnostic>* diagnostics) {
-  const std::optional<Primitive> primitive = FindPrimitive(item.name);
-  if (!primitive.has_value()) return;
-  Context& context = *rules.context();
-  Signature signature;
-  signature.op = ToOpId(*primitive);
-  std::vector<bool> active;
-  for (size_t i = 0; i < item.parameters.size(); ++i) {
-    // select's condition is a bool.
-    const bool is_condition = *primitive == Primitive::kSelect && i == 0;
-    signature.operands.push_back(context.Intern(TensorType{
-        is_condition ? DType::kBool : DType::kF32, {Dim::Variable("n")}}));
-    active.push_back(!is_condition);
-  }
-  // Operands of unknown coefficients are left inactive one by one.
-  for (size_t i = 0; i < active.size(); ++i) {
-    if (!active[i]) continue;
-    std::vector<bool> one(active.size());
-    one[i] = true;
-    const absl::StatusOr<const Graph*> graph =
-        rules.PrimitiveJvp(signature, one);
-    if (!graph.ok()) {
-      if (graph.status().code() == absl::StatusCode::kUnimplemented) continue;
-      Diagnostic d{DiagnosticKind::kType, std::string(graph.status().message()),
-                   item.body->range, "", ""};
-      PlaceByLine(rules.SourceOf(item), &d);
-      diagnostics->push_back(std::move(d));
-      return;
-    }
-    std::vector<Linearity> inputs(active.size() + 1, Linearity::kConstant);
-    inputs.push_back(Linearity::kLinear);
-    const auto linearity = LinearityOf(**graph, inputs, rules);
-    if (!linearity.ok()) continue;
-    if ((*linearity)[0] == Linearity::kNonlinear ||
-        (*linearity)[0] == Linearity::kConstant) {
-      diagnostics->push_back({DiagnosticKind::kNotLinear,
-                              absl::StrCat("the derivative is not linear in `d",
-                                           item.parameters[i], "`"),
-                              item.body->range, "", ""});
-      return;
-    }
-  }
-}
-
-void CheckNumericItem(const RuleSet& rules, const Item& item,
-                      std::vector<Diagnostic>* diagnostics) {
-  const auto report = [&](SourceRange range, std::string message,
-                          DiagnosticKind kind = DiagnosticKind::kType) {
-    Diagnostic d{kind, std::move(message), range, "", ""};
-    PlaceByLine(rules.SourceOf(item), &d);
-    diagnostics->push_back(std::move(d));
-  };
-  if (item.inputs.empty()) {
-    report(item.range, "a numeric has the operands of its primitive");
-    return;
-  }
-  const Expr& written = *item.inputs[0].type.dtype;
-  const absl::StatusOr<DType> dtype = ParseDType(written.text);
-  if (!dtype.ok()) {
-    report(written.range, "the dtype of a numeric is fixed, like `f32`");
-    return;
-  }
-  const absl::StatusOr<const NumericBody*> body =
-      rules.Numeric(*FindPrimitive(item.name), *dtype);
-  if (!body.ok()) {
-    report(item.body->range, std::string(body.status().message()),
-           body.status().code() == absl::StatusCode::kResourceExhausted
-               ? DiagnosticKind::kLimit
-               : DiagnosticKind::kType);
-  }
 }
 
 }  // namespace cleave

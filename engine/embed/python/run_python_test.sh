@@ -28,6 +28,13 @@ site=$TEST_TMPDIR/site
 "$python" -m zipfile -e "$wheel" "$site"
 LD_LIBRARY_PATH=$(dirname "$(readlink -f "$halide")")
 export LD_LIBRARY_PATH
+# A library that is built for AddressSanitizer needs its runtime in front of all
+# others. Python itself frees not all that it has.
+runtime=$(ldd "$site"/cleave/lib/libcleave.so | awk '/libasan/ { print $3 }')
+if [[ -n $runtime ]]; then
+  export LD_PRELOAD=$runtime
+  export ASAN_OPTIONS=${ASAN_OPTIONS-}:detect_leaks=0
+fi
 export CLEAVE_CACHE=$TEST_TMPDIR/cache
 export PYTHONDONTWRITEBYTECODE=1
 PYTHONPATH=$site:$(dirname "$test")$numpy exec "$python" -m unittest \

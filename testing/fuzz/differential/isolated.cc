@@ -132,9 +132,12 @@ Outcome Workbench::CheckIsolated(const FuzzCase& one,
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     signal(SIGINT, SIG_IGN);
     signal(SIGTERM, SIG_DFL);
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    // The sanitizers map more addresses beforehand than a limit allows.
     const rlimit memory = {static_cast<rlim_t>(limits.bytes),
                            static_cast<rlim_t>(limits.bytes)};
     setrlimit(RLIMIT_AS, &memory);
+#endif
     const rlimit core = {0, 0};
     setrlimit(RLIMIT_CORE, &core);
     // The soft limit sends SIGXCPU; the hard one would kill without a reason.
