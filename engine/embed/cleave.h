@@ -68,6 +68,15 @@ CLEAVE_API uint32_t cleave_abi_version(void);
 /* "0.1.0". Static. */
 CLEAVE_API const char* cleave_version(void);
 
+/* Where the library says what no status can: that the process may hold no
+ * machine code, so that the interpreter computes instead (said once), and what
+ * kernels print. For the whole process; NULL stands for standard error, as
+ * before the first call. `message` has no line end behind it. `log` is called
+ * by any thread, one at a time, and must not call this function; when
+ * this returns, the function before is not called any more. */
+CLEAVE_API void cleave_set_log(void (*log)(void* context, const char* message),
+                               void* context);
+
 /* --------------------------------------------------------------- Status -- */
 
 typedef struct cleave_status cleave_status;

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "engine/runtime/messages.h"
 #include "nlohmann/json.hpp"
 #include "ops/refusal.h"
 #include "ops/status_macros.h"
@@ -216,6 +217,11 @@ using cleave::embed::Guarded;
 
 uint32_t cleave_abi_version(void) { return CLEAVE_ABI_VERSION; }
 const char* cleave_version(void) { return CLEAVE_VERSION_STRING; }
+
+void cleave_set_log(void (*log)(void* context, const char* message),
+                    void* context) {
+  cleave::SetMessageSink(log, context);
+}
 
 int32_t cleave_status_code(const cleave_status* status) {
   return status == nullptr ? CLEAVE_OK : status->code;

@@ -113,7 +113,8 @@ Results Work(const Shared& shared) {
   status = cleave_rules_extend(shared.rules, &source, 1, nullptr, &more);
   Require(status == nullptr, cleave_status_message(status));
   cleave_text* text = nullptr;
-  results.texts += TextOf(cleave_rules_describe(more, "again", &text), text);
+  status = cleave_rules_describe(more, "again", &text);
+  results.texts += TextOf(status, text);
   cleave_rules_release(more);
   text = nullptr;
   status = cleave_rules_coverage(shared.rules, "softmax", nullptr, &text);

@@ -1,4 +1,3 @@
-#include <cstdio>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -12,6 +11,7 @@
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/kernel_plan.h"
+#include "engine/runtime/messages.h"
 #include "ops/budget.h"
 #include "ops/status_macros.h"
 
@@ -31,8 +31,7 @@ constexpr char kEntryName[] = "kernel";
 void SayOnce(const std::string& why) {
   static std::once_flag said;
   std::call_once(said, [&] {
-    std::fprintf(stderr, "cleave: %s: the interpreter computes instead\n",
-                 why.c_str());
+    Say(absl::StrCat(why, ": the interpreter computes instead"));
   });
 }
 

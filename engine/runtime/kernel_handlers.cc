@@ -2,12 +2,13 @@
 
 #include <atomic>
 #include <cstdint>
-#include <iostream>
 #include <string>
 
 #include "HalideRuntime.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "engine/runtime/kernel_call.h"
+#include "engine/runtime/messages.h"
 #include "ops/status_macros.h"
 
 namespace cleave::internal_kernel {
@@ -31,12 +32,13 @@ void Error(void* context, const char* message) {
   if (context != nullptr) {
     CallOf(context).SetError(message);
   } else {
-    std::cerr << "cleave: a kernel without a context failed: " << message
-              << std::endl;
+    Say(absl::StrCat("a kernel without a context failed: ", message));
   }
 }
 
-void Print(void* context, const char* message) { std::cerr << message; }
+void Print(void* context, const char* message) {
+  Say(std::string(absl::StripSuffix(message, "\n")));
+}
 
 int ParallelFor(void* context, halide_task_t task, int min, int size,
                 uint8_t* closure) {

@@ -1,6 +1,7 @@
 // EvalReal: the structured kernels over RealArithmetic, the pointwise functions
 // of MPFR, and EvalReference for what holds no real.
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -41,6 +42,18 @@ RealTensor Pick(const IndexMap& map, const Extents& shape,
 
 namespace {
 
+Exactness Worst(const Real& a, const Real& b, int ternary) {
+  return std::max({a.exactness(), b.exactness(),
+                   ternary == 0 ? Exactness::kExact : Exactness::kRounded});
+}
+
+// `open`: no operand is zero. A zero made of them by rounding is none.
+void Finish(Real& result, Exactness worst, bool open) {
+  const bool lost =
+      open && worst != Exactness::kExact && mpfr_zero_p(result.get()) != 0;
+  result.set_exactness(lost ? Exactness::kLost : worst);
+}
+
 // Reals of `bits`; nothing is rounded to the dtype.
 struct RealArithmetic {
   using Value = Real;
@@ -61,21 +74,31 @@ struct RealArithmetic {
   }
   Acc Make(const Real& v) const {
     Real result(bits);
-    mpfr_set(result.get(), v.get(), MPFR_RNDN);
+    const int error = mpfr_set(result.get(), v.get(), MPFR_RNDN);
+    result.set_exactness(Worst(v, v, error));
     return result;
   }
   Real Round(const Acc& acc) const { return acc; }
   void Add(Acc& acc, const Real& v) const {
-    mpfr_add(acc.get(), acc.get(), v.get(), MPFR_RNDN);
+    const bool open = !IsZero(acc) && !IsZero(v);
+    const int error = mpfr_add(acc.get(), acc.get(), v.get(), MPFR_RNDN);
+    Finish(acc, Worst(acc, v, error), open);
   }
   void AddProduct(Acc& acc, const Real& a, const Real& b) const {
-    mpfr_fma(acc.get(), a.get(), b.get(), acc.get(), MPFR_RNDN);
+    const bool open = !IsZero(acc) && !IsZero(a) && !IsZero(b);
+    const int error =
+        mpfr_fma(acc.get(), a.get(), b.get(), acc.get(), MPFR_RNDN);
+    Finish(acc, std::max(Worst(acc, a, error), b.exactness()), open);
   }
   void Multiply(Acc& acc, const Real& v) const {
-    mpfr_mul(acc.get(), acc.get(), v.get(), MPFR_RNDN);
+    const int error = mpfr_mul(acc.get(), acc.get(), v.get(), MPFR_RNDN);
+    Finish(acc, Worst(acc, v, error), false);
   }
   void MultiplyAdd(Acc& acc, const Real& a, const Real& b) const {
-    mpfr_fma(acc.get(), acc.get(), a.get(), b.get(), MPFR_RNDN);
+    const bool open = !IsZero(acc) && !IsZero(a) && !IsZero(b);
+    const int error =
+        mpfr_fma(acc.get(), acc.get(), a.get(), b.get(), MPFR_RNDN);
+    Finish(acc, std::max(Worst(acc, a, error), b.exactness()), open);
   }
   Real Product(const std::vector<Real>& values) const {
     Real product(1.0, bits);
@@ -191,6 +214,17 @@ absl::Status Binary(Primitive primitive, mpfr_ptr out, mpfr_srcptr a,
   }
 }
 
+bool GivesIntegers(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kFloor:
+    case Primitive::kCeil:
+    case Primitive::kRoundNearestEven:
+      return true;
+    default:
+      return false;
+  }
+}
+
 absl::StatusOr<RealTensor> EvalPointwiseReal(
     Primitive primitive, absl::Span<const RealTensor> operands, DType dtype,
     int bits) {
@@ -231,6 +265,7 @@ absl::StatusOr<RealTensor> EvalPointwiseReal(
     CLEAVE_RETURN_IF_ERROR(PollBudget());
     Real& out = results.emplace_back(bits);
     const mpfr_srcptr v = x.reals[i].get();
+    mpfr_clear_inexflag();
     if (primitive == Primitive::kFma) {
       mpfr_fma(out.get(), v, operands[1].reals[i].get(),
                operands[2].reals[i].get(), MPFR_RNDN);
@@ -243,6 +278,15 @@ absl::StatusOr<RealTensor> EvalPointwiseReal(
       return absl::InternalError(
           absl::StrCat("`", PrimitiveName(primitive), "` has no kernel"));
     }
+    Exactness worst = Worst(x.reals[i], x.reals[i], mpfr_inexflag_p());
+    bool open = mpfr_zero_p(v) == 0;
+    for (size_t k = 1; k < operands.size(); ++k) {
+      if (!IsFloat(operands[k].dtype)) continue;
+      worst = std::max(worst, operands[k].reals[i].exactness());
+      open &= mpfr_zero_p(operands[k].reals[i].get()) == 0;
+    }
+    // To the next integer below 0.3 is 0, however 0.3 was rounded.
+    Finish(out, worst, open && !GivesIntegers(primitive));
   }
   return a.Store(x.shape, std::move(results));
 }

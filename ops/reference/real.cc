@@ -32,21 +32,25 @@ Real::Real(int bits) {
 
 Real::Real(double value, int bits) {
   Init(value_, PossibleBits(bits));
-  mpfr_set_d(value_, value, MPFR_RNDN);
+  if (mpfr_set_d(value_, value, MPFR_RNDN) != 0) {
+    exactness_ = Exactness::kRounded;
+  }
 }
 
 Real::Real(const Exact& value, int bits) {
   Init(value_, PossibleBits(bits));
+  mpfr_clear_inexflag();
   value.ToMpfr(value_);
+  if (mpfr_inexflag_p() != 0) exactness_ = Exactness::kRounded;
 }
 
-Real::Real(const Real& other) {
+Real::Real(const Real& other) : exactness_(other.exactness_) {
   Init(value_, other.bits());
   mpfr_set(value_, other.value_, MPFR_RNDN);
 }
 
 // A moved-from Real keeps a value of the least precision.
-Real::Real(Real&& other) noexcept {
+Real::Real(Real&& other) noexcept : exactness_(other.exactness_) {
   Init(value_, MPFR_PREC_MIN);
   mpfr_swap(value_, other.value_);
 }
@@ -57,11 +61,13 @@ Real& Real::operator=(const Real& other) {
   CountReals(1, other.bits());
   mpfr_set_prec(value_, mpfr_get_prec(other.value_));
   mpfr_set(value_, other.value_, MPFR_RNDN);
+  exactness_ = other.exactness_;
   return *this;
 }
 
 Real& Real::operator=(Real&& other) noexcept {
   mpfr_swap(value_, other.value_);
+  std::swap(exactness_, other.exactness_);
   return *this;
 }
 

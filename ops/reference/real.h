@@ -25,6 +25,15 @@ namespace cleave {
 inline constexpr int kDefaultRealBits = 256;
 inline constexpr int kMaxRealBits = 1 << 20;
 
+// How far a value is the number that it stands for. A difference of rounded
+// numbers that is zero tells nothing of the difference: 1 - 1 / (1 +
+// exp(-2000)) is 0 at any precision that stays affordable.
+enum class Exactness : uint8_t {
+  kExact,    // it is the number
+  kRounded,  // it has the error of the working precision
+  kLost,     // a zero for what is not zero, or made of one
+};
+
 // One MPFR number with value semantics. Bits of precision beyond kMaxRealBits,
 // or fewer than 2, count as the nearest number that can be had.
 class Real {
@@ -40,6 +49,9 @@ class Real {
   mpfr_ptr get() { return value_; }
   mpfr_srcptr get() const { return value_; }
   int bits() const { return static_cast<int>(mpfr_get_prec(value_)); }
+  Exactness exactness() const { return exactness_; }
+  // Writing through get() leaves it as it is.
+  void set_exactness(Exactness exactness) { exactness_ = exactness; }
   // Rounded once to nearest even; RoundTo gives the double that holds it, and
   // NaN for a dtype that is no float.
   double ToDouble() const;
@@ -49,6 +61,7 @@ class Real {
 
  private:
   mpfr_t value_;
+  Exactness exactness_ = Exactness::kExact;
 };
 
 // A tensor whose floats are Reals and whose integers and bools are concrete.

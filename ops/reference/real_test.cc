@@ -397,6 +397,38 @@ TEST(EvalReal, ConvertsToIntegersByTruncating) {
                 .ToString());
 }
 
+TEST(EvalReal, KnowsZerosThatRoundingMade) {
+  // 1 - (1 + exp(x)), and log(1 + exp(x)), after `bits`.
+  const auto evaluate = [](double at, int bits) {
+    const RealTensor x =
+        RealTensor::FromTensor(Tensor::Scalar(DType::kF64, at), bits);
+    const RealTensor one =
+        RealTensor::FromTensor(Tensor::Scalar(DType::kF64, 1), bits);
+    const auto apply = [&](Primitive primitive,
+                           const std::vector<RealTensor>& operands) {
+      auto result = EvalReal(primitive, {}, operands, bits);
+      EXPECT_TRUE(result.ok()) << result.status();
+      return std::move((*result)[0]);
+    };
+    const RealTensor sum =
+        apply(Primitive::kAdd, {one, apply(Primitive::kExp, {x})});
+    return std::vector<Exactness>{
+        sum.reals[0].exactness(),
+        apply(Primitive::kSub, {one, sum}).reals[0].exactness(),
+        apply(Primitive::kLog, {sum}).reals[0].exactness(),
+        apply(Primitive::kFloor, {apply(Primitive::kLog, {sum})})
+            .reals[0]
+            .exactness()};
+  };
+  using E = Exactness;
+  EXPECT_EQ(evaluate(-2000, 256),
+            (std::vector<E>{E::kRounded, E::kLost, E::kLost, E::kLost}));
+  EXPECT_EQ(evaluate(-2000, 4000), (std::vector<E>{E::kRounded, E::kRounded,
+                                                   E::kRounded, E::kRounded}));
+  EXPECT_EQ(evaluate(0, 256),
+            (std::vector<E>{E::kExact, E::kExact, E::kRounded, E::kRounded}));
+}
+
 TEST(EvalReal, RefusesBitPatterns) {
   const RealTensor x =
       RealTensor::FromTensor(Tensor::Scalar(DType::kF32, 1), 200);

@@ -45,8 +45,13 @@ const OpReport* CheckReport::Find(absl::string_view op) const {
   return nullptr;
 }
 
-int CheckReport::ExitStatus() const {
-  return Count(VerdictKind::kDisagrees) > 0 ? 1 : 0;
+int CheckReport::ExitStatus(const std::set<VerdictKind>& allowed) const {
+  for (const VerdictKind kind :
+       {VerdictKind::kDisagrees, VerdictKind::kInconclusive,
+        VerdictKind::kNotIndependent}) {
+    if (Count(kind) > 0 && allowed.count(kind) == 0) return 1;
+  }
+  return 0;
 }
 
 namespace {
@@ -230,6 +235,8 @@ struct Entry {
   std::string name;  // as it is reported
   const Item* item;
   const Item* shown;  // whose place is reported: the item, or an override
+  // The op is another source's, and the example alone one of those to check.
+  bool examples_alone = false;
 };
 
 // The checks of all items, which any number of threads work on.
@@ -281,7 +288,7 @@ class ItemChecks {
   }
 
   OpReport Check(size_t i) const {
-    const auto& [name, item, shown] = items_[i];
+    const auto& [name, item, shown, examples_alone] = items_[i];
     const auto start = std::chrono::steady_clock::now();
     OpContext context;
     context.clauses = &clauses_;
@@ -296,16 +303,24 @@ class ItemChecks {
     if (item->kind == ItemKind::kOp && options_.host_kernels.Has(name)) {
       context.host_kernels = &options_.host_kernels;
     }
-    context.deadline =
-        start + std::chrono::duration_cast<std::chrono::steady_clock::duration>(
-                    std::chrono::duration<double>(options_.seconds_per_op));
     Limits limits = limits_;
-    limits.deadline = context.deadline;
+    if (options_.seconds_per_op.has_value()) {
+      context.deadline =
+          start +
+          std::chrono::duration_cast<std::chrono::steady_clock::duration>(
+              std::chrono::duration<double>(*options_.seconds_per_op));
+      limits.deadline = context.deadline;
+    }
     const BudgetScope scope(limits, BudgetScope::Mode::kDefaults);
     OpReport op;
     op.op = name;
     op.place = context.Place();
-    op.layers = OpChecker(context, options_, clauses_.rules()).Check();
+    CheckOptions options = options_;
+    if (examples_alone) {
+      options.layers = {Layer::kExamples};
+      options.kernels = nullptr;
+    }
+    op.layers = OpChecker(context, options, clauses_.rules()).Check();
     const auto rounding = op.layers.find(Layer::kRounding);
     op.loose_claim = rounding != op.layers.end() &&
                      rounding->second.kind == VerdictKind::kAgrees &&
@@ -328,6 +343,17 @@ class ItemChecks {
   int done_ = 0;
   std::vector<std::optional<OpReport>> reports_;
 };
+
+std::vector<const Item*> ExamplesOf(const std::string& op,
+                                    const RuleSet& rules) {
+  std::vector<const Item*> examples;
+  for (const Item* example : rules.examples()) {
+    if (example->left != nullptr && example->left->text == op) {
+      examples.push_back(example);
+    }
+  }
+  return examples;
+}
 
 int ThreadCount(const CheckOptions& options, size_t items) {
   int count = options.threads;
@@ -370,18 +396,21 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
            (options.sources.empty() ||
             options.sources.count(rules->SourceOf(*item).name()) != 0);
   };
+  const auto find = [&](const std::string& name,
+                        const std::vector<const Item*>& among) -> const Item* {
+    for (const Item* item : among) {
+      if (wanted(name, item)) return item;
+    }
+    return nullptr;
+  };
   for (const std::string& name : rules->Names(ItemKind::kOp)) {
     const Item* shown = rules->Find(name);
-    if (!wanted(name, shown)) {
-      const std::vector<const Item*> overrides = rules->Overrides(name);
-      const auto found =
-          std::find_if(overrides.begin(), overrides.end(),
-                       [&](const Item* item) { return wanted(name, item); });
-      if (found == overrides.end()) continue;
-      shown = *found;
-    }
+    if (!wanted(name, shown)) shown = find(name, rules->Overrides(name));
+    const bool examples_alone = shown == nullptr;
+    if (examples_alone) shown = find(name, ExamplesOf(name, *rules));
+    if (shown == nullptr) continue;
     ops.push_back(name);
-    items.push_back({name, nullptr, shown});
+    items.push_back({name, nullptr, shown, examples_alone});
   }
   const ClauseRules clauses = ClauseRules::Make(rules, ops);
   for (Entry& entry : items) entry.item = clauses.rules().Find(entry.name);

@@ -8,7 +8,7 @@
 //   std::cout << report->ToString();
 //       op        L0      L1             L2             L3  ...
 //       softplus  agrees  agrees 174     agrees 320     agrees 173k 1.6 ulp, ..
-//   return report->ExitStatus();   // 1 if any verdict is a disagreement
+//   return report->ExitStatus();   // 1 if not all that was checked agrees
 //
 // The layers: L0 form (the loader accepted the rule), L1 types and shapes, L2
 // spec against body over the reals, L3 rounding in ULP against the declared
@@ -43,6 +43,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -92,8 +93,9 @@ struct CheckOptions {
   // an error then to ask for L6 in `layers`.
   KernelCheck kernels = nullptr;
   std::set<DType> dtypes;  // empty: all
-  // An op that takes longer is inconclusive.
-  double seconds_per_op = 30;
+  // An op that takes longer is inconclusive; nullopt: samples alone are
+  // limited, so that a verdict does not depend on the load of the machine.
+  std::optional<double> seconds_per_op;
   // Ops that are checked at once, by a thread each; 0: one per core. With
   // `kernels` one at a time, whose kernels take all cores.
   int threads = 0;
@@ -110,8 +112,9 @@ struct CheckReport {
   uint64_t seed = 1;
   std::vector<OpReport> ops;
 
-  // 1 if anything disagrees, else 0.
-  int ExitStatus() const;
+  // 1 if anything disagrees, is inconclusive or rests on itself (not
+  // independent), but for verdicts that are `allowed`; else 0.
+  int ExitStatus(const std::set<VerdictKind>& allowed = {}) const;
   // The report on one op, null where it was not checked.
   const OpReport* Find(absl::string_view op) const;
   // How many ops have a verdict of that kind in some layer.

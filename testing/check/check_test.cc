@@ -52,6 +52,24 @@ TEST(Check, IntegersThatSaturateAreRefuted) {
                 Layer::kRounding);
 }
 
+// 1 - p is 0 at any precision that is tried, where x is large.
+TEST(Check, ASpecThatCancelsToNothingRefutesNothing) {
+  const CheckReport report = Check(R"(op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec {
+    let p = 1 / (1 + exp(-x))
+    y = -log(1 - p)
+  }
+  accuracy T within 2 ulp + 1 cond
+  = select(x > 0, x, 0) + log1p(exp(-abs(x)))
+)");
+  ASSERT_EQ(report.ops.size(), 1u);
+  for (const Layer layer : {Layer::kReals, Layer::kRounding, Layer::kEdges}) {
+    EXPECT_EQ(report.ops[0].layers.at(layer).kind, VerdictKind::kAgrees)
+        << report.ToString();
+  }
+}
+
 constexpr char kClamp[] =
     R"(op checked(x: T[S..], lo: T[S..], hi: T[S..]) -> T[S..]
   where T: float

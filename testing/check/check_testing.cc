@@ -45,7 +45,6 @@ CheckReport CheckText(const std::string& name, const std::string& text,
   CheckOptions options;
   options.ops = ops;
   if (kernels) options.kernels = CheckKernels;
-  options.seconds_per_op = 3600;  // the test's own limit comes first
   return rules == nullptr ? CheckReport() : CheckedRules(rules, options);
 }
 

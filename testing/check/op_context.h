@@ -30,7 +30,8 @@ struct OpContext {
   uint64_t run_seed = 1;   // as it was given
   uint64_t seed = 1;       // of this op's samples
   std::set<DType> dtypes;  // empty: all
-  std::chrono::steady_clock::time_point deadline;
+  std::chrono::steady_clock::time_point deadline =
+      std::chrono::steady_clock::time_point::max();
   // With a function for the op, or null.
   const HostKernels* host_kernels = nullptr;
   HostTolerance host_tolerance;

@@ -119,7 +119,6 @@ void ExpectHolds(const std::string& text) {
   if (loaded.rules == nullptr) return;
   CheckOptions options;
   options.sources = {kExample};
-  options.seconds_per_op = 3600;  // the test's own limit comes first
   const absl::StatusOr<CheckReport> checked = CheckRules(loaded.rules, options);
   ASSERT_THAT(checked, IsOk());
   const CheckReport& report = *checked;

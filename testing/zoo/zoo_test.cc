@@ -312,7 +312,6 @@ CheckReport Check(std::shared_ptr<const RuleSet> rules, Layer layer) {
   options.ops = "zoo_*";
   options.layers = {layer};
   options.dtypes = {DType::kF32, DType::kF64};
-  options.seconds_per_op = 3600;  // the test's own limit comes first
   const absl::StatusOr<CheckReport> report =
       CheckRules(std::move(rules), options);
   EXPECT_OK(report);

@@ -9,12 +9,14 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "engine/files/file.h"
 #include "testing/check/check.h"
 #include "testing/check/verdict.h"
@@ -32,6 +34,7 @@ struct CheckFlags {
   std::vector<std::string> dtypes;
   uint64_t seed = 1;
   double seconds = 0;
+  std::vector<std::string> allowed;
   bool kernels = false;
   std::string json;
 };
@@ -62,11 +65,26 @@ std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
   }
   if (names.empty()) {
     return "nothing to check: these files declare no op, no override, no "
-           "derivative and no rewrite (`cleave conformance` compares the ops "
-           "of hosts)";
+           "example, no derivative and no rewrite (`cleave conformance` "
+           "compares the ops of hosts)";
   }
   return absl::StrCat("nothing to check: no op of these files is named like `",
                       flags.op, "`", DidYouMean(flags.op, names));
+}
+
+// What is no disagreement, and not green either.
+constexpr VerdictKind kKindsToAllow[] = {VerdictKind::kInconclusive,
+                                         VerdictKind::kNotIndependent};
+
+// "not-independent".
+std::string AllowName(VerdictKind kind) {
+  return absl::StrReplaceAll(VerdictKindName(kind), {{" ", "-"}});
+}
+
+std::vector<std::string> AllowNames() {
+  std::vector<std::string> names;
+  for (const VerdictKind kind : kKindsToAllow) names.push_back(AllowName(kind));
+  return names;
 }
 
 std::vector<std::string> LayerNames() {
@@ -139,7 +157,14 @@ int Print(const CheckReport& report, const CheckFlags& flags) {
     if (!written.ok()) return Complain(written);
   }
   if (Interrupted()) Complain("interrupted: not every op was checked");
-  return report.ExitStatus() != 0 ? kExitVerdict : kExitOk;
+  std::set<VerdictKind> allowed;
+  for (const VerdictKind kind : kKindsToAllow) {
+    if (std::count(flags.allowed.begin(), flags.allowed.end(),
+                   AllowName(kind)) != 0) {
+      allowed.insert(kind);
+    }
+  }
+  return report.ExitStatus(allowed) != 0 ? kExitVerdict : kExitOk;
 }
 
 int Check(const CheckFlags& flags, KernelCheck kernels) {
@@ -183,6 +208,11 @@ void AddCheck(CommandLine& line, KernelCheck kernels) {
   verb.AddFlag("--kernels", flags->kernels,
                "L6 too: compile each op, and compare its kernels with the "
                "interpreter");
+  verb.Add("--allow", flags->allowed,
+           "Exit with 0 in spite of these verdicts; else only what agrees, or "
+           "is not checked, gives 0")
+      .CommaSeparated()
+      .OneOf(AllowNames());
   verb.Add("--dtype", flags->dtypes, "Only these dtypes")
       .CommaSeparated()
       .Check([](const std::string& name) {
@@ -191,7 +221,8 @@ void AddCheck(CommandLine& line, KernelCheck kernels) {
       });
   verb.Add("--seed", flags->seed, "Draws other samples (1)");
   verb.Add("--seconds", flags->seconds,
-           "What takes longer for one op is inconclusive")
+           "What takes longer for one op is inconclusive (no limit: the "
+           "samples are counted)")
       .Check([](const std::string& text) {
         double seconds = 0;
         return absl::SimpleAtod(text, &seconds) && seconds > 0
