@@ -56,8 +56,13 @@ absl::StatusOr<int64_t> EvaluateAtom(const DimAtom& atom,
         }
         return -args[0];
       }
-      result = FloorDivide(args[0], args[1]);
-      if (atom.kind == Kind::kMod) result = args[0] - result * args[1];
+      if (atom.kind == Kind::kFloorDiv) {
+        result = FloorDivide(args[0], args[1]);
+        break;
+      }
+      // The quotient, rounded down, times the divisor may exceed 64 bits.
+      result = args[0] % args[1];
+      if (result != 0 && (result < 0) != (args[1] < 0)) result += args[1];
       break;
     case Kind::kMin:
       for (int64_t arg : args) result = std::min(result, arg);

@@ -1,5 +1,7 @@
 #include "ops/primitive.h"
 
+#include <iterator>
+
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_split.h"
@@ -27,7 +29,10 @@ constexpr PrimitiveInfo kInfo[] = {
 };
 
 const PrimitiveInfo& InfoOf(Primitive primitive) {
-  return kInfo[static_cast<int>(primitive)];
+  // Ids of ops beyond the primitives stand for calls.
+  CLEAVE_CHECK(static_cast<size_t>(primitive) < std::size(kInfo))
+      << "no primitive";
+  return kInfo[static_cast<size_t>(primitive)];
 }
 
 std::vector<absl::string_view> SplitList(absl::string_view text) {

@@ -20,13 +20,6 @@
 #include "testing/skip.h"
 #include "testing/status_matchers.h"
 
-#ifdef __SANITIZE_ADDRESS__
-// The OpenCL driver frees not all that it has.
-extern "C" const char* __lsan_default_suppressions() {
-  return "leak:libpocl\nleak:libOpenCL\n";
-}
-#endif
-
 namespace cleave {
 namespace {
 

@@ -464,6 +464,7 @@ class Search {
   static Value FirstDifference(const Graph& graph, int64_t before) {
     for (int64_t id = before; id < graph.size(); ++id) {
       const Value v{static_cast<uint32_t>(id)};
+      if (!IsPrimitive(graph.node(v).op)) return v;
       const PrimitiveClass c = ClassOf(ToPrimitive(graph.node(v).op));
       if (c != PrimitiveClass::kLeaf && c != PrimitiveClass::kMovement &&
           c != PrimitiveClass::kProjection) {

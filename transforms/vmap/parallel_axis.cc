@@ -111,6 +111,8 @@ class Walk {
     // Slices of what has no such axis are all the same.
     const bool repeats = primitive == Primitive::kBroadcastInDim;
     if (!any && !repeats) return !MentionsAnywhere(attributes);
+    // A call that has no body here, as of a host's op.
+    if (!IsPrimitive(graph_.node(v).op)) return false;
     switch (ClassOf(primitive)) {
       case PrimitiveClass::kPointwise:
         return true;

@@ -121,6 +121,7 @@ class Copier {
   }
 
   Value Copy(Value v) {
+    if (!IsPrimitive(graph_.node(v).op)) return AsItWas(v);
     const Primitive primitive = ToPrimitive(graph_.node(v).op);
     switch (ClassOf(primitive)) {
       case PrimitiveClass::kPointwise: {
