@@ -5,6 +5,7 @@
 #include <limits>
 #include <map>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -69,10 +70,22 @@ absl::StatusOr<BufferInstance> MakeBuffer(int slot, const Operand& operand,
   return buffer;
 }
 
+// Loops are split into blocks of fewer elements.
+constexpr int32_t kLargestBlock = 1 << 16;
+
+// Whether a loop of the kernel may go over nothing: that over an axis, or over
+// the blocks of one.
+bool MayHaveEmptyLoops(const Step& step, const std::vector<int32_t>& dims) {
+  const int32_t enough = step.reads_by_index ? kLargestBlock : 1;
+  return std::any_of(dims.begin(), dims.end(),
+                     [&](int32_t value) { return value < enough; });
+}
+
 // Lets the kernel take an input for larger than it is, on all sides. A kernel
 // checks, before its loops, where their bodies read; a body is simplified to
 // what holds within its loop. For a loop over nothing the check is wrong then:
-// the last of no places is at -1. Nothing is read there.
+// the last of no places is at -1, and the fifth place is there for a loop over
+// blocks of 64 elements. Nothing is read there.
 void Widen(BufferInstance& buffer) {
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   const auto fits = [&](int64_t margin) {
@@ -159,9 +172,7 @@ absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
     }
     result.dims.push_back(static_cast<int32_t>(value));
   }
-  if (step.device == Device::kCpu &&
-      std::any_of(result.dims.begin(), result.dims.end(),
-                  [](int32_t value) { return value <= 0; })) {
+  if (step.device == Device::kCpu && MayHaveEmptyLoops(step, result.dims)) {
     for (BufferInstance& input : result.inputs) Widen(input);
   }
   for (auto* operands : {&result.inputs, &result.outputs}) {

@@ -49,6 +49,18 @@ absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
   return absl::OkStatus();
 }
 
+bool ReadsByIndex(Primitive primitive) {
+  switch (ClassOf(primitive)) {
+    case PrimitiveClass::kMovement:
+    case PrimitiveClass::kWindow:
+    case PrimitiveClass::kContraction:
+    case PrimitiveClass::kGather:
+      return true;
+    default:
+      return false;
+  }
+}
+
 absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
                                      const std::shared_ptr<Context>& context) {
   const FusionGroup& group = lowered.group;
@@ -74,6 +86,8 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
   }
   result.kernel = *std::move(lowered.kernel);
   for (uint32_t id = 0; id < result.kernel.size(); ++id) {
+    step.reads_by_index |=
+        ReadsByIndex(ToPrimitive(result.kernel.node(Value{id}).op));
     // Nothing else computes it.
     if (result.kernel.node(Value{id}).op == ToOpId(Primitive::kErfinv)) {
       return absl::UnimplementedError(

@@ -51,6 +51,8 @@ struct Step {
   // The code of a step that is a kernel.
   std::shared_ptr<const KernelLibrary> library;
   KernelEntry entry = nullptr;
+  // Whether it may read where an index says that its loops compute.
+  bool reads_by_index = false;
   std::vector<Dim> dims;
   // Without code: a graph whose inputs and outputs are the operands.
   Graph graph;
