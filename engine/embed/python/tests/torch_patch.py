@@ -8,6 +8,8 @@ and twice.
 
 from __future__ import annotations
 
+import functools
+import sys
 import unittest
 import warnings
 
@@ -59,11 +61,26 @@ class _Call:
                      if o.is_floating_point())
 
 
-def _calls(name: str):
+def _as_leaves(op, args) -> list:
+    """The arguments with requires_grad, where PyTorch allows it."""
+    return [a.clone().requires_grad_()
+            if isinstance(a, torch.Tensor) and a.is_floating_point()
+            and about.name not in ("target", "running_mean", "running_var")
+            else a
+            for a, about in zip(args, op._schema.arguments)]
+
+
+@functools.cache
+def _samples_of(name: str):
     op = aten_op(name)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = opinfo_calls(op, 12, torch.float64)
+    return op, found
+
+
+def _calls(name: str):
+    op, found = _samples_of(name)
     return op, [_Call(op, a, k) for a, k in found[:_LIMIT]]
 
 
@@ -99,7 +116,8 @@ class Patched(unittest.TestCase):
 
     def each(self):
         for target in TARGETS:
-            if target.own:
+            # Norms that update arguments have tests of their own.
+            if target.own or target.updates:
                 continue
             op, calls = self.calls[target.name]
             for k, call in enumerate(calls):
@@ -239,6 +257,104 @@ class Promises(unittest.TestCase):
         torch.testing.assert_close(second(lambda v: F.layer_norm(v, [4])),
                                    second(norm))
 
+    def test_batch_norm(self):
+        """Every nesting of derivatives, against the same by simple ops."""
+        x = torch.randn(3, 2, 4, dtype=torch.float64)
+        w, b = torch.randn(2, 2, dtype=torch.float64)
+        point = (x, w, b)
+        t = tuple(_direction(v) for v in point)
+
+        def simple(x, w, b):
+            d = x - x.mean((0, 2), keepdim=True)
+            r = ((d * d).mean((0, 2), keepdim=True) + 1e-5)**-0.5
+            return d * r * w[:, None] + b[:, None]
+
+        def theirs(x, w, b):
+            mean, var = (torch.ones(2, dtype=x.dtype) for _ in range(2))
+            return F.batch_norm(x, mean, var, w, b, training=True)
+
+        def without_running(x, w, b):
+            return F.batch_norm(x, None, None, w, b, training=True)
+
+        def along(f):
+            return lambda *a: jvp(f, a, t)[1]
+
+        def back(f):
+            return lambda *a: sum(
+                (g * d).sum() for g, d in zip(
+                    grad(lambda *v: torch.sin(f(*v)).sum(), (0, 1, 2))(*a), t))
+
+        nestings = [along, back]
+        nestings += [lambda f, a=a, b=b: a(b(f))
+                     for a in (along, back) for b in (along, back)]
+        nestings.append(lambda f: along(along(along(f))))
+        for f in (theirs, without_running):
+            for k, nesting in enumerate(nestings):
+                with self.subTest(function=f.__name__, nesting=k):
+                    torch.testing.assert_close(
+                        nesting(f)(*point), nesting(simple)(*point),
+                        rtol=1e-9, atol=1e-9)
+        many = tuple(torch.stack([v, 0.9 * v]) for v in point)
+        for nesting in (lambda f: f, along, nestings[2]):
+            torch.testing.assert_close(
+                vmap(nesting(without_running))(*many),
+                vmap(nesting(simple))(*many), rtol=1e-9, atol=1e-9)
+        # And one by differences of the op alone.
+        slope = along(theirs)
+        step = 1e-6
+        want = (slope(*[p + step * d for p, d in zip(point, t)])[0]
+                - slope(*[p - step * d for p, d in zip(point, t)])[0]) / 2e-6
+        torch.testing.assert_close(along(slope)(*point)[0], want, rtol=1e-6,
+                                   atol=1e-6)
+
+    def test_batch_norm_by_running_statistics(self):
+        x = torch.randn(3, 2, 4, dtype=torch.float64)
+        mean = torch.tensor([0.5, -1.0], dtype=torch.float64)
+        var = torch.tensor([2.0, 0.5], dtype=torch.float64)
+        t = _direction(x)
+
+        def curve(f):
+            return jvp(lambda v: jvp(lambda u: torch.sin(f(u)), (v,), (t,))[1],
+                       (x,), (t,))[1]
+
+        got = curve(lambda v: F.batch_norm(v, mean, var))
+        want = curve(lambda v: (v - mean[:, None])
+                     * (var[:, None] + 1e-5)**-0.5)
+        torch.testing.assert_close(got, want)
+
+    def test_batch_norm_updates_once(self):
+        """The running statistics change as they do without derivatives."""
+        x = torch.randn(3, 2, 4, dtype=torch.float64)
+        t = _direction(x)
+
+        def after(run):
+            mean, var = (torch.ones(2, dtype=x.dtype) for _ in range(2))
+            run(lambda v: F.batch_norm(v, mean, var, training=True,
+                                       momentum=0.3))
+            return mean, var
+
+        want = after(lambda f: f(x))
+        for run in (lambda f: jvp(f, (x,), (t,)),
+                    lambda f: jvp(lambda v: jvp(f, (v,), (t,))[1], (x,), (t,)),
+                    lambda f: grad(lambda v: jvp(f, (v,), (t,))[1].sum())(x)):
+            torch.testing.assert_close(after(run), want, rtol=0, atol=0)
+
+    def test_statistics_of_norms_have_tangents(self):
+        x = torch.randn(3, 2, 4, dtype=torch.float64)
+        t = _direction(x)
+        ops = torch.ops.aten
+        for f in (lambda v: ops.native_batch_norm(v, None, None, None, None,
+                                                  True, 0.1, 1e-5),
+                  lambda v: ops._native_batch_norm_legit(
+                      v, None, None, True, 0.1, 1e-5),
+                  lambda v: ops._batch_norm_with_update(
+                      v, None, None, torch.zeros(2).double(),
+                      torch.ones(2).double(), 0.1, 1e-5)[:3],
+                  lambda v: ops.native_layer_norm(v, [4], None, None, 1e-5)):
+            want = _difference(f, (x,), (t,))
+            torch.testing.assert_close(jvp(f, (x,), (t,))[1], want, rtol=1e-6,
+                                       atol=1e-8)
+
     def test_second_derivatives_of_what_keeps_results(self):
         q, k, v = (torch.randn(1, 2, 3, 4, dtype=torch.float64)
                    for _ in range(3))
@@ -296,13 +412,127 @@ class Promises(unittest.TestCase):
         self.assertIn("renorm", report.refused)
         self.assertEqual(report.given, {})
 
-    def test_plain_calls_have_no_entry_of_ours(self):
-        """Under autograd nothing changes until forward mode is used."""
-        from cleave.torch import patch
-        names = {op._schema.name for op, _, _ in patch._active.pending}
-        self.assertIn("aten::multi_margin_loss", names)
-        jvp(torch.sin, (torch.ones(2),), (torch.ones(2),))
-        self.assertEqual(patch._active.pending, [])
+    def test_autocast_casts_first(self):
+        target = torch.tensor([1, 0, 3])
+        x = torch.randn(3, 4).bfloat16()
+
+        def loss(v):
+            return F.multi_margin_loss(v, target)
+
+        with torch.autocast("cpu", torch.bfloat16):
+            want = loss(x)
+            value, slope = jvp(loss, (x,), (x,))
+        self.assertEqual(value.dtype, want.dtype)
+        torch.testing.assert_close(value, want)
+        exact = jvp(loss, (x.double(),), (x.double(),))[1]
+        torch.testing.assert_close(slope.double(), exact, rtol=1e-2, atol=1e-3)
+
+    def test_compiled_jvp(self):
+        target = torch.tensor([1, 0, 3])
+        x = torch.randn(3, 4)
+
+        def slope(v):
+            return jvp(lambda u: F.multi_margin_loss(u, target), (v,), (v,))[1]
+
+        run = torch.compile(slope, backend="aot_eager", fullgraph=True)
+        torch.testing.assert_close(run(x), slope(x))
+
+
+@unittest.skipUnless(HAVE_TORCH, WHY)
+class PlainCalls(unittest.TestCase):
+    """Calls that need nothing of ours: PyTorch's dispatcher calls no Python for
+    them, also after other calls did."""
+
+    def setUp(self):
+        torch.manual_seed(0)
+        self.addCleanup(cleave.torch.unpatch)
+
+    def use_everything(self):
+        """Forward mode, and a derivative of a derivative."""
+        target = torch.tensor([1, 0, 3])
+        x = torch.randn(3, 4)
+
+        def loss(v):
+            return F.multi_margin_loss(v * v, target)
+
+        jvp(loss, (x,), (x,))
+        leaf = x.clone().requires_grad_()
+        first, = torch.autograd.grad(loss(leaf), leaf, create_graph=True)
+        torch.autograd.grad(first.sum(), leaf)
+
+    def python_calls(self, op, args, kwargs) -> list:
+        """The Python functions that run within a call of the dispatcher."""
+        seen = []
+
+        def note(frame, event, argument):
+            if event == "call":
+                seen.append(frame.f_code.co_qualname)
+
+        sys.setprofile(note)
+        try:
+            op._op(*args, **kwargs)
+        finally:
+            sys.setprofile(None)
+        return seen
+
+    def test_no_python_is_reached(self):
+        counted, reached = set(), set()
+        cleave.torch.unpatch()
+        calls = {t.name: _samples_of(t.name)[1] for t in TARGETS}
+        cleave.torch.patch_aten()
+        self.use_everything()
+        for target in TARGETS:
+            op = aten_op(target.name)
+            for args, kwargs in calls[target.name][:2]:
+                for leaf in (False, True):
+                    if leaf:
+                        args = _as_leaves(op, args)
+                    with self.subTest(op=target.name, requires_grad=leaf):
+                        seen = self.python_calls(op, args, kwargs)
+                        if target.plain:
+                            # Only those that PyTorch differentiates wrongly.
+                            reached.add(target.name)
+                            self.assertEqual(bool(seen), True)
+                        else:
+                            self.assertEqual(seen, [])
+                            counted.add(target.name)
+        self.assertGreater(len(counted), 45)
+        self.assertEqual(len(reached), 12)
+
+    def test_plain_backward_reaches_no_python(self):
+        target = torch.tensor([1, 0, 3])
+        cleave.torch.patch_aten()
+        self.use_everything()
+        leaf = torch.randn(3, 4).requires_grad_()
+        loss = F.multi_margin_loss(leaf, target)
+        seen = []
+
+        def note(frame, event, argument):
+            if event == "call":
+                seen.append(frame.f_code.co_filename)
+
+        sys.setprofile(note)
+        try:
+            loss.backward()
+        finally:
+            sys.setprofile(None)
+        # The hook on backward itself, once, and no kernel.
+        ours = [f for f in seen if "cleave" in f]
+        self.assertEqual(len(ours), 1)
+
+    def test_the_key_is_given_back(self):
+        cleave.torch.patch_aten()
+        before = str(torch._C._dispatch_tls_local_include_set())
+        self.use_everything()
+        with self.assertRaises(ZeroDivisionError):
+            with forward_ad.dual_level():
+                raise ZeroDivisionError
+        with self.assertRaises(RuntimeError):
+            torch.autograd.grad(torch.ones(2), torch.ones(2),
+                                create_graph=True)
+        self.assertEqual(str(torch._C._dispatch_tls_local_include_set()),
+                         before)
+        self.assertFalse(torch._C._is_any_autocast_enabled())
 
 
 if __name__ == "__main__":

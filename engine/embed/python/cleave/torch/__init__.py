@@ -13,11 +13,12 @@ torch.md beside the package's sources has the tour.
 from __future__ import annotations
 
 from cleave.torch.check import CheckTable, check
+from cleave.torch.check_all import check_all
 from cleave.torch.patch import Report, patch_aten, unpatch
 from cleave.torch.printer import Unprintable, print_graph
 from cleave.torch.program import Program, printed
 from cleave.torch.register import Namespace, register
 
 __all__ = ["CheckTable", "Namespace", "Program", "Report", "Unprintable",
-           "check", "patch_aten", "print_graph", "printed", "register",
-           "unpatch"]
+           "check", "check_all", "patch_aten", "print_graph", "printed",
+           "register", "unpatch"]

@@ -17,6 +17,7 @@ from torch.func import jvp, vjp
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from cleave.torch import judge
 from cleave.torch.aten_call import AtenCall, bind_schema
 
 _ULP = {torch.float32: 2.0**-23, torch.float64: 2.0**-52}
@@ -36,6 +37,8 @@ class Row:
     off: bool = False
     why: str = ""
     where: str = ""
+    # Of a row that is off: "PyTorch", "the rule", or why nobody can say.
+    judged: str = ""
 
 
 class CheckTable:
@@ -61,6 +64,8 @@ class CheckTable:
         for r in self.rows:
             verdict = r.why or ("OFF" if r.off else
                                 "agrees" if r.samples else "not compared")
+            if r.off and r.judged:
+                verdict += f", wrong: {r.judged}"
             cells.append([r.subject, r.quantity, str(r.samples),
                           f"{r.ulp:.3g}", verdict, r.where if r.off else ""])
         widths = [max(len(row[k]) for row in cells) for k in range(5)]
@@ -166,6 +171,13 @@ def opinfo_calls(op, limit: int = 32, dtype=torch.float32):
             for a, kw in found]
 
 
+def detached(value):
+    """The arguments without their history, containers included."""
+    if isinstance(value, dict):
+        return {k: detached(v) for k, v in value.items()}
+    return _map_tensors(lambda t: t.detach().clone(), value)
+
+
 def _map_tensors(function, value):
     if isinstance(value, torch.Tensor):
         return function(value)
@@ -198,18 +210,27 @@ class _Function:
                       if isinstance(v, torch.Tensor) and v.is_floating_point()]
         self.point = tuple(self.bound[n].detach() for n in self.names)
 
-    def of(self, callee):
-        """The callee as a function of the float tensors; float results."""
+    def of(self, callee, floats: bool = True):
+        """The callee as a function of the float tensors; with `floats` only the
+        results that have derivatives."""
         def function(*tensors):
             bound = {**self.bound, **dict(zip(self.names, tensors))}
             args = [bound.pop(n) for n in self.positional]
             return tuple(o for o in _outputs(callee(*args, **bound))
-                         if o.is_floating_point())
+                         if o.is_floating_point() or not floats)
         return function
 
 
-def _compare(row: Row, got, want, dtype, where: str) -> None:
-    """Takes the error of one sample into the row."""
+def _compare(row: Row, got, want, dtype, where: str, verdict=None) -> None:
+    """Takes the error of one sample into the row. The first that is off is
+    judged."""
+    before = row.off
+    _take(row, got, want, dtype, where)
+    if row.off and not before and verdict is not None:
+        row.judged = verdict()
+
+
+def _take(row: Row, got, want, dtype, where: str) -> None:
     row.samples += 1
     if len(got) != len(want):
         row.off, row.why, row.where = True, "OFF: the number of results", where
@@ -221,15 +242,24 @@ def _compare(row: Row, got, want, dtype, where: str) -> None:
             return
         if g.numel() == 0:
             continue
+        if w.is_complex():
+            g, w = (torch.view_as_real(t.resolve_conj()) for t in (g, w))
+        elif not w.is_floating_point():
+            if not torch.equal(g.to(w.dtype), w):
+                row.off, row.where = True, where
+                row.why = "OFF: other integers"
+            continue
         g, w = g.detach().double(), w.detach().double()
         same = (g == w) | (g.isnan() & w.isnan())
         error = torch.where(same, 0.0, (g - w).abs())
         error = torch.where(error.isnan(), torch.inf, error)
-        scale = w.abs().clamp(min=torch.finfo(dtype).tiny)
+        finite = w[w.isfinite()].abs()
+        largest = float(finite.max()) if finite.numel() else 1.0
+        size = max(1.0, largest)
+        # Next to a large result, one near zero has no ulp of its own.
+        scale = w.abs().clamp(min=max(largest / 1024, torch.finfo(dtype).tiny))
         ulp = error / (torch.exp2(torch.floor(torch.log2(scale))) * _ULP[dtype])
         worst = float(ulp.max())
-        finite = w[w.isfinite()].abs()
-        size = max(1.0, float(finite.max()) if finite.numel() else 1.0)
         off = worst > _MOST_ULP and float(error.max()) > _RELATIVE[dtype] * size
         if worst > row.ulp or off and not row.off:
             row.ulp = max(row.ulp, worst)
@@ -237,11 +267,17 @@ def _compare(row: Row, got, want, dtype, where: str) -> None:
         row.off = row.off or off
 
 
+def _rounded(values) -> str:
+    if isinstance(values, list):
+        return "[" + ", ".join(_rounded(v) for v in values) + "]"
+    return f"{values:.4g}" if isinstance(values, float) else str(values)
+
+
 def _where(op, args, kwargs) -> str:
     def one(value):
         if isinstance(value, torch.Tensor):
             if value.numel() <= 6:
-                return str(value.tolist())
+                return _rounded(value.tolist())
             return f"{str(value.dtype)[6:]}{list(value.shape)}"
         return str(value)
     return ", ".join([one(a) for a in args]
@@ -293,32 +329,43 @@ def check(op: str, rules=None, calls=None) -> CheckTable:
                          {k: _wide(v) for k, v in kwargs.items()})
         try:
             want = wide.of(rule)(*wide.point)
+            mine = narrow.of(rule, floats=False)(*narrow.point)
         except (cleave.Error, NotImplementedError) as error:
             why = str(error).splitlines()[0]
             table.refused[why] = table.refused.get(why, 0) + 1
             continue
-        theirs = narrow.of(aten)(*narrow.point)
-        _compare(ours, narrow.of(rule)(*narrow.point), theirs, torch.float32,
-                 where)
-        _compare(kernel, theirs, want, torch.float32, where)
-        if decomposition is not None:
-            _try(decomposed, narrow.of(decomposition), narrow.point, want,
-                 torch.float32, where, lambda f, x: f(*x))
+        theirs = narrow.of(aten, floats=False)(*narrow.point)
+        exact = judge.Values(wide.of(aten), wide.point, want)
+        _compare(ours, mine, theirs, torch.float32, where,
+                 lambda: exact.of_rule(mine, theirs))
         if not narrow.names:
             continue
+        theirs = narrow.of(aten)(*narrow.point)
+        _compare(kernel, theirs, want, torch.float32, where,
+                 exact.of_kernel)
+        if decomposition is not None:
+            _try(decomposed, narrow.of(decomposition), narrow.point, want,
+                 torch.float32, where, lambda f, x: f(*x),
+                 lambda got: exact.of_kernel())
         for row, how in ((first, _first), (second, _second),
                          (reverse, _reverse)):
-            expected = how(wide.of(rule), wide.point)
+            try:
+                expected = how(wide.of(rule), wide.point)
+            except (NotImplementedError, RuntimeError) as error:
+                row.why = f"ours: {str(error).splitlines()[0][:60]}"
+                continue
             _try(row, wide.of(aten), wide.point, expected, torch.float64, where,
-                 how)
+                 how, lambda got, kind=how.__name__[1:], e=expected:
+                 judge.derivative(kind, wide.of(aten), wide.point, got, e))
     return table
 
 
-def _try(row, function, point, want, dtype, where, how) -> None:
+def _try(row, function, point, want, dtype, where, how, verdict=None) -> None:
     try:
         got = how(function, point)
     except Exception as error:  # noqa: BLE001  what PyTorch does not have
         lines = str(error).splitlines() or [type(error).__name__]
         row.why = row.why or f"PyTorch: {lines[0][:60]}"
         return
-    _compare(row, got, want, dtype, where)
+    _compare(row, got, want, dtype, where,
+             verdict and (lambda: verdict(got)))

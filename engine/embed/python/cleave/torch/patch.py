@@ -4,15 +4,20 @@
     torch.func.jvp(lambda x: multi_margin_loss(x, target), (x,), (dx,))
     unpatch()
 
-Two entries of the dispatcher change, per op. Under vmap (the key
-FuncTorchBatchedDecomposition) an op without a batching rule becomes the torch
-calls that its rule expands to. Under autograd (AutogradCPU) the op stays
-PyTorch's own, unless an input carries a forward tangent, or a second derivative
-is asked for that PyTorch does not have: then it becomes these calls as well,
-and PyTorch differentiates those. The entries under autograd are made when a
-program first uses forward mode or differentiates a derivative, so that others
-run exactly what they ran before; a few, whose first derivative PyTorch does not
-have, are made at once.
+Entries of the dispatcher make an op the torch calls that its rule expands to,
+which PyTorch transforms. They stand at keys that a plain call does not have:
+
+- Under vmap (FuncTorchBatchedDecomposition) it is an op without a batching
+  rule.
+- AutocastIPU, the key of a device that PyTorch no longer has, is one that a
+  thread gets while it is in forward mode or differentiates a derivative. Of the
+  keys that no tensor has, it alone reaches ops within the transforms of
+  torch.func. There it is an op with a tangent, or one that lacks the second
+  derivative.
+- FuncTorchDynamicLayerFrontMode is where each transform of torch.func begins.
+  There it is an op that PyTorch takes apart into some that lack a transform.
+- The polynomials alone have one at AutogradCPU: PyTorch takes their derivative
+  for zero, and nothing tells their calls from those that need none.
 """
 
 from __future__ import annotations
@@ -22,7 +27,8 @@ import pathlib
 import threading
 
 import torch
-from torch._C import _functorch
+from torch._C import DispatchKey, _functorch
+from torch._functorch import predispatch
 from torch.autograd import forward_ad
 
 from cleave.torch.aten_call import AtenCall, AtenGradient
@@ -31,6 +37,10 @@ from cleave.torch.targets import TARGETS, Target
 RULES = pathlib.Path(__file__).with_name("aten.rules")
 _BATCH = "FuncTorchBatchedDecomposition"
 _AUTOGRAD = "AutogradCPU"
+_FRONT = "FuncTorchDynamicLayerFrontMode"
+_DERIVING = "AutocastIPU"
+_DERIVING_KEY = torch._C._parse_dispatch_key(_DERIVING)
+_BELOW = torch._C._dispatch_keyset_full_after(_DERIVING_KEY)
 
 
 class Report:
@@ -57,14 +67,15 @@ class Report:
 class _Patch:
     def __init__(self):
         self.library = torch.library.Library("aten", "IMPL")
-        self.pending: list = []
         # What the dispatcher calls lives as long as its entries.
         self.kernels: list = []
 
 
 _lock = threading.RLock()
 _active: _Patch | None = None
-_enter_dual_level = forward_ad.enter_dual_level
+_fallback: torch.library.Library | None = None
+_enter_dual_level = predispatch._enter_dual_level_impl
+_exit_dual_level = predispatch._exit_dual_level_impl
 _run_backward = torch.autograd._engine_run_backward
 
 
@@ -104,18 +115,51 @@ def _requires_grad(tensor) -> bool:
     return tensor.requires_grad
 
 
-def _autograd_kernel(original, call, target: Target):
-    """PyTorch's own kernel where it has the derivative that is asked for."""
-    def kernel(keyset, *args, **kwargs):
+def _wrapped_with_gradient(tensor) -> bool:
+    return tensor.requires_grad and _is_wrapped(tensor)
+
+
+def _deriving_kernel(op, call, target: Target):
+    def leaves(args, kwargs) -> bool:
         values = (*args, *kwargs.values())
-        leave = forward_ad._current_level >= 0 and _has_tangent(values)
-        if not leave and target.second and torch.is_grad_enabled():
-            leave = _any_tensor(values, _requires_grad)
-        if not leave and target.composite:
-            leave = _any_tensor(values, _is_wrapped)
-        if leave and (target.when is None or target.when(args, kwargs)):
+        leave = _has_tangent(values) or (
+            target.second and torch.is_grad_enabled()
+            and _any_tensor(values, _requires_grad))
+        return leave and (target.when is None or target.when(args, kwargs))
+
+    def kernel(keyset, *args, **kwargs):
+        # Without the key of autograd, that is off, or belongs to another level.
+        # Autocast casts first, and calls the op again.
+        if not keyset.has(DispatchKey.AutogradCPU) \
+                or keyset.has(DispatchKey.AutocastCPU) \
+                or not leaves(args, kwargs):
+            return op.redispatch(keyset & _BELOW, *args, **kwargs)
+        if not target.updates:
+            return call(*args, **kwargs)
+        theirs = op.redispatch(keyset & _BELOW, *args, **kwargs)
+        ours = call(*args, **kwargs)
+        return (*ours, *theirs[len(ours):])
+    return kernel
+
+
+def _front_kernel(original, call, target: Target):
+    needs = _is_wrapped if target.composite else _wrapped_with_gradient
+
+    def kernel(keyset, *args, **kwargs):
+        if _any_tensor((*args, *kwargs.values()), needs) and \
+                (target.when is None or target.when(args, kwargs)):
             return call(*args, **kwargs)
         return original.call_boxed(keyset, *args, **kwargs)
+    return kernel
+
+
+def _autograd_kernel(original, call, target: Target):
+    call_boxed, grad_enabled = original.call_boxed, torch.is_grad_enabled
+
+    def kernel(keyset, x, n):
+        if x.requires_grad and grad_enabled():
+            return call(x, n)
+        return call_boxed(keyset, x, n)
     return kernel
 
 
@@ -135,35 +179,78 @@ def _make_call(rules, op, target: Target):
         kernel = torch.library.get_kernel(op, _AUTOGRAD)
         return kernel.call_boxed
     if target.gradient is None:
-        return AtenCall(rules, op)
+        return AtenCall(rules, op, target.rule)
     return AtenGradient(rules, op, *target.gradient)
 
 
-def _install_autograd(patch: _Patch) -> None:
-    pending, patch.pending = patch.pending, []
-    for op, call, target in pending:
-        name = _qualified(op)
-        original = torch.library.get_kernel(op, _AUTOGRAD)
+def _install(patch: _Patch, op, call, target: Target) -> None:
+    """The entries where derivatives are made."""
+    def entry(make, key: str) -> None:
+        original = torch.library.get_kernel(op, key)
         patch.kernels.append(original)
-        patch.library.impl(name, _autograd_kernel(original, call, target),
-                           _AUTOGRAD, with_keyset=True, allow_override=True)
+        patch.library.impl(_qualified(op), make(original, call, target), key,
+                           with_keyset=True, allow_override=True)
+
+    patch.library.impl(_qualified(op), _deriving_kernel(op, call, target),
+                       _DERIVING, with_keyset=True)
+    if target.plain:
+        entry(_autograd_kernel, _AUTOGRAD)
+    elif target.composite or target.second:
+        entry(_front_kernel, _FRONT)
 
 
-def _entering(*args, **kwargs):
-    with _lock:
-        if _active is not None and _active.pending:
-            _install_autograd(_active)
-    return _enter_dual_level(*args, **kwargs)
+class _Depth(threading.local):
+    """How many forward levels and derivatives of derivatives a thread is in."""
+
+    depth = 0
+
+    def change(self, by: int) -> None:
+        """Gives the thread the key, or takes it."""
+        self.depth = max(self.depth + by, 0)
+        on = self.depth > 0
+        torch._C._dispatch_tls_set_dispatch_key_excluded(_DERIVING_KEY, not on)
+        torch._C._dispatch_tls_set_dispatch_key_included(_DERIVING_KEY, on)
+
+
+_deriving = _Depth()
+
+
+def _entering():
+    level = _enter_dual_level()
+    _deriving.change(1)
+    return level
+
+
+def _exiting(*, level):
+    _exit_dual_level(level=level)
+    _deriving.change(-1)
 
 
 def _running_backward(tensors, grads=None, retain_graph=False,
                       create_graph=False, *args, **kwargs):
-    if create_graph:
-        with _lock:
-            if _active is not None and _active.pending:
-                _install_autograd(_active)
-    return _run_backward(tensors, grads, retain_graph, create_graph, *args,
-                         **kwargs)
+    arguments = (tensors, grads, retain_graph, create_graph, *args)
+    if not create_graph:
+        return _run_backward(*arguments, **kwargs)
+    _deriving.change(1)
+    try:
+        return _run_backward(*arguments, **kwargs)
+    finally:
+        _deriving.change(-1)
+
+
+def _hook(on: bool) -> None:
+    """Threads get the key, or do not, where they enter and leave."""
+    global _fallback
+    if on and _fallback is None:
+        # Ops without an entry are not to meet the key. This stays.
+        _fallback = torch.library.Library("_", "IMPL")
+        _fallback.fallback(torch.library.fallthrough_kernel, _DERIVING)
+    predispatch._enter_dual_level_impl = _entering if on else _enter_dual_level
+    predispatch._exit_dual_level_impl = _exiting if on else _exit_dual_level
+    torch.autograd._engine_run_backward = \
+        _running_backward if on else _run_backward
+    inside = on and forward_ad._current_level >= 0
+    _deriving.change(int(inside) - _deriving.depth)
 
 
 def patch_aten(ops=None, rules=None) -> Report:
@@ -184,7 +271,6 @@ def patch_aten(ops=None, rules=None) -> Report:
     with _lock:
         unpatch()
         patch = _Patch()
-        now = []
         for target in TARGETS:
             if patterns is not None and not any(
                     fnmatch.fnmatch(target.name, p) for p in patterns):
@@ -204,21 +290,14 @@ def patch_aten(ops=None, rules=None) -> Report:
             if target.own:
                 patch.kernels.append(call)
             if target.autograd or target.second or target.composite:
-                entry = (op, call, target)
-                (now if target.at_once else patch.pending).append(entry)
+                _install(patch, op, call, target)
                 what.append(target.what)
             report.given[target.name] = ", ".join(what)
         for name in patterns or ():
             if not any(fnmatch.fnmatch(t.name, name) for t in TARGETS):
                 report.refused[name] = "no rule, or nothing that it lacks"
-        waiting, patch.pending = patch.pending, now
-        _install_autograd(patch)
-        patch.pending = waiting
-        forward_ad.enter_dual_level = _entering
-        torch.autograd._engine_run_backward = _running_backward
         _active = patch
-        if forward_ad._current_level >= 0:
-            _install_autograd(patch)
+        _hook(True)
     return report
 
 
@@ -229,5 +308,4 @@ def unpatch() -> None:
         if _active is not None:
             _active.library._destroy()
             _active = None
-        forward_ad.enter_dual_level = _enter_dual_level
-        torch.autograd._engine_run_backward = _run_backward
+        _hook(False)

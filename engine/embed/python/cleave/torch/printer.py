@@ -5,9 +5,9 @@
     y, = function(x)
 
 The text stands by itself: sizes come from the shapes of the inputs, guards are
-`torch._check`, each primitive is one line, or a call of a function of helpers.py
-that says it in torch ops. A primitive that PyTorch cannot say raises Unprintable
-here, with its name, and never while the function runs.
+`torch._check`, each primitive is one line, or a call of a function of
+helpers.py that says it in torch ops. A primitive that PyTorch cannot say raises
+Unprintable here, with its name, and never while the function runs.
 """
 
 from __future__ import annotations

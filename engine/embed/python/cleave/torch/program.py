@@ -16,7 +16,6 @@ from typing import Sequence
 import torch
 from torch._C import _functorch
 
-from cleave.torch.graph_text import parse_type
 from cleave.torch.printer import DTYPES, compile_source, print_graph
 
 _INEXACT = ("f16", "bf16", "f32", "f64", "c64", "c128")

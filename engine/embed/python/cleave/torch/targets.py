@@ -24,6 +24,9 @@ class Target:
     gradient   the forward op, the inputs whose cotangents the op returns, the
                arguments that are cotangents, and those that are renamed
     when       a condition on the arguments
+    updates    PyTorch's kernel runs as well, for the arguments that it updates
+               and for the results that the rule does not have
+    rule       the rule's name, where it is not the op's
     own        the batching rule is PyTorch's own decomposition, which it does
                not use under vmap
     """
@@ -35,12 +38,14 @@ class Target:
     composite: bool = False
     gradient: tuple | None = None
     when: Callable | None = None
+    updates: bool = False
+    rule: str | None = None
     own: bool = False
 
     @property
-    def at_once(self) -> bool:
-        """Whether first derivatives, in reverse, need the entry."""
-        return self.composite or (self.second and self.gradient is None)
+    def plain(self) -> bool:
+        """Whether a first derivative, in reverse, needs the entry."""
+        return self.second and self.gradient is None
 
     @property
     def what(self) -> str:
@@ -53,6 +58,18 @@ class Target:
 def _is_product(args, kwargs) -> bool:
     reduce = args[4] if len(args) > 4 else kwargs.get("reduce")
     return reduce == "prod"
+
+
+def _trains(place: int) -> Callable:
+    def when(args, kwargs):
+        return args[place] if len(args) > place else kwargs["training"]
+    return when
+
+
+def _batch_norm(name: str, when: Callable | None) -> Target:
+    """The derivatives of the batch's statistics are lost in PyTorch."""
+    return Target(name, batch=False, autograd=True, when=when, updates=True,
+                  rule="aten.native_batch_norm")
 
 
 def _backward(name: str, forward: str, wrt=("self",),
@@ -140,6 +157,10 @@ TARGETS = (
     # Right derivatives for wrong ones.
     Target("native_layer_norm", batch=False, autograd=True),
     Target("cumprod", batch=False, autograd=True),
+    _batch_norm("native_batch_norm", _trains(5)),
+    _batch_norm("_native_batch_norm_legit", _trains(5)),
+    _batch_norm("_native_batch_norm_legit.no_stats", _trains(3)),
+    _batch_norm("_batch_norm_with_update", None),
     # Composites that PyTorch itself does not take apart under vmap.
     Target("fft_ihfft2", own=True),
     Target("fft_ihfftn", own=True),
