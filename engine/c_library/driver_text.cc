@@ -187,6 +187,38 @@ static int cleave_describe(const struct cleave_operand *operand, int is_input,
   return CLEAVE_OK;
 }
 
+static int cleave_fits(const struct cleave_buffer *buffer, int64_t margin) {
+  int64_t elements = 1;
+  int axis;
+  for (axis = 0; axis < buffer->dimensions; ++axis) {
+    const int64_t stride = buffer->dim[axis].stride;
+    const int64_t extent = buffer->dim[axis].extent + 2 * margin;
+    if (extent * (stride > 1 ? stride : 1) > INT32_MAX) return 0;
+    elements *= extent;
+    if (elements > INT32_MAX) return 0;
+  }
+  return 1;
+}
+
+/* Lets the kernel take an input for larger than it is, on all sides. A kernel
+ * checks, before its loops, where their bodies read; a body is simplified to
+ * what holds within its loop. So the check is wrong for a loop over nothing, or
+ * over no blocks of a short axis. Nothing is read there. */
+static void cleave_widen(struct cleave_buffer *buffer) {
+  int64_t margin = 1 << 20, before = 0;
+  int axis;
+  while (margin > 0 && !cleave_fits(buffer, margin)) margin /= 2;
+  for (axis = 0; axis < buffer->dimensions; ++axis) {
+    struct cleave_dimension *const dim = &buffer->dim[axis];
+    dim->min = (int32_t)-margin;
+    dim->extent += (int32_t)(2 * margin);
+    before += margin * dim->stride;
+  }
+  /* An integer, since it may lie outside of what the address points to. */
+  buffer->host = (uint8_t *)((uintptr_t)buffer->host -
+                             (uintptr_t)(before * (buffer->bits / 8)));
+}
+
 static int cleave_check_indices(const struct cleave_check *check,
                                 const int64_t *sizes,
                                 const struct cleave_memory *memory) {
@@ -306,10 +338,11 @@ static int cleave_call(cleave_kernel kernel, const struct cleave_step *step,
   void *rows[CLEAVE_MAX_OPERANDS];
   struct cleave_context context = {0};
   void *pointer = &context;
-  int code = CLEAVE_OK, row_count = 0, argument = 0, i;
+  int code = CLEAVE_OK, row_count = 0, argument = 0, is_short = 0, i;
   arguments[argument++] = &pointer;
   for (i = 0; i < step->dim_count; ++i) {
     dims[i] = (int32_t)sizes[step->dims[i]];
+    is_short |= dims[i] < 65536; /* loops go over smaller blocks */
     arguments[argument++] = &dims[i];
   }
   for (i = 0; i < step->operand_count; ++i) {
@@ -342,6 +375,7 @@ static int cleave_call(cleave_kernel kernel, const struct cleave_step *step,
       }
       buffers[i].host = (uint8_t *)array->address;
     }
+    if (is_short && i < step->input_count) cleave_widen(&buffers[i]);
     arguments[argument++] = &buffers[i];
   }
   if (code == CLEAVE_OK && kernel(arguments) != 0) {
