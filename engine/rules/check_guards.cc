@@ -55,6 +55,23 @@ std::optional<Sizes> Witness(const ShapeGuard& guard,
   return std::nullopt;
 }
 
+// The sizes that axes of the inputs are, and that of a batch.
+std::set<std::string> NamedSizes(const Callable& callable) {
+  std::set<std::string> names = {"batch"};
+  for (const InputDecl& input : callable.inputs) {
+    for (const AxisExpr& axis : input.type.axes) {
+      if (axis.size->kind == ExprKind::kName) names.insert(axis.size->text);
+    }
+  }
+  return names;
+}
+
+bool IsOneOf(const Dim& dim, const std::set<std::string>& names) {
+  const std::set<std::string> variables = dim.Variables();
+  return variables.size() == 1 && names.count(*variables.begin()) != 0 &&
+         dim == Dim::Variable(*variables.begin());
+}
+
 // What the declaration and the branches that were chosen say of sizes; nullopt
 // where an error clause refuses the call.
 std::optional<std::vector<ShapeGuard>> Facts(const Callable& callable,
@@ -94,18 +111,19 @@ std::optional<UnimpliedGuard> FindUnimpliedGuard(const Graph& graph,
     // One that contradicts the others adds nothing: there is no such call.
     constraints.Assume(fact.lhs, fact.op, fact.rhs).IgnoreError();
   }
-  std::optional<UnimpliedGuard> first;
+  const std::set<std::string> names = NamedSizes(callable);
   for (const ShapeGuard& guard : graph.guards()) {
-    if (first.has_value() && guard.op != CompareOp::kEq) continue;
-    if (Compare(guard.lhs, guard.op, guard.rhs, constraints) == Truth::kTrue) {
+    if (guard.op != CompareOp::kEq || !IsOneOf(guard.lhs, names) ||
+        !IsOneOf(guard.rhs, names) ||
+        Compare(guard.lhs, guard.op, guard.rhs, constraints) == Truth::kTrue) {
       continue;
     }
     const std::optional<Sizes> sizes = Witness(guard, *facts);
     if (!sizes.has_value()) continue;
-    first = {guard, absl::StrJoin(*sizes, ", ", absl::PairFormatter(" = "))};
-    if (guard.op == CompareOp::kEq) break;
+    return UnimpliedGuard{
+        guard, absl::StrJoin(*sizes, ", ", absl::PairFormatter(" = "))};
   }
-  return first;
+  return std::nullopt;
 }
 
 }  // namespace cleave
