@@ -22,10 +22,11 @@ struct UnimpliedGuard {
 };
 
 // The first guard of `graph`, which `compiler` made of a body, a spec or an
-// override of `callable`, that says that two named sizes are equal, and does not
-// follow from the declaration: from the sizes that share names, from the `error`
-// clauses, and from the sizes by which the rule chose a branch. Where a guard is
-// not proved, small sizes are tried; one that holds at all of them passes.
+// override of `callable`, that says that two named sizes are equal, and does
+// not follow from the declaration: from the sizes that share names, from the
+// `error` clauses, and from the sizes by which the rule chose a branch. Where a
+// guard is not proved, small sizes are tried; one that holds at all of them
+// passes.
 //
 // Guards of other kinds are left to the calls that they refuse: that a size is
 // large enough, or that the axes of a pack broadcast.
