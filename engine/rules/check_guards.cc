@@ -6,7 +6,6 @@
 #include <set>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/elaborate/signature.h"
 
@@ -19,7 +18,7 @@ using Sizes = std::map<std::string, int64_t>;
 constexpr int64_t kSizes[] = {2, 3, 1, 5, 0, 4};
 constexpr int64_t kMaxTrials = 20000;
 
-// False where a size is not known, too: `n // (m % k)` says nothing of m = 0.
+// `otherwise` where a side has no value, as n // (m % k) has none at m = 0.
 bool Holds(const ShapeGuard& guard, const Sizes& sizes, bool otherwise) {
   const absl::StatusOr<int64_t> lhs = guard.lhs.Evaluate(sizes);
   const absl::StatusOr<int64_t> rhs = guard.rhs.Evaluate(sizes);

@@ -178,14 +178,13 @@ class OpChecker {
         })) {
       return false;
     }
-    if (vjp.has_value() && !IsLinear(signature, vjp->graph)) {
-      for (const OpLine& line : LinesOf(callable_, StatementKind::kVjp)) {
-        if (line.part.item != &item_) continue;
-        Add({DiagnosticKind::kNotLinear,
-             "the cotangents are not linear in those of the results",
-             line.statement->range, "", ""});
-        return false;
-      }
+    const auto place = OwnLine(StatementKind::kVjp);
+    if (place.has_value() && vjp.has_value() &&
+        !IsLinear(signature, vjp->graph)) {
+      Add({DiagnosticKind::kNotLinear,
+           "the cotangents are not linear in those of the results", *place, "",
+           ""});
+      return false;
     }
     return CheckVmap(signature);
   }

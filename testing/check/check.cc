@@ -20,6 +20,7 @@
 #include "testing/check/check_values.h"
 #include "testing/check/clause_rules.h"
 #include "testing/check/op_context.h"
+#include "testing/check/read_example.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/signature_sampler.h"
 #include "testing/glob.h"
@@ -251,8 +252,12 @@ class ItemChecks {
         clauses_(clauses),
         items_(items),
         options_(options),
+        examples_(options),
         limits_(CurrentLimits()),
-        reports_(items.size()) {}
+        reports_(items.size()) {
+    examples_.layers = {Layer::kExamples};
+    examples_.kernels = nullptr;
+  }
 
   // Checks one item after another, until none is left.
   void Work() {
@@ -315,12 +320,9 @@ class ItemChecks {
     OpReport op;
     op.op = name;
     op.place = context.Place();
-    CheckOptions options = options_;
-    if (examples_alone) {
-      options.layers = {Layer::kExamples};
-      options.kernels = nullptr;
-    }
-    op.layers = OpChecker(context, options, clauses_.rules()).Check();
+    op.layers = OpChecker(context, examples_alone ? examples_ : options_,
+                          clauses_.rules())
+                    .Check();
     const auto rounding = op.layers.find(Layer::kRounding);
     op.loose_claim = rounding != op.layers.end() &&
                      rounding->second.kind == VerdictKind::kAgrees &&
@@ -336,6 +338,7 @@ class ItemChecks {
   const ClauseRules& clauses_;
   const Items& items_;
   const CheckOptions& options_;
+  CheckOptions examples_;  // the same for examples alone
   const Limits limits_;
   std::mutex mutex_;
   // Guarded by mutex_.
@@ -343,17 +346,6 @@ class ItemChecks {
   int done_ = 0;
   std::vector<std::optional<OpReport>> reports_;
 };
-
-std::vector<const Item*> ExamplesOf(const std::string& op,
-                                    const RuleSet& rules) {
-  std::vector<const Item*> examples;
-  for (const Item* example : rules.examples()) {
-    if (example->left != nullptr && example->left->text == op) {
-      examples.push_back(example);
-    }
-  }
-  return examples;
-}
 
 int ThreadCount(const CheckOptions& options, size_t items) {
   int count = options.threads;
@@ -407,7 +399,7 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     const Item* shown = rules->Find(name);
     if (!wanted(name, shown)) shown = find(name, rules->Overrides(name));
     const bool examples_alone = shown == nullptr;
-    if (examples_alone) shown = find(name, ExamplesOf(name, *rules));
+    if (examples_alone) shown = find(name, ExamplesOf(name, rules->examples()));
     if (shown == nullptr) continue;
     ops.push_back(name);
     items.push_back({name, nullptr, shown, examples_alone});

@@ -111,10 +111,8 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
 
 Verdict CheckExamples(const OpContext& context) {
   Verdict verdict = Verdict::NotChecked("no examples");
-  for (const Item* item : context.rules().examples()) {
-    if (item->left == nullptr || item->left->text != context.item->name) {
-      continue;
-    }
+  for (const Item* item :
+       ExamplesOf(context.item->name, context.rules().examples())) {
     const absl::StatusOr<Verdict> one = CheckExample(context, *item);
     if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
     Merge(verdict, one.ok() ? *one

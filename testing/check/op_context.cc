@@ -187,10 +187,8 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   SignatureSampler sampler(*context.item, context.seed + 1);
   // The calls of the examples, as they stand, in f64, and with other extents:
   // for attributes whose values no sampler knows (the equation of einsum).
-  for (const Item* example : context.rules().examples()) {
-    if (example->left == nullptr || example->left->text != context.item->name) {
-      continue;
-    }
+  for (const Item* example :
+       ExamplesOf(context.item->name, context.rules().examples())) {
     absl::StatusOr<ExampleCall> read = ReadExample(*context.item, *example);
     if (!read.ok()) continue;
     for (bool wide : {false, true}) {

@@ -119,6 +119,17 @@ absl::StatusOr<Tensor> ReadTensor(const Expr& expr,
   return tensor;
 }
 
+std::vector<const Item*> ExamplesOf(absl::string_view op,
+                                    const std::vector<const Item*>& examples) {
+  std::vector<const Item*> found;
+  for (const Item* example : examples) {
+    if (example->left != nullptr && example->left->text == op) {
+      found.push_back(example);
+    }
+  }
+  return found;
+}
+
 absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example) {
   ExampleCall result;
   result.call.op = op.name;

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "engine/lang/ast.h"
 #include "ops/exact.h"
 #include "ops/tensor.h"
@@ -28,6 +29,10 @@ absl::Status ReadElements(const Expr& expr, size_t depth,
 
 // A tensor of `dtype`, or of f32 where a number has a point, bool, else i64.
 absl::StatusOr<Tensor> ReadTensor(const Expr& expr, std::optional<DType> dtype);
+
+// Those of a rule set's examples that are of `op`.
+std::vector<const Item*> ExamplesOf(absl::string_view op,
+                                    const std::vector<const Item*>& examples);
 
 // The call that an example makes, with the values of its operands.
 struct ExampleCall {
