@@ -12,6 +12,7 @@ import functools
 import sys
 import unittest
 import warnings
+from unittest import mock
 
 from torch_testing import HAVE_TORCH, WHY
 
@@ -25,8 +26,7 @@ if HAVE_TORCH:
     import cleave.torch
     from cleave.torch.aten_call import AtenCall, AtenGradient, bind_schema
     from cleave.torch.check import aten_op, opinfo_calls
-    from cleave.torch.patch import RULES
-    from cleave.torch.targets import TARGETS
+    from cleave.torch.targets import TARGETS, Target
 
 _LIMIT = 6
 # PyTorch's kernel gives another value on purpose: see torch.md.
@@ -101,7 +101,7 @@ class Patched(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.rules = cleave.load(RULES)
+        cls.rules = cleave.load()
         cleave.torch.unpatch()
         cls.calls = {t.name: _calls(t.name) for t in TARGETS if not t.own}
         # Before anything is patched.
@@ -407,10 +407,12 @@ class Promises(unittest.TestCase):
         report = cleave.torch.patch_aten(["renorm", "no_such_op"])
         self.assertIn("no_such_op", report.refused)
 
-    def test_a_rule_set_without_a_rule_refuses(self):
-        report = cleave.torch.patch_aten("renorm", rules=cleave.load())
-        self.assertIn("renorm", report.refused)
-        self.assertEqual(report.given, {})
+    def test_an_op_without_a_rule_is_refused(self):
+        targets = (Target("nonzero_numpy"), Target("renorm"))
+        with mock.patch("cleave.torch.patch.TARGETS", targets):
+            report = cleave.torch.patch_aten()
+        self.assertIn("nonzero_numpy", report.refused)
+        self.assertEqual(list(report.given), ["renorm"])
 
     def test_autocast_casts_first(self):
         target = torch.tensor([1, 0, 3])

@@ -273,6 +273,16 @@ class Primitives(unittest.TestCase):
                     for g, w in zip(got, printed(*single)):
                         torch.testing.assert_close(g[k], w, equal_nan=True)
 
+    def test_sizes_that_values_decide(self):
+        """nonzero's size has the name of the op that asks for it."""
+        graph = self.rules.call_graph(
+            "aten.index.Tensor", ["f64[n]", ["bool[n]"]], {})
+        x = torch.linspace(-1, 1, 7, dtype=torch.float64)
+        got, = cleave.torch.printed(graph)(x, x * x > 0.2)
+        torch.testing.assert_close(got, x[x * x > 0.2])
+        got, = cleave.torch.printed(graph)(x, x > 2)
+        self.assertEqual(got.shape, (0,))
+
     def test_the_list_is_complete(self):
         """Each primitive is printed here, printed elsewhere, or refused."""
         elsewhere = {"input", "constant", "broadcast_in_dim", "pad_general",

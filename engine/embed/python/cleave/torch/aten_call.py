@@ -38,10 +38,12 @@ def bind_schema(op, args, kwargs) -> dict:
 
 
 class AtenCall:
-    """An aten op by our rule for it, as torch calls."""
+    """An aten op by our rule for it, as torch calls. `fixed` are attributes of
+    the rule that the op has no argument for."""
 
-    def __init__(self, rules, op, rule: str | None = None):
+    def __init__(self, rules, op, rule: str | None = None, fixed=None):
         self.op = op
+        self.fixed = fixed or {}
         self.rule = Op(rules, rule or rule_name(op), "inline")
         self.names = [i["name"] for i in self.rule.inputs]
 
@@ -56,7 +58,8 @@ class AtenCall:
         return self.rule.tensors(values), attributes
 
     def __call__(self, *args, **kwargs):
-        values, attributes = self.values(bind_schema(self.op, args, kwargs))
+        values, attributes = self.values(
+            {**self.fixed, **bind_schema(self.op, args, kwargs)})
         program = self.rule.program(values, attributes)
         results = program.printed()(*_flat(values))
         return results[0] if len(results) == 1 else results

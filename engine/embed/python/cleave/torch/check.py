@@ -302,8 +302,7 @@ def check(op: str, rules=None, calls=None) -> CheckTable:
     as "aten.layer_norm". `calls` are lists of arguments; PyTorch's samples
     unless given."""
     import cleave
-    from cleave.torch.patch import RULES
-    rules = rules or cleave.load(RULES)
+    rules = rules or cleave.load()
     aten = aten_op(op)
     rule = AtenCall(rules, aten)
     name = "aten." + op.removeprefix("aten.")

@@ -200,13 +200,12 @@ def _select(rules, patterns, report: Report) -> dict:
 
 def check_all(ops=None, rules=None, samples: int = SAMPLES,
               on_table=None) -> Report:
-    """Compares each aten op of `rules` (the shipped ones and those of this
-    package) whose name one of the patterns `ops` fits, all unless given, on
-    some of PyTorch's samples. `on_table` is called with each table. Ctrl-C ends
-    it with what was found until then."""
+    """Compares each aten op of `rules` (the shipped ones unless given)
+    whose name one of the patterns `ops` fits, all unless given, on some of
+    PyTorch's samples. `on_table` is called with each table. Ctrl-C ends it with
+    what was found until then."""
     import cleave
-    from cleave.torch.patch import RULES
-    rules = rules or cleave.load(RULES)
+    rules = rules or cleave.load()
     patterns = [ops] if isinstance(ops, str) else ops
     report, progress = Report(), _Progress()
     chosen = _select(rules, patterns, report)

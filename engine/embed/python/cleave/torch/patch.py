@@ -23,7 +23,6 @@ which PyTorch transforms. They stand at keys that a plain call does not have:
 from __future__ import annotations
 
 import fnmatch
-import pathlib
 import threading
 
 import torch
@@ -34,7 +33,6 @@ from torch.autograd import forward_ad
 from cleave.torch.aten_call import AtenCall, AtenGradient
 from cleave.torch.targets import TARGETS, Target
 
-RULES = pathlib.Path(__file__).with_name("aten.rules")
 _BATCH = "FuncTorchBatchedDecomposition"
 _AUTOGRAD = "AutogradCPU"
 _FRONT = "FuncTorchDynamicLayerFrontMode"
@@ -179,7 +177,7 @@ def _make_call(rules, op, target: Target):
         kernel = torch.library.get_kernel(op, _AUTOGRAD)
         return kernel.call_boxed
     if target.gradient is None:
-        return AtenCall(rules, op, target.rule)
+        return AtenCall(rules, op, target.rule, target.fixed)
     return AtenGradient(rules, op, *target.gradient)
 
 
@@ -257,14 +255,14 @@ def patch_aten(ops=None, rules=None) -> Report:
     """Gives aten ops the transforms that PyTorch lacks, by our rules for them.
 
     `ops` are names or patterns (`"renorm"`, `["huber_loss*"]`); all that are
-    known to lack something unless given. `rules` are the shipped ones and those
-    of this package unless given. A second call replaces the first. The report
+    known to lack something unless given. `rules` are the shipped ones unless
+    given. A second call replaces the first. The report
     tells what each op got, and why the others got nothing.
     """
     global _active
     import cleave
     if rules is None:
-        rules = cleave.load(RULES)
+        rules = cleave.load()
     patterns = None if ops is None else \
         [ops] if isinstance(ops, str) else list(ops)
     report = Report()

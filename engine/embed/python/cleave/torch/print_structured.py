@@ -6,7 +6,7 @@ stores its values and returns None.
 
 from __future__ import annotations
 
-from cleave.torch.graph_text import Type
+from cleave.torch.graph_text import Type, size_variables
 
 
 def _letters(count: int):
@@ -222,7 +222,7 @@ class StructuredPrinter:
         self.emit(f"{name} = torch.nonzero({self.operands(node)[0]})")
         size = self.attribute(node, "size")
         text = str(size)
-        if text.isidentifier() and text not in self.sizes:
+        if size_variables(text) == [text] and text not in self.sizes:
             self.sizes[text] = f"{name}_size"
             self.emit(f"{name}_size = {name}.shape[0]")
         else:

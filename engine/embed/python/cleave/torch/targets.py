@@ -27,6 +27,7 @@ class Target:
     updates    PyTorch's kernel runs as well, for the arguments that it updates
                and for the results that the rule does not have
     rule       the rule's name, where it is not the op's
+    fixed      attributes of the rule that the op has no argument for
     own        the batching rule is PyTorch's own decomposition, which it does
                not use under vmap
     """
@@ -40,6 +41,7 @@ class Target:
     when: Callable | None = None
     updates: bool = False
     rule: str | None = None
+    fixed: dict | None = None
     own: bool = False
 
     @property
@@ -69,7 +71,7 @@ def _trains(place: int) -> Callable:
 def _batch_norm(name: str, when: Callable | None) -> Target:
     """The derivatives of the batch's statistics are lost in PyTorch."""
     return Target(name, batch=False, autograd=True, when=when, updates=True,
-                  rule="aten.native_batch_norm")
+                  rule="aten.native_batch_norm", fixed={"training": True})
 
 
 def _backward(name: str, forward: str, wrt=("self",),
