@@ -216,6 +216,42 @@ class Tensors(unittest.TestCase):
         torch.testing.assert_close(hessian(x[0]), want(x[0]))
         torch.testing.assert_close(vmap(f)(x), x.softmax(-1))
 
+    def test_repeated_calls_differ_in_what_they_are_given(self):
+        """A call that was seen goes to its kernel at once: one with other
+        shapes, dtypes or attributes is another call."""
+        for _ in range(2):
+            for shape in ((3, 4), (4, 4), (0, 4), (3, 1)):
+                for dtype in (torch.float32, torch.float64):
+                    x = torch.randn(shape, dtype=dtype)
+                    for axis in (0, 1, -1):
+                        torch.testing.assert_close(
+                            self.ns.softmax(x, axis=axis), x.softmax(axis))
+            x = torch.randn(3, 4)
+            self.assertEqual(self.ns.sum(x, axes=[1], keepdims=True).shape,
+                             (3, 1))
+            self.assertEqual(self.ns.sum(x, axes=[1], keepdims=False).shape,
+                             (3,))
+
+    def test_calls_that_were_seen_still_meet_transforms(self):
+        x = torch.randn(3, 4)
+        want = torch.softmax(x, 1)
+        for _ in range(3):
+            torch.testing.assert_close(self.ns.softmax(x, axis=1), want)
+        torch.testing.assert_close(
+            vmap(lambda v: self.ns.softmax(v, axis=0))(x), want)
+        y = x.clone().requires_grad_()
+        self.ns.softmax(y, axis=1).square().sum().backward()
+        torch.testing.assert_close(
+            y.grad, torch.func.grad(lambda v: v.softmax(1).square().sum())(x))
+        with torch.autocast("cpu", torch.bfloat16):
+            self.assertEqual(self.ns.matmul(x, x.mT).dtype, torch.bfloat16)
+        negated = torch.complex(x, x).conj().imag
+        self.assertTrue(negated.is_neg())
+        torch.testing.assert_close(self.ns.softmax(negated, axis=1),
+                                   torch.softmax(-x, 1))
+        torch.testing.assert_close(
+            self.ns.softmax(x.t().contiguous().t(), axis=1), want)
+
     def test_own_rules(self):
         rules = cleave.load(_RULES)
         ns = cleave.torch.register(rules)

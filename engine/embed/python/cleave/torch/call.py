@@ -8,6 +8,7 @@ types they have, and the program for those types.
 from __future__ import annotations
 
 import torch
+from torch._C import _functorch
 
 from cleave.torch.program import Program
 from cleave.torch.signature import Sizes, attribute_text
@@ -27,6 +28,7 @@ class Op:
         self.keys = [str(i.get("type", "")).startswith("key")
                      for i in self.inputs]
         self.programs: dict = {}
+        self.kernels: dict = {}
         self.autocast = _autocast_policy(name)
         self.__doc__ = self.about.get("doc")
 
@@ -152,9 +154,61 @@ class Op:
         return program, flat
 
     def __call__(self, *args, **kwargs):
-        program, flat = self.prepare(args, kwargs)
-        results = program(*flat)
+        key = _plain_key(args, kwargs)
+        kernel = None if key is None else self.kernels.get(key)
+        if kernel is not None:
+            results = kernel(*args)
+        else:
+            program, flat = self.prepare(args, kwargs)
+            results = program(*flat)
+            if key is not None and self.mode == "kernel" \
+                    and not any(self.keys):
+                self._keep(key, program)
         return results[0] if self.results == 1 else tuple(results)
+
+    def _keep(self, key: tuple, program: Program) -> None:
+        """Other calls of that key are calls of the program's kernel."""
+        if len(self.kernels) >= _MOST_KERNELS:
+            self.kernels.clear()
+        if program.kernel is not None:
+            self.kernels[key] = program.kernel
+
+
+# Per op. A program whose shapes never repeat would keep them all.
+_MOST_KERNELS = 1024
+_REAL = frozenset((torch.float32, torch.float64, torch.float16, torch.bfloat16,
+                   torch.int64, torch.int32, torch.int16, torch.int8,
+                   torch.uint8, torch.bool))
+_EXACT = (int, str, bool)
+
+
+def _plain_key(args, kwargs) -> tuple | None:
+    """What tells such calls apart, of a call that nothing looks on: no
+    transform, gradient, mode or autocast, tensors with data on the CPU, and
+    attributes that are single. None for other calls."""
+    if _functorch.maybe_current_level() is not None \
+            or torch.autograd.forward_ad._current_level >= 0 \
+            or torch._C._len_torch_dispatch_stack() \
+            or torch._C._is_any_autocast_enabled():
+        return None
+    with_gradients = torch.is_grad_enabled()
+    key = []
+    for t in args:
+        if type(t) is not torch.Tensor or not t.is_cpu \
+                or with_gradients and t.requires_grad:
+            return None
+        dtype = t.dtype
+        if dtype not in _REAL or t.is_neg():
+            return None
+        key.append(dtype)
+        key.append(t.shape)
+    for name, value in kwargs.items():
+        kind = type(value)
+        if kind not in _EXACT:
+            return None
+        # True and 1 are one key, and two attributes.
+        key.append((name, kind, value))
+    return tuple(key)
 
 
 _MISSING = object()

@@ -69,7 +69,7 @@ class Program:
         self.output_dtypes = [str(t.dtype) for t in self.output_types]
         self.derived: dict = {}
         self.text: str | None = None
-        self._kernel = None
+        self.kernel = None  # compiled when it is first run
         self._printed = None
         self._shapes = None
 
@@ -104,14 +104,14 @@ class Program:
 
     def run_kernel(self, tensors) -> tuple:
         """The compiled kernel on tensors with data."""
-        if self._kernel is None:
-            self._kernel = self.graph.compile()
+        if self.kernel is None:
+            self.kernel = self.graph.compile()
         device = tensors[0].device if tensors else None
         if device is not None and device.type != "cpu":
             raise ValueError(
                 f"cleave kernels run on the CPU; the input is on {device}: "
                 "use mode=\"inline\"")
-        return tuple(self._kernel(*[_dense(t, d) for t, d in
+        return tuple(self.kernel(*[_dense(t, d) for t, d in
                                     zip(tensors, self.input_dtypes)]))
 
     def printed(self):
