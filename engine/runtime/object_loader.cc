@@ -4,6 +4,9 @@
 #include <elf.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/lsan_interface.h>
+#endif
 
 #include <array>
 #include <cerrno>
@@ -24,6 +27,22 @@ constexpr uint64_t kStub = 16;
 
 uint64_t RoundUp(uint64_t value, uint64_t to) {
   return (value + to - 1) / to * to;
+}
+
+// LeakSanitizer looks for pointers in the data of loaded libraries, and takes
+// what a loaded object alone points to for lost, unless it is told.
+void NoteMapping([[maybe_unused]] const void* base,
+                 [[maybe_unused]] size_t size) {
+#ifdef __SANITIZE_ADDRESS__
+  __lsan_register_root_region(base, size);
+#endif
+}
+
+void ForgetMapping([[maybe_unused]] const void* base,
+                   [[maybe_unused]] size_t size) {
+#ifdef __SANITIZE_ADDRESS__
+  __lsan_unregister_root_region(base, size);
+#endif
 }
 
 template <typename... Parts>
@@ -136,6 +155,7 @@ class ObjectPlacer {
                        " bytes of kernels: ", std::strerror(errno)));
     }
     result_->base_ = static_cast<uint8_t*>(memory);
+    NoteMapping(memory, result_->size_);
     for (size_t i = 0; i < object_.sections.size(); ++i) {
       const absl::string_view bytes = object_.sections[i].bytes;
       if (bytes.empty()) continue;
@@ -288,7 +308,9 @@ absl::StatusOr<std::shared_ptr<const LoadedObject>> LoadedObject::Load(
 }
 
 LoadedObject::~LoadedObject() {
-  if (base_ != nullptr) munmap(base_, size_);
+  if (base_ == nullptr) return;
+  ForgetMapping(base_, size_);
+  munmap(base_, size_);
 }
 
 void* LoadedObject::Find(absl::string_view name) const {
