@@ -116,7 +116,7 @@ class OpChecker {
     if (Wants(Layer::kTypes)) {
       layers_[Layer::kTypes] = CheckTypes(context_, concrete);
     }
-    const PreparedCalls prepared = PrepareCalls(context_);
+    const PreparedCalls prepared = PrepareCalls(context_, concrete);
     if (Wants(Layer::kReals)) {
       layers_[Layer::kReals] = CheckReals(context_, prepared);
     }
@@ -184,8 +184,8 @@ class OpChecker {
       if (Wants(Layer::kHostKernel)) layers_[Layer::kHostKernel] = nothing;
       return;
     }
-    const PreparedCalls prepared = PrepareCalls(context_);
     const PreparedCalls concrete = PrepareConcreteCalls(context_);
+    const PreparedCalls prepared = PrepareCalls(context_, concrete);
     if (Wants(Layer::kTransforms)) {
       layers_[Layer::kTransforms] = CheckTransforms(prepared, concrete);
     }
@@ -304,6 +304,7 @@ class ItemChecks {
     context.run_seed = options_.seed;
     context.seed = SeedOf(options_.seed, name);
     context.dtypes = options_.dtypes;
+    context.sizes = options_.sizes;
     context.host_tolerance = options_.host_tolerance;
     if (item->kind == ItemKind::kOp && options_.host_kernels.Has(name)) {
       context.host_kernels = &options_.host_kernels;
@@ -415,6 +416,21 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     const std::string shown = absl::StrCat("rewrite ", name);
     const Item* item = clauses.rules().FindRewrite(name);
     if (wanted(shown, item)) items.push_back({shown, item, item});
+  }
+  for (const auto& [name, size] : options.sizes) {
+    const auto has = [&, size_name = name](const Entry& entry) {
+      const std::vector<LargeAxis> axes =
+          SignatureSampler(*entry.item, 0).LargeAxes();
+      return entry.item->kind == ItemKind::kOp &&
+             std::any_of(axes.begin(), axes.end(), [&](const LargeAxis& axis) {
+               return !axis.is_pack &&
+                      axis.name.substr(0, axis.name.find('#')) == size_name;
+             });
+    };
+    if (size < 0 || std::none_of(items.begin(), items.end(), has)) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          size < 0 ? "a negative size: " : "no op of these has a size ", name));
+    }
   }
   ItemChecks checks(*rules, clauses, items, options);
   std::vector<std::thread> threads;

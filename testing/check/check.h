@@ -96,6 +96,8 @@ struct CheckOptions {
   // An op that takes longer is inconclusive; nullopt: samples alone are
   // limited, so that a verdict does not depend on the load of the machine.
   std::optional<double> seconds_per_op;
+  // Sizes of signatures by name: all samples have these, `n` in `x: T[n]`.
+  std::map<std::string, int64_t> sizes;
   // Ops that are checked at once, by a thread each; 0: one per core. With
   // `kernels` one at a time, whose kernels take all cores.
   int threads = 0;
@@ -132,8 +134,8 @@ struct CheckReport {
 // Checks the ops, the derivatives of primitives and the rewrites of `rules`.
 // Host ops rest on ops and are left to conformance.
 //
-// InvalidArgument where `rules` is null, or a host kernel has the name of no
-// op.
+// InvalidArgument where `rules` is null, a host kernel has the name of no op,
+// or none of the ops has a size that is fixed.
 absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
                                        const CheckOptions& options = {});
 

@@ -18,6 +18,7 @@
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
 #include "testing/check/tensor_slices.h"
+#include "testing/check/work.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/vjp/vjp.h"
 #include "transforms/vmap/vmap.h"
@@ -27,11 +28,20 @@ namespace {
 
 constexpr int64_t kTangentPoints = 1000;
 constexpr int64_t kVariantTangentPoints = 200;
+constexpr int64_t kNarrowTangentPoints = 60;  // of f16 and bf16
 constexpr int64_t kTangentEdgePoints = 200;
 // Tangents of structured ops are compared to this part of the largest, in f64.
 constexpr double kStructuredTolerance = 1e-8;
-// One-hot directions of one operand.
+// One-hot directions of one operand, in the first calls of an op and in more.
 constexpr int64_t kMaxDirections = 5;
+constexpr int64_t kFewDirections = 2;
+constexpr int kManyDirectionsCalls = 8;
+constexpr int kShrinkTrials = 120;
+// Calls at which jvp is compared with its multiples and with vmap.
+constexpr int kLawCalls = 6;
+// Work of a large call (WorkOf) whose tangent is compared, and how many are.
+constexpr double kLargeTangentWork = 6e4;
+constexpr int kLargeTangents = 2;
 
 struct JvpGraphs {
   Graph graph;  // expanded
@@ -148,14 +158,16 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
                  int64_t& ties) {
   const std::vector<TensorType> types = prepared.call.OperandTypes();
   const std::vector<std::string> names = prepared.call.OperandNames();
-  const std::vector<Tensor> all_points = Concatenated(
-      sampler.Points(
-          prepared.call,
-          prepared.default_attributes ? kTangentPoints : kVariantTangentPoints,
-          false),
-      NormalPoints(sampler.EdgePoints(prepared.call,
-                                      GuardConstants(prepared.graphs.body),
-                                      kTangentEdgePoints)));
+  const bool narrow = SignificandBits(MainDType(prepared.call)) < 24;
+  const std::vector<Tensor> all_points =
+      Concatenated(sampler.Points(prepared.call,
+                                  prepared.default_attributes ? kTangentPoints
+                                  : narrow ? kNarrowTangentPoints
+                                           : kVariantTangentPoints,
+                                  false),
+                   NormalPoints(sampler.EdgePoints(
+                       prepared.call, GuardConstants(prepared.graphs.body),
+                       kTangentEdgePoints)));
   // In reverse mode a coefficient that overflows meets zeros.
   const std::vector<Tensor> normal_points = NormalPoints(all_points);
   // False once the layer is settled.
@@ -238,12 +250,13 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
 }
 
 // Directions of operand `k`: a random one, and some that are 1 at one element.
-std::vector<Tensor> Directions(const Tensor& input, ValueSampler& sampler) {
+std::vector<Tensor> Directions(const Tensor& input, int64_t one_hots,
+                               ValueSampler& sampler) {
   std::vector<Tensor> directions = {sampler.Tangent(input.type())};
-  for (int64_t i = 0; i < std::min(input.size(), kMaxDirections); ++i) {
+  for (int64_t i = 0; i < std::min(input.size(), one_hots); ++i) {
     Tensor one_hot(input.dtype(), input.shape());
     one_hot.SetDouble(
-        input.size() <= kMaxDirections
+        input.size() <= one_hots
             ? i
             : static_cast<int64_t>(sampler.random()() % input.size()),
         1);
@@ -253,12 +266,12 @@ std::vector<Tensor> Directions(const Tensor& input, ValueSampler& sampler) {
 }
 
 bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
-                     DType dtype, Pattern pattern, ValueSampler& sampler,
+                     Pattern pattern, int64_t one_hots, ValueSampler& sampler,
                      const RuleSet& rules, Verdict& verdict) {
   const std::vector<Tensor> inputs = sampler.Tensors(prepared.call, pattern);
   const std::vector<std::string> names = prepared.call.OperandNames();
   for (size_t k = 0; k < inputs.size(); ++k) {
-    if (inputs[k].dtype() != dtype) continue;
+    if (!IsFloat(inputs[k].dtype())) continue;
     std::vector<bool> active(inputs.size());
     active[k] = true;
     const auto jvp =
@@ -273,7 +286,7 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
     const TangentComparer comparer(Primal(prepared.graphs),
                                    prepared.graphs.body, jvp->graph,
                                    jvp->has_tangent, static_cast<int>(k));
-    for (const Tensor& direction : Directions(inputs[k], sampler)) {
+    for (const Tensor& direction : Directions(inputs[k], one_hots, sampler)) {
       if (context.Expired()) {
         Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
         return false;
@@ -299,7 +312,8 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
           shown = *again->failure;
           return true;
         };
-        smallest = ShrinkValues(std::move(smallest), fails, 120);
+        smallest = ShrinkValues(std::move(smallest), fails,
+                                one_hots == 0 ? 0 : kShrinkTrials);
         shown.place = context.Place(
             jvp->graph, static_cast<int>(jvp->graph.outputs().size()) - 1);
         Counterexample example =
@@ -464,8 +478,6 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
   if (prepared.elementwise) {
     int64_t ties = 0;
     for (const PreparedCall& call : prepared.calls) {
-      const DType dtype = MainDType(call.call);
-      if (dtype != DType::kF64 && dtype != DType::kF32) continue;
       if (!CheckPoints(context, call, sampler, rules, verdict, ties)) {
         return verdict;
       }
@@ -475,21 +487,33 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
           ties, " points at ties, where the derivative is a convention"));
     }
   } else {
-    const DType widest = WidestDType(concrete);
+    int number = 0;
     for (const PreparedCall& call : concrete.calls) {
-      for (Pattern pattern : kDerivativePatterns) {
-        if (!CheckStructured(context, call, widest, pattern, sampler, rules,
+      const int64_t one_hots =
+          number < kManyDirectionsCalls ? kMaxDirections : kFewDirections;
+      for (Pattern pattern : DerivativePatterns(concrete, number++)) {
+        if (!CheckStructured(context, call, pattern, one_hots, sampler, rules,
                              verdict)) {
           return verdict;
         }
       }
     }
+    // The most dear ones that are affordable, along one direction.
+    int large = 0;
+    for (auto call = prepared.large.rbegin(); call != prepared.large.rend();
+         ++call) {
+      if (WorkOf(call->graphs) > kLargeTangentWork) continue;
+      if (++large > kLargeTangents) break;
+      if (!CheckStructured(context, *call, Pattern::kNormal, 0, sampler, rules,
+                           verdict)) {
+        return verdict;
+      }
+    }
   }
   int laws = 0;
   for (const PreparedCall& call : concrete.calls) {
-    const DType dtype = MainDType(call.call);
-    if (dtype != DType::kF64 && dtype != DType::kF32) continue;
-    if (++laws > 4) break;
+    if (!IsFloat(MainDType(call.call))) continue;
+    if (++laws > kLawCalls) break;
     if (!CheckLaws(context, call, sampler, rules, verdict)) return verdict;
   }
   return verdict;

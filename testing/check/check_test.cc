@@ -180,6 +180,7 @@ def outer(x, a, k)
 TEST(Check, ATangentThatCancelsIsRightOverTheReals) {
   ExpectAgrees(Check(R"(op checked(x: T[n], w: T[n]) -> T[]
   where T: float
+  compute acc
   spec y = sum[i](x[i] * w[i]) / sum[i](w[i])
   accuracy T within 4 ulp + 8 cond
   = reduce_sum(x * w, axes: [0], keepdims: false)

@@ -48,4 +48,14 @@ CheckReport CheckText(const std::string& name, const std::string& text,
   return rules == nullptr ? CheckReport() : CheckedRules(rules, options);
 }
 
+CheckReport CheckTextAt(const std::string& name, const std::string& text,
+                        const std::string& ops, uint64_t seed) {
+  const std::shared_ptr<const RuleSet> rules = LoadText(name, text);
+  CheckOptions options;
+  options.ops = ops;
+  options.seed = seed;
+  options.seconds_per_op = 3600;
+  return rules == nullptr ? CheckReport() : CheckedRules(rules, options);
+}
+
 }  // namespace cleave

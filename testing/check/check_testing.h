@@ -3,6 +3,7 @@
 #ifndef CLEAVE_TESTING_CHECK_CHECK_TESTING_H_
 #define CLEAVE_TESTING_CHECK_CHECK_TESTING_H_
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -25,6 +26,10 @@ CheckReport CheckedRules(std::shared_ptr<const RuleSet> rules,
 // then empty.
 CheckReport CheckText(const std::string& name, const std::string& text,
                       const std::string& ops, bool kernels = false);
+
+// The same at another seed.
+CheckReport CheckTextAt(const std::string& name, const std::string& text,
+                        const std::string& ops, uint64_t seed);
 
 }  // namespace cleave
 

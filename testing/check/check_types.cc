@@ -123,11 +123,12 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
   }
   // More signatures, typed only.
   SignatureSampler sampler(*context.item, context.seed + 8);
+  sampler.FixSizes(context.sizes);
   const std::vector<DType> all = sampler.DTypes();
-  for (int trial = 0; trial < kMaxSignatureTrials && !context.Expired();
-       ++trial) {
+  for (int trial = 0; trial < kTypedSignatures && !context.Expired(); ++trial) {
     DrawOptions options;
     if (!all.empty()) options.dtype = all[trial % all.size()];
+    options.distinct = trial % 4 == 3;
     const absl::StatusOr<SampledCall> call = sampler.Draw(options);
     if (call.status().code() == absl::StatusCode::kUnimplemented) break;
     if (!call.ok()) continue;

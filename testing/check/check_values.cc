@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
 #include "testing/check/compare_values.h"
+#include "testing/check/large_calls.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/shrink.h"
@@ -42,6 +43,13 @@ std::vector<Tensor> ElementOf(const ValueComparer& comparer,
   return SelectElements(inputs, {element});
 }
 
+// Smaller values are not looked for in large tensors: nobody reads them.
+int ShrinkTrials(absl::Span<const Tensor> inputs) {
+  int64_t elements = 0;
+  for (const Tensor& input : inputs) elements += input.size();
+  return elements >= kLargeElements ? 0 : 400;
+}
+
 // A shrunk counterexample for a failure at `inputs`.
 Counterexample Explain(const OpContext& context, const ValueComparer& comparer,
                        absl::Span<const Tensor> inputs,
@@ -55,7 +63,10 @@ Counterexample Explain(const OpContext& context, const ValueComparer& comparer,
     shown = *comparison->failure;
     return true;
   };
-  if (fails(smallest)) smallest = ShrinkValues(std::move(smallest), fails);
+  const int trials = ShrinkTrials(smallest);
+  if (trials > 0 && fails(smallest)) {
+    smallest = ShrinkValues(std::move(smallest), fails, trials);
+  }
   Counterexample example;
   example.call = comparer.call().ToString();
   example.inputs = DescribeInputs(comparer.call().OperandNames(), smallest);
@@ -135,6 +146,12 @@ void AddNotes(const Counts& counts, Verdict& verdict) {
   }
 }
 
+void AddSampleNotes(const PreparedCalls& prepared, Verdict& verdict) {
+  for (std::string& note : SampleNotes(prepared)) {
+    verdict.notes.push_back(std::move(note));
+  }
+}
+
 // The first step of each value layer: a verdict if there is nothing to check.
 std::optional<Verdict> NothingToCheck(const OpContext& context,
                                       const PreparedCalls& prepared) {
@@ -151,14 +168,14 @@ std::optional<Verdict> NothingToCheck(const OpContext& context,
   return std::nullopt;
 }
 
-// Runs `visit(call, comparer)` for the calls with a spec.
+// Runs `visit(call, comparer)` for those of `calls` with a spec.
 template <typename Visit>
 Verdict ForEachCall(const OpContext& context, const PreparedCalls& prepared,
-                    Visit visit) {
+                    const std::vector<PreparedCall>& calls, Visit visit) {
   if (const auto nothing = NothingToCheck(context, prepared)) return *nothing;
   Verdict verdict;
   Counts counts;
-  for (const PreparedCall& call : prepared.calls) {
+  for (const PreparedCall& call : calls) {
     if (!call.graphs.spec) continue;
     if (context.Expired()) {
       Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
@@ -215,19 +232,51 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   const auto structured = [&](const PreparedCall& call,
                               const ValueComparer& comparer, Verdict& verdict,
                               Counts& counts) {
-    for (int pattern = 0; pattern < kNumPlainPatterns; ++pattern) {
-      const auto tensors =
-          sampler.Tensors(call.call, static_cast<Pattern>(pattern));
+    for (Pattern pattern : kRoundingPatterns) {
+      const auto tensors = sampler.Tensors(call.call, pattern);
       if (!CompareAt(context, comparer, tensors, verdict, counts)) {
         return false;
       }
     }
     return true;
   };
+  // A large call has few patterns: sums of positive numbers, whose conditions
+  // are small, and at the longest extent one number alone, which counts.
+  const auto large = [&](const PreparedCall& call,
+                         const ValueComparer& comparer, Verdict& verdict,
+                         Counts& counts) {
+    int64_t extent = 0;
+    for (const TensorType& type : call.call.OperandTypes()) {
+      for (const Dim& dim : type.shape) {
+        extent = std::max(extent, dim.Value().value_or(0));
+      }
+    }
+    std::vector<Pattern> patterns = {Pattern::kUnit, Pattern::kNormal};
+    if (extent >= kLongestExtent) patterns = {Pattern::kAllEqual};
+    for (Pattern pattern : patterns) {
+      // Indices up to that extent, where no other axis is indexed.
+      for (int64_t limit : {extent, int64_t{0}}) {
+        const int64_t before = verdict.samples;
+        const auto tensors = sampler.Tensors(call.call, pattern, limit);
+        if (!CompareAt(context, comparer, tensors, verdict, counts)) {
+          return false;
+        }
+        if (verdict.samples > before) break;
+      }
+    }
+    return true;
+  };
   if (prepared.elementwise) {
-    return ForEachCall(context, prepared, elementwise);
+    Verdict verdict =
+        ForEachCall(context, prepared, prepared.calls, elementwise);
+    AddSampleNotes(prepared, verdict);
+    return verdict;
   }
-  Verdict verdict = ForEachCall(context, prepared, structured);
+  Verdict verdict = ForEachCall(context, prepared, prepared.calls, structured);
+  if (verdict.kind == VerdictKind::kAgrees) {
+    Merge(verdict, ForEachCall(context, prepared, prepared.large, large));
+    AddSampleNotes(prepared, verdict);
+  }
   if (verdict.kind == VerdictKind::kAgrees &&
       static_cast<int>(prepared.calls.size()) < kMinSignatures) {
     verdict = Verdict::Inconclusive(
@@ -262,7 +311,7 @@ Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
     }
     return true;
   };
-  return ForEachCall(context, prepared, visit);
+  return ForEachCall(context, prepared, prepared.calls, visit);
 }
 
 namespace {

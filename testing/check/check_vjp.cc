@@ -286,7 +286,8 @@ class Transformed {
 
 // False once the layer is settled.
 bool CheckCall(const OpContext& context, const PreparedCall& prepared,
-               ValueSampler& sampler, const RuleSet& rules, Verdict& verdict) {
+               const std::vector<Pattern>& patterns, ValueSampler& sampler,
+               const RuleSet& rules, Verdict& verdict) {
   const SampledCall& call = prepared.call;
   const auto settle = [&](const absl::Status& status) {
     if (IsBadSample(status)) return true;
@@ -303,7 +304,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
   const auto direction = [&](const TensorType& type) {
     return sampler.Tangent(type);
   };
-  for (Pattern pattern : kDerivativePatterns) {
+  for (Pattern pattern : patterns) {
     if (context.Expired()) {
       Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       return false;
@@ -369,9 +370,9 @@ Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
                  const RuleSet& rules) {
   Verdict verdict;
   ValueSampler sampler(context.seed + 7);
-  const DType widest = WidestDType(concrete);
   bool any = false;
   bool dynamic = false;
+  int number = 0;
   for (const PreparedCall& call : concrete.calls) {
     const std::vector<bool> inputs =
         Floats(call.graphs.call, call.graphs.call.inputs());
@@ -380,13 +381,17 @@ Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
     const bool differentiable =
         std::find(inputs.begin(), inputs.end(), true) != inputs.end() &&
         std::find(outputs.begin(), outputs.end(), true) != outputs.end();
-    if (!differentiable || MainDType(call.call) != widest) continue;
+    const int place = number++;
+    if (!differentiable) continue;
     if (!HasKnownExtents(call.graphs.call)) {
       dynamic = true;
       continue;
     }
     any = true;
-    if (!CheckCall(context, call, sampler, rules, verdict)) return verdict;
+    if (!CheckCall(context, call, DerivativePatterns(concrete, place), sampler,
+                   rules, verdict)) {
+      return verdict;
+    }
   }
   if (!any) {
     return Verdict::NotChecked(

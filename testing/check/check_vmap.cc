@@ -1,5 +1,8 @@
 #include <algorithm>
-#include <cstring>
+#include <cstdint>
+#include <iterator>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -12,6 +15,7 @@
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
 #include "testing/check/tensor_slices.h"
+#include "testing/check/work.h"
 #include "transforms/vmap/vmap.h"
 
 namespace cleave {
@@ -20,6 +24,14 @@ namespace {
 // Inputs that are drawn until one is no bad sample.
 constexpr int kDraws = 4;
 constexpr int kShrinkTrials = 120;
+// Calls at which many examples are batched, too, and the elements that this may
+// compute. Different examples that these repeat: a prime number, so that two
+// which lie a power of two apart differ.
+constexpr int kManyExamplesCalls = 2;
+constexpr double kManyExamplesWork = 1e6;
+constexpr int64_t kDifferentExamples = 7;
+constexpr int64_t kManyExamples[] = {257,  511,  512,  513,  1023, 1024, 1025,
+                                     2047, 2048, 2049, 4095, 4096, 4097};
 
 // Subsets of the operands that are batched: all, the floats, each alone, and
 // those of the op's overrides.
@@ -61,6 +73,18 @@ struct BatchFailure {
   std::string got;
 };
 
+// The examples that are compared: all of a few; of many, the ends and those
+// beside powers of two.
+std::vector<int64_t> Compared(int64_t batch) {
+  std::vector<int64_t> examples;
+  for (int64_t b = 0; b < batch; ++b) {
+    const bool beside_power =
+        ((b + 1) & b) == 0 || (b & (b - 1)) == 0 || ((b - 1) & (b - 2)) == 0;
+    if (b < 8 || beside_power || b == batch - 1) examples.push_back(b);
+  }
+  return examples;
+}
+
 // The batched graph against the loop over the slices of `inputs`.
 absl::StatusOr<std::optional<BatchFailure>> CompareWithLoop(
     const Graph& body, const Graph& batched_graph,
@@ -77,7 +101,7 @@ absl::StatusOr<std::optional<BatchFailure>> CompareWithLoop(
       return failure;
     }
   }
-  for (int64_t b = 0; b < batch; ++b) {
+  for (int64_t b : Compared(batch)) {
     std::vector<Tensor> slices;
     for (size_t k = 0; k < inputs.size(); ++k) {
       slices.push_back(batched[k] ? SliceOf(inputs[k], b) : inputs[k]);
@@ -102,19 +126,134 @@ std::vector<Tensor> BatchedInputs(const SampledCall& call, int number,
                                   const std::vector<bool>& batched,
                                   int64_t batch, ValueSampler& sampler) {
   std::vector<std::vector<Tensor>> examples;
-  for (int64_t b = 0; b < std::max<int64_t>(batch, 1); ++b) {
+  const int64_t different = std::clamp<int64_t>(batch, 1, kDifferentExamples);
+  for (int64_t b = 0; b < different; ++b) {
     examples.push_back(sampler.Tensors(
         call, static_cast<Pattern>((number + b) % kNumPatterns)));
   }
   std::vector<Tensor> inputs;
   for (size_t k = 0; k < batched.size(); ++k) {
     std::vector<Tensor> slices;
-    for (int64_t b = 0; b < batch; ++b) slices.push_back(examples[b][k]);
+    for (int64_t b = 0; b < batch; ++b) {
+      slices.push_back(examples[b % different][k]);
+    }
     inputs.push_back(batched[k] ? Stack(examples[0][k], slices)
                                 : examples[0][k]);
   }
   return inputs;
 }
+
+// The batches of call number `number` (from 1) of an op: none, one, a few; and
+// many for the first ones with elements.
+std::vector<int64_t> Batches(const PreparedCall& prepared, int number,
+                             int& many, ValueSampler& sampler) {
+  std::vector<int64_t> batches = {number % 5 == 3   ? 0
+                                  : number % 5 == 4 ? 1
+                                                    : 3};
+  for (const TensorType& type : prepared.call.OperandTypes()) {
+    for (const Dim& dim : type.shape) {
+      if (dim.Value().value_or(0) == 0) return batches;
+    }
+  }
+  if (many == kManyExamplesCalls) return batches;
+  // The least first: a batch that every one of them exceeds.
+  int64_t batch = kManyExamples[0];
+  if (many > 0) {
+    batch = kManyExamples[sampler.random()() % std::size(kManyExamples)];
+  }
+  while (batch > kManyExamples[0] &&
+         WorkOf(prepared.graphs) * static_cast<double>(batch) >
+             kManyExamplesWork) {
+    batch = std::max(kManyExamples[0], batch / 2 + 1);
+  }
+  ++many;
+  batches.push_back(batch);
+  return batches;
+}
+
+// The check of one call, batched over one subset of its operands.
+class BatchCheck {
+ public:
+  BatchCheck(const OpContext& context, const PreparedCall& prepared,
+             std::vector<bool> batched, int64_t batch, const RuleSet& rules)
+      : context_(context),
+        prepared_(prepared),
+        batched_(std::move(batched)),
+        batch_(batch) {
+    std::vector<int> in_axes;
+    for (bool b : batched_) in_axes.push_back(b ? 0 : kNotMapped);
+    const std::vector<int> out_axes(prepared.graphs.call.outputs().size(), 0);
+    graph_ = Vmap(prepared.graphs.call, in_axes, Dim(batch), out_axes, rules);
+    if (graph_.ok()) graph_ = Expand(*graph_, context.rules());
+  }
+
+  // The verdict on inputs drawn for the call number `number`; nullopt where all
+  // of them are bad samples.
+  std::optional<Verdict> Check(int number, ValueSampler& sampler) {
+    std::vector<Tensor> inputs;
+    absl::StatusOr<std::optional<BatchFailure>> failure;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      inputs = BatchedInputs(prepared_.call, number, batched_, batch_, sampler);
+      failure = Compare(inputs);
+      if (!IsBadSample(failure.status())) break;
+    }
+    if (IsBadSample(failure.status())) return std::nullopt;
+    if (!failure.ok()) {
+      const std::string message(failure.status().message());
+      if (IsImpossible(failure.status())) return Verdict::NotChecked(message);
+      return Verdict::Inconclusive(
+          absl::StrCat("vmap of ", prepared_.call.ToString(), ": ", message));
+    }
+    if (*failure) return Explain(std::move(inputs), **failure);
+    Verdict agrees;
+    agrees.kind = VerdictKind::kAgrees;
+    agrees.samples = 1;
+    return agrees;
+  }
+
+ private:
+  absl::StatusOr<std::optional<BatchFailure>> Compare(
+      absl::Span<const Tensor> inputs) const {
+    if (!graph_.ok()) return graph_.status();
+    return CompareWithLoop(prepared_.graphs.body, *graph_, inputs, batched_,
+                           batch_);
+  }
+
+  Verdict Explain(std::vector<Tensor> inputs, BatchFailure shown) const {
+    const int trials = batch_ > kDifferentExamples ? 0 : kShrinkTrials;
+    inputs = ShrinkValues(
+        std::move(inputs),
+        [&](absl::Span<const Tensor> trial) {
+          if (context_.Expired()) return false;
+          const auto again = Compare(trial);
+          if (!again.ok() || !*again) return false;
+          shown = **again;
+          return true;
+        },
+        trials);
+    Counterexample example;
+    example.call = prepared_.call.ToString();
+    const std::vector<std::string> names = prepared_.call.OperandNames();
+    std::vector<std::string> over;
+    for (size_t k = 0; k < names.size(); ++k) {
+      if (batched_[k]) over.push_back(names[k]);
+    }
+    example.inputs = DescribeInputs(names, inputs);
+    example.what = absl::StrCat("vmap over ", absl::StrJoin(over, ", "),
+                                " is not the loop: ", shown.what);
+    example.expected = shown.expected;
+    example.got = shown.got;
+    example.place = context_.Place();
+    example.replay = context_.Replay();
+    return Verdict::Disagrees(std::move(example));
+  }
+
+  const OpContext& context_;
+  const PreparedCall& prepared_;
+  std::vector<bool> batched_;
+  int64_t batch_;
+  absl::StatusOr<Graph> graph_;
+};
 
 }  // namespace
 
@@ -128,79 +267,32 @@ Verdict CheckVmap(const OpContext& context, const PreparedCalls& concrete,
   Verdict verdict;
   ValueSampler sampler(context.seed + 5);
   int number = 0;
+  int many = 0;
+  std::set<int64_t> sizes;
   for (const PreparedCall& prepared : concrete.calls) {
-    const SampledCall& call = prepared.call;
-    if (call.OperandTypes().empty()) continue;
+    if (prepared.call.OperandTypes().empty()) continue;
     ++number;
-    for (const std::vector<bool>& batched : Subsets(context.rules(), call)) {
-      if (context.Expired()) {
-        Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
-        return verdict;
-      }
-      const int64_t batch = number % 5 == 3 ? 0 : number % 5 == 4 ? 1 : 3;
-      std::vector<int> in_axes;
-      for (bool b : batched) in_axes.push_back(b ? 0 : kNotMapped);
-      const std::vector<int> out_axes(prepared.graphs.call.outputs().size(), 0);
-      absl::StatusOr<Graph> graph =
-          Vmap(prepared.graphs.call, in_axes, Dim(batch), out_axes, rules);
-      if (graph.ok()) graph = Expand(*graph, context.rules());
-      std::vector<Tensor> inputs;
-      const auto compare = [&](absl::Span<const Tensor> trial) {
-        return graph.ok() ? CompareWithLoop(prepared.graphs.body, *graph, trial,
-                                            batched, batch)
-                          : absl::StatusOr<std::optional<BatchFailure>>(
-                                graph.status());
-      };
-      absl::StatusOr<std::optional<BatchFailure>> failure;
-      for (int draw = 0; draw < kDraws; ++draw) {
-        inputs = BatchedInputs(call, number, batched, batch, sampler);
-        failure = compare(inputs);
-        if (!IsBadSample(failure.status())) break;
-      }
-      if (IsBadSample(failure.status())) continue;
-      if (!failure.ok()) {
-        const std::string message(failure.status().message());
-        if (IsImpossible(failure.status())) {
-          return Verdict::NotChecked(message);
+    for (int64_t batch : Batches(prepared, number, many, sampler)) {
+      for (const std::vector<bool>& batched :
+           Subsets(context.rules(), prepared.call)) {
+        if (context.Expired()) {
+          Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
+          return verdict;
         }
-        Merge(verdict, Verdict::Inconclusive(absl::StrCat(
-                           "vmap of ", call.ToString(), ": ", message)));
-        continue;
+        const std::optional<Verdict> one =
+            BatchCheck(context, prepared, batched, batch, rules)
+                .Check(number, sampler);
+        if (!one) continue;
+        if (one->kind == VerdictKind::kNotChecked) return *one;
+        Merge(verdict, *one);
+        if (one->kind == VerdictKind::kDisagrees) return verdict;
+        sizes.insert(batch);
       }
-      if (*failure) {
-        BatchFailure shown = **failure;
-        inputs = ShrinkValues(
-            std::move(inputs),
-            [&](absl::Span<const Tensor> trial) {
-              if (context.Expired()) return false;
-              const auto again = compare(trial);
-              if (!again.ok() || !*again) return false;
-              shown = **again;
-              return true;
-            },
-            kShrinkTrials);
-        Counterexample example;
-        example.call = call.ToString();
-        std::vector<std::string> names = call.OperandNames();
-        std::vector<std::string> over;
-        for (size_t k = 0; k < names.size(); ++k) {
-          if (batched[k]) over.push_back(names[k]);
-        }
-        example.inputs = DescribeInputs(names, inputs);
-        example.what = absl::StrCat("vmap over ", absl::StrJoin(over, ", "),
-                                    " is not the loop: ", shown.what);
-        example.expected = shown.expected;
-        example.got = shown.got;
-        example.place = context.Place();
-        example.replay = context.Replay();
-        Merge(verdict, Verdict::Disagrees(std::move(example)));
-        return verdict;
-      }
-      Verdict agrees;
-      agrees.kind = VerdictKind::kAgrees;
-      agrees.samples = 1;
-      Merge(verdict, agrees);
     }
+  }
+  if (!sizes.empty()) {
+    verdict.notes.push_back(
+        absl::StrCat("batches ", absl::StrJoin(sizes, " ")));
   }
   return verdict;
 }

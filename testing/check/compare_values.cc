@@ -8,9 +8,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/sample_counts.h"
+#include "testing/check/work.h"
+#include "transforms/vjp/vjp.h"
 
 namespace cleave {
 namespace {
@@ -27,6 +30,11 @@ constexpr size_t kMostLost = 2;
 constexpr size_t kBatch = 32;
 // Elements whose condition is computed to see how tight a bound is.
 constexpr size_t kTightest = 16;
+// Where differences for conditions, two evaluations per element of the
+// operands, compute more elements than these, conditions come from the spec's
+// gradient, one evaluation per element of the result: of the worst ones.
+constexpr double kManyWork = 4e6;
+constexpr size_t kMaxGradients = 4;
 
 double EpsOf(DType dtype) {
   return std::ldexp(1.0, 1 - SignificandBits(dtype));
@@ -102,7 +110,120 @@ absl::StatusOr<ValueComparer> ValueComparer::Make(const ClauseRules& clauses,
   comparer.elementwise_ = comparer.reference_->elementwise() &&
                           IsElementwise(graphs.body) && first.rank() == 1 &&
                           !first.shape[0].IsConstant();
+  int64_t elements = 0;
+  for (const NamedValue& input : graphs.body.inputs()) {
+    const TensorType& type = graphs.body.type(input.value);
+    if (!IsFloat(type.dtype)) continue;
+    int64_t size = 1;
+    for (const Dim& dim : type.shape) size *= dim.Value().value_or(1);
+    elements += size;
+  }
+  comparer.many_elements_ =
+      !comparer.elementwise_ &&
+      2.0 * static_cast<double>(elements) * WorkOf(*graphs.spec) > kManyWork;
+  if (comparer.many_elements_) {
+    CLEAVE_RETURN_IF_ERROR(
+        comparer.MakeGradient(clauses.rules(), *graphs.spec));
+  }
   return comparer;
+}
+
+absl::Status ValueComparer::MakeGradient(const RuleSet& rules,
+                                         const Graph& spec) {
+  std::vector<bool> active;
+  for (const NamedValue& input : spec.inputs()) {
+    active.push_back(IsFloat(spec.type(input.value).dtype));
+  }
+  absl::StatusOr<VjpResult> vjp = Vjp(spec, active, rules);
+  // A spec without a derivative has no condition.
+  if (absl::IsUnimplemented(vjp.status())) return absl::OkStatus();
+  if (!vjp.ok()) return vjp.status();
+  CLEAVE_ASSIGN_OR_RETURN(gradient_, Expand(vjp->graph, rules));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<double> ValueComparer::ConditionByGradient(
+    absl::Span<const Tensor> inputs, const Suspect& suspect,
+    const Real& value) const {
+  constexpr int kBits = 128;
+  std::vector<RealTensor> arguments;
+  for (const Tensor& input : inputs) {
+    arguments.push_back(RealTensor::FromTensor(input, kBits));
+  }
+  const size_t results = body_.outputs().size();
+  for (size_t r = 0; r < results; ++r) {
+    const TensorType& type = body_.type(body_.outputs()[r].value);
+    if (!IsFloat(type.dtype)) continue;
+    std::vector<int64_t> shape;
+    for (const Dim& dim : type.shape) shape.push_back(dim.Value().value_or(1));
+    Tensor cotangent(type.dtype, shape);
+    if (static_cast<int>(r) == suspect.result) {
+      cotangent.SetDouble(suspect.element, 1);
+    }
+    arguments.push_back(RealTensor::FromTensor(cotangent, kBits));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> outputs,
+                          InterpretReal(*gradient_, arguments, kBits));
+  double moved = 0;
+  size_t next = results;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    if (!IsFloat(inputs[k].dtype())) continue;
+    const RealTensor& slopes = outputs[next++];
+    for (size_t i = 0; i < slopes.reals.size(); ++i) {
+      const double term =
+          std::abs(slopes.reals[i].ToDouble() *
+                   inputs[k].GetDouble(static_cast<int64_t>(i)));
+      moved += term;
+    }
+  }
+  const double normal = FromOrdinal(
+      int64_t{1} << (SignificandBits(suspect.dtype) - 1), suspect.dtype);
+  return moved / std::max(std::abs(value.ToDouble()), normal);
+}
+
+absl::Status ValueComparer::JudgeByGradient(
+    absl::Span<const Tensor> inputs, absl::Span<const RealTensor> expected,
+    std::vector<Suspect>& suspects, ValueComparison& comparison) const {
+  std::stable_sort(suspects.begin(), suspects.end(),
+                   [](const Suspect& a, const Suspect& b) {
+                     return a.error * b.ulp > b.error * a.ulp;
+                   });
+  if (suspects.size() > kMaxGradients) {
+    comparison.left_out += suspects.size() - kMaxGradients;
+    suspects.resize(kMaxGradients);
+  }
+  std::vector<Suspect> left;
+  for (Suspect& suspect : suspects) {
+    if (suspect.condition > 0 && std::isfinite(suspect.error)) {
+      double condition = HUGE_VAL;
+      if (gradient_) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            condition, ConditionByGradient(
+                           inputs, suspect,
+                           expected[suspect.result].reals[suspect.element]));
+      }
+      if (!std::isfinite(condition)) {
+        ++comparison.left_out;
+        continue;
+      }
+      suspect.ulp += suspect.condition * condition;
+      suspect.condition = 0;
+    }
+    if (!(suspect.error <= suspect.ulp)) {
+      left.push_back(suspect);
+      continue;
+    }
+    if (suspect.error > comparison.worst_ulp) {
+      comparison.worst_ulp = suspect.error;
+      comparison.worst_result = suspect.result;
+      comparison.worst_element = suspect.element;
+    }
+    comparison.worst_part =
+        std::max(comparison.worst_part, suspect.error / suspect.ulp);
+  }
+  suspects = std::move(left);
+  comparison.samples -= comparison.left_out;
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ValueComparison> ValueComparer::Compare(
@@ -117,6 +238,7 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> expected,
                           reference_->Evaluate(inputs, kFirstReferenceBits));
   ValueComparison comparison;
+  std::vector<RealTensor> exact;  // evaluated when it is needed
   std::vector<Suspect> suspects;
   std::vector<Suspect> passed;  // the worst of those with a condition term
   std::vector<Suspect> lost;    // right as far as the reference knows
@@ -134,8 +256,15 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
     comparison.samples += tensor.size();
     if (!IsFloat(tensor.dtype())) {
       for (int64_t i = 0; i < tensor.size(); ++i) {
-        const int64_t want = expected[r].discrete.GetInt(i);
+        int64_t want = expected[r].discrete.GetInt(i);
         if (want == tensor.GetInt(i) || comparison.failure) continue;
+        // A product of integers may have more bits than the first precision.
+        if (exact.empty()) {
+          CLEAVE_ASSIGN_OR_RETURN(exact,
+                                  reference_->Evaluate(inputs, kThirdBits));
+        }
+        want = exact[r].discrete.GetInt(i);
+        if (want == tensor.GetInt(i)) continue;
         ValueFailure failure;
         failure.result = static_cast<int>(r);
         failure.element = i;
@@ -191,6 +320,11 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
   if (comparison.failure) return comparison;
   const size_t step = (lost.size() + kMostLost - 1) / kMostLost;
   for (size_t i = 0; i < lost.size(); i += step) suspects.push_back(lost[i]);
+  if (many_elements_) {
+    CLEAVE_RETURN_IF_ERROR(
+        JudgeByGradient(inputs, expected, suspects, comparison));
+    passed.clear();
+  }
   CLEAVE_RETURN_IF_ERROR(Settle(inputs, std::move(suspects), comparison));
   if (!comparison.failure && !passed.empty()) {
     CLEAVE_RETURN_IF_ERROR(EstimatePart(inputs, std::move(passed), comparison));

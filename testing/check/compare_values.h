@@ -41,6 +41,9 @@ struct ValueComparison {
   int64_t by_body = 0;
   // Zeros of the other sign than the spec's.
   int64_t other_zeros = 0;
+  // Elements of a large call whose condition was not computed, since others
+  // had larger errors; they are no samples.
+  int64_t left_out = 0;
   std::optional<ValueFailure> failure;
 };
 
@@ -66,6 +69,14 @@ class ValueComparer {
 
  private:
   struct Suspect;
+  absl::Status MakeGradient(const RuleSet& rules, const Graph& spec);
+  absl::StatusOr<double> ConditionByGradient(absl::Span<const Tensor> inputs,
+                                             const Suspect& suspect,
+                                             const Real& value) const;
+  absl::Status JudgeByGradient(absl::Span<const Tensor> inputs,
+                               absl::Span<const RealTensor> expected,
+                               std::vector<Suspect>& suspects,
+                               ValueComparison& comparison) const;
   absl::Status Settle(absl::Span<const Tensor> inputs,
                       std::vector<Suspect> suspects,
                       ValueComparison& comparison) const;
@@ -82,6 +93,10 @@ class ValueComparer {
   Graph body_;
   std::optional<SpecReference> reference_;
   bool elementwise_ = false;
+  // Calls with many elements have the spec's cotangents, for conditions.
+  // Those without one are not judged by a condition.
+  bool many_elements_ = false;
+  std::optional<Graph> gradient_;
 };
 
 // Whether two references of growing precision are one number.

@@ -1,12 +1,18 @@
 #include "testing/check/op_context.h"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "testing/check/large_calls.h"
 #include "testing/check/read_example.h"
+#include "testing/check/samples/pair_cover.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/signature_sampler.h"
 
@@ -27,6 +33,11 @@ void AddProblem(PreparedCalls& prepared, const absl::Status& status) {
     prepared.problems.push_back(message);
   }
 }
+
+// Patterns of all calls together.
+constexpr int kDerivativeSamples = 40;
+// Extents that are tried for one combination of attributes.
+constexpr int kDrawsOfRow = 6;
 
 // Operands are made for every pattern and copied for derivatives.
 constexpr int64_t kMaxSampleElements = 1 << 24;
@@ -75,6 +86,17 @@ bool Prepare(const OpContext& context, SampledCall call, bool defaults,
   return true;
 }
 
+bool IsDefaults(const std::vector<int>& row) {
+  return std::all_of(row.begin(), row.end(), [](int c) { return c == 0; });
+}
+
+bool Has(const PreparedCall& call, DType dtype) {
+  const std::vector<TensorType> types = call.call.OperandTypes();
+  return std::any_of(types.begin(), types.end(), [&](const TensorType& type) {
+    return type.dtype == dtype;
+  });
+}
+
 // The same call with other extents: equal ones stay equal.
 SampledCall WithOtherExtents(SampledCall call, SignatureSampler& sampler) {
   std::map<int64_t, int64_t> extents;
@@ -91,42 +113,77 @@ SampledCall WithOtherExtents(SampledCall call, SignatureSampler& sampler) {
   return call;
 }
 
-// Calls at the shape [n], if the op is elementwise there.
+// Calls at the shape [n], if the op is elementwise there: each combination of
+// attributes in each dtype.
 bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
                         PreparedCalls& prepared) {
   const Shape shape = {Dim::Variable("n")};
   DrawOptions options;
   options.shape = shape;
   options.vary_attributes = false;
-  const std::vector<DType> dtypes = sampler.DTypes();
+  std::vector<DType> dtypes = sampler.DTypes();
+  dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
+                              [&](DType d) { return !context.Wants(d); }),
+               dtypes.end());
   if (dtypes.empty()) return false;
-  options.dtype = dtypes.front();
-  const absl::StatusOr<std::vector<Attributes>> variants =
-      sampler.AttributeVariants();
-  if (!variants.ok()) return false;
+  PairCover cover(sampler.FactorSizes());
+  std::vector<std::vector<int>> rows;
+  // Nullopt: the op is not elementwise.
+  const auto add = [&](const std::vector<int>& row) -> std::optional<bool> {
+    options.row = row;
+    absl::StatusOr<SampledCall> call = sampler.Draw(options);
+    if (!call.ok()) {
+      if (!IsRejection(call.status())) return std::nullopt;
+      return false;
+    }
+    for (const TensorType& type : call->OperandTypes()) {
+      // Sizes of the signature's own stay numbers.
+      if (type.shape != shape) return std::nullopt;
+    }
+    const bool defaults = IsDefaults(row);
+    const bool taken = Prepare(context, *std::move(call), defaults, prepared);
+    if (prepared.exceeded) return std::nullopt;
+    if (taken && !IsElementwise(prepared.calls.back().graphs.body)) {
+      return std::nullopt;
+    }
+    return taken;
+  };
   for (DType dtype : dtypes) {
-    if (!context.Wants(dtype)) continue;
     options.dtype = dtype;
-    for (size_t v = 0; v < variants->size(); ++v) {
-      absl::StatusOr<SampledCall> call = sampler.Draw(options);
-      if (!call.ok()) return false;
-      for (const TensorType& type : call->OperandTypes()) {
-        // Sizes of the signature's own stay numbers.
-        if (type.shape != shape) return false;
+    if (rows.empty()) {
+      while (static_cast<int>(rows.size()) < kMaxCombinations) {
+        const auto row = cover.Next(sampler.random());
+        if (!row) break;
+        const auto taken = add(*row);
+        if (!taken) return false;
+        if (*taken) {
+          cover.Accept(*row);
+          rows.push_back(*row);
+        } else {
+          cover.Reject(*row);
+        }
       }
-      call->attributes = (*variants)[v];
-      if (HasFractionForInts(*call)) continue;
-      const size_t before = prepared.calls.size();
-      Prepare(context, *std::move(call), v == 0, prepared);
-      if (prepared.exceeded) return false;
-      if (prepared.calls.size() > before &&
-          !IsElementwise(prepared.calls.back().graphs.body)) {
-        prepared = PreparedCalls();
-        return false;
-      }
+      continue;
+    }
+    for (const std::vector<int>& row : rows) {
+      if (!add(row)) return false;
     }
   }
+  prepared.combinations = cover.ToString();
   return !prepared.calls.empty();
+}
+
+// The dtypes of the calls of a structured op, in turn: what attributes mean is
+// the same in all of them, and derivatives are sharpest in f64.
+std::vector<DType> FloatsInTurn(const std::vector<DType>& dtypes) {
+  std::vector<DType> turn;
+  for (DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kF64,
+                      DType::kBF16, DType::kF32}) {
+    if (std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end()) {
+      turn.push_back(dtype);
+    }
+  }
+  return turn;
 }
 
 }  // namespace
@@ -162,29 +219,56 @@ DType MainDType(const SampledCall& call) {
   return types.empty() ? DType::kF32 : types.front().dtype;
 }
 
-DType WidestDType(const PreparedCalls& calls) {
-  DType widest = DType::kBF16;
-  for (const PreparedCall& call : calls.calls) {
-    for (const TensorType& type : call.call.OperandTypes()) {
-      if (IsFloat(type.dtype) &&
-          SignificandBits(type.dtype) > SignificandBits(widest)) {
-        widest = type.dtype;
+PreparedCalls PrepareCalls(const OpContext& context,
+                           const PreparedCalls& concrete) {
+  PreparedCalls prepared;
+  SignatureSampler sampler(*context.item, context.seed);
+  sampler.FixSizes(context.sizes);
+  prepared.elementwise = PrepareElementwise(context, sampler, prepared);
+  if (prepared.elementwise) return prepared;
+  prepared = concrete;
+  if (!prepared.calls.empty()) prepared.large = PrepareLargeCalls(context);
+  return prepared;
+}
+
+std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls,
+                                        int number) {
+  const int all = static_cast<int>(std::size(kDerivativePatterns));
+  const int size = std::max(static_cast<int>(calls.calls.size()), 1);
+  const int count = std::clamp(kDerivativeSamples / size, 2, all);
+  std::vector<Pattern> patterns;
+  for (int i = 0; i < count; ++i) {
+    patterns.push_back(kDerivativePatterns[(number * count + i) % all]);
+  }
+  return patterns;
+}
+
+std::vector<std::string> SampleNotes(const PreparedCalls& calls) {
+  std::vector<std::string> notes;
+  if (!calls.combinations.empty()) {
+    notes.push_back(absl::StrCat("attributes: ", calls.combinations));
+  }
+  if (calls.elementwise) return notes;
+  std::set<int64_t> extents;
+  for (const auto* list : {&calls.calls, &calls.large}) {
+    for (const PreparedCall& call : *list) {
+      for (const TensorType& type : call.call.OperandTypes()) {
+        for (const Dim& dim : type.shape) {
+          if (dim.Value()) extents.insert(*dim.Value());
+        }
       }
     }
   }
-  return widest;
-}
-
-PreparedCalls PrepareCalls(const OpContext& context) {
-  PreparedCalls prepared;
-  SignatureSampler sampler(*context.item, context.seed);
-  prepared.elementwise = PrepareElementwise(context, sampler, prepared);
-  return prepared.elementwise ? prepared : PrepareConcreteCalls(context);
+  if (!extents.empty()) {
+    notes.push_back(absl::StrCat("extents ", absl::StrJoin(extents, " ")));
+  }
+  return notes;
 }
 
 PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   PreparedCalls prepared;
   SignatureSampler sampler(*context.item, context.seed + 1);
+  sampler.FixSizes(context.sizes);
   // The calls of the examples, as they stand, in f64, and with other extents:
   // for attributes whose values no sampler knows (the equation of einsum).
   for (const Item* example :
@@ -211,23 +295,67 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
                               [&](DType d) { return !context.Wants(d); }),
                dtypes.end());
+  std::vector<DType> turn = FloatsInTurn(dtypes);
+  if (turn.empty()) turn = dtypes;
   int trials = 0;
-  while (trials < kMaxSignatureTrials && !prepared.exceeded &&
-         static_cast<int>(prepared.calls.size()) < kMaxSignatures &&
-         !context.Expired()) {
-    // The dtypes in turn, floats more often.
-    if (!dtypes.empty()) {
-      options.dtype = dtypes[prepared.calls.size() % dtypes.size()];
+  const auto ended = [&] {
+    return trials >= kMaxSignatureTrials || prepared.exceeded ||
+           context.Expired();
+  };
+  // Whether the op takes `row` at some extents. Nullopt: it is not sampled.
+  const auto add = [&](const std::vector<int>& row,
+                       int draws) -> std::optional<bool> {
+    options.row = row;
+    options.distinct = prepared.calls.size() % 2 == 1;
+    options.vary_attributes = !IsDefaults(row) || prepared.calls.size() > 2;
+    for (int draw = 0; draw < draws && !ended(); ++draw) {
+      ++trials;
+      absl::StatusOr<SampledCall> call = sampler.Draw(options);
+      if (!call.ok()) {
+        if (IsRejection(call.status())) continue;
+        AddProblem(prepared, call.status());
+        return std::nullopt;
+      }
+      if (Prepare(context, *std::move(call), IsDefaults(row), prepared)) {
+        return true;
+      }
     }
-    options.vary_attributes = trials % 3 != 0;
-    ++trials;
-    absl::StatusOr<SampledCall> call = sampler.Draw(options);
-    if (!call.ok()) {
-      if (IsRejection(call.status())) continue;
-      AddProblem(prepared, call.status());
+    return false;
+  };
+  PairCover cover(sampler.FactorSizes());
+  std::vector<std::vector<int>> rows;
+  bool sampled = true;
+  while (sampled && !ended() &&
+         static_cast<int>(rows.size()) < kMaxCombinations) {
+    const auto row = cover.Next(sampler.random());
+    if (!row) break;
+    if (!turn.empty()) {
+      options.dtype = turn[rows.size() % turn.size()];
+    }
+    const auto taken = add(*row, kDrawsOfRow);
+    sampled = taken.has_value();
+    if (taken.value_or(false)) {
+      cover.Accept(*row);
+      rows.push_back(*row);
+    } else {
+      cover.Reject(*row);
+    }
+  }
+  prepared.combinations = cover.ToString();
+  // More of them, until there are enough and each dtype had its turn.
+  for (size_t next = 0; sampled && !rows.empty() && !ended(); ++next) {
+    if (next >= dtypes.size() &&
+        static_cast<int>(prepared.calls.size()) >= kMinSignatures) {
       break;
     }
-    Prepare(context, *std::move(call), !options.vary_attributes, prepared);
+    if (!dtypes.empty()) {
+      options.dtype = dtypes[next % dtypes.size()];
+      const bool had = std::any_of(
+          prepared.calls.begin(), prepared.calls.end(),
+          [&](const PreparedCall& call) { return Has(call, *options.dtype); });
+      if (next < dtypes.size() && had) continue;
+    }
+    sampled = add(rows[next % rows.size()], kDrawsOfRow).has_value();
   }
   // The first to fail is then a small one.
   std::stable_sort(prepared.calls.begin(), prepared.calls.end(),

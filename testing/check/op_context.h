@@ -5,6 +5,8 @@
 #define CLEAVE_TESTING_CHECK_OP_CONTEXT_H_
 
 #include <chrono>
+#include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <vector>
@@ -17,6 +19,7 @@
 #include "testing/check/clause_rules.h"
 #include "testing/check/host_tolerance.h"
 #include "testing/check/samples/sampled_call.h"
+#include "testing/check/samples/value_sampler.h"
 #include "testing/check/verdict.h"
 
 namespace cleave {
@@ -32,6 +35,8 @@ struct OpContext {
   std::set<DType> dtypes;  // empty: all
   std::chrono::steady_clock::time_point deadline =
       std::chrono::steady_clock::time_point::max();
+  // Sizes of signatures that all samples have, by name.
+  std::map<std::string, int64_t> sizes;
   // With a function for the op, or null.
   const HostKernels* host_kernels = nullptr;
   HostTolerance host_tolerance;
@@ -63,22 +68,32 @@ struct PreparedCall {
   bool default_attributes = false;
 };
 
-// Calls for the value layers. Pointwise ops: one call per dtype and attribute
-// variant at the symbolic shape [n]; others: random signatures per dtype.
+// Calls for the value layers. Pointwise ops: one call per dtype and combination
+// of attributes at the symbolic shape [n]; others: one per combination, and
+// some for each dtype.
 struct PreparedCalls {
   bool elementwise = false;
   std::vector<PreparedCall> calls;
+  // Calls with one large extent, which no derivative is taken of twice.
+  std::vector<PreparedCall> large;
+  // "26 of 26 pairs in 12 combinations": of attributes and absent inputs.
+  std::string combinations;
   int rejected = 0;                   // by declared errors
   std::vector<std::string> problems;  // what could not be prepared, and why
   bool exceeded = false;  // a limit (ops/budget.h): the last of the problems
 };
 
-// The widest float dtype of the calls' operands: derivatives of structured ops
-// are compared there, since others have the same rules and more rounding.
-DType WidestDType(const PreparedCalls& calls);
-PreparedCalls PrepareCalls(const OpContext& context);
-// Random signatures of any op, smaller ones first.
+// Signatures of any op at concrete extents, smaller ones first.
 PreparedCalls PrepareConcreteCalls(const OpContext& context);
+// The calls for the value layers: those of an elementwise op at [n], or
+// `concrete`, of PrepareConcreteCalls, and large ones.
+PreparedCalls PrepareCalls(const OpContext& context,
+                           const PreparedCalls& concrete);
+// The patterns of the derivatives of `calls.calls[number]`: of few calls each
+// has all of them, of many two, so that each pattern meets some.
+std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls, int number);
+// "attributes: 26 of 26 pairs in 12 combinations" and "extents 0 1 2 3 4097".
+std::vector<std::string> SampleNotes(const PreparedCalls& calls);
 
 // Errors of the samples, not of the rule: an index that lies outside, an
 // integer division by zero, a guard that does not hold.

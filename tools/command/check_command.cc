@@ -9,14 +9,17 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "engine/files/file.h"
 #include "testing/check/check.h"
 #include "testing/check/verdict.h"
@@ -32,6 +35,7 @@ struct CheckFlags {
   std::string op = "*";
   std::vector<std::string> layers;
   std::vector<std::string> dtypes;
+  std::vector<std::string> sizes;
   uint64_t seed = 1;
   double seconds = 0;
   std::vector<std::string> allowed;
@@ -102,6 +106,18 @@ bool WantsKernels(const CheckFlags& flags) {
                                      LayerName(Layer::kKernels)) != 0;
 }
 
+// `n=4096`; nullopt where it is none.
+std::optional<std::pair<std::string, int64_t>> ParseSize(
+    const std::string& text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, '=');
+  int64_t size = 0;
+  if (parts.size() != 2 || parts[0].empty() ||
+      !absl::SimpleAtoi(parts[1], &size) || size < 0) {
+    return std::nullopt;
+  }
+  return std::make_pair(parts[0], size);
+}
+
 CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
                        KernelCheck kernels, DoneSoFar& done_so_far) {
   CheckOptions options;
@@ -118,6 +134,10 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
   if (WantsKernels(flags)) options.kernels = kernels;
   for (const std::string& name : flags.dtypes) {
     options.dtypes.insert(*ParseDType(name));
+  }
+  for (const std::string& text : flags.sizes) {
+    const auto [name, size] = *ParseSize(text);
+    options.sizes[name] = size;
   }
   options.stop = [] { return Interrupted().load(); };
   // The ops that are being checked, in the order in which they began.
@@ -218,6 +238,13 @@ void AddCheck(CommandLine& line, KernelCheck kernels) {
       .Check([](const std::string& name) {
         return ParseDType(name).ok() ? std::string()
                                      : "no dtype is named " + name;
+      });
+  verb.Add("--size", flags->sizes,
+           "n=4096: the size `n` of the signatures is that in all samples; may "
+           "be repeated")
+      .Check([](const std::string& text) {
+        return ParseSize(text) ? std::string()
+                               : text + " is no size as in n=4096";
       });
   verb.Add("--seed", flags->seed, "Draws other samples (1)");
   verb.Add("--seconds", flags->seconds,

@@ -20,9 +20,13 @@ inline constexpr int64_t kMinVariantTuplePoints = 1000;
 inline constexpr int64_t kMinPointsPerCell = 64;
 // L1, L2, L3 and L5 of other ops: signatures that the op accepts.
 inline constexpr int kMinSignatures = 6;
-inline constexpr int kMaxSignatures = 14;
+// Combinations of attributes and of inputs that may be absent: each two values
+// meet in one of them, as far as the op takes them and these suffice.
+inline constexpr int kMaxCombinations = 48;
 // Random signatures that are tried for that.
-inline constexpr int kMaxSignatureTrials = 160;
+inline constexpr int kMaxSignatureTrials = 400;
+// Typed alone in L1.
+inline constexpr int kTypedSignatures = 160;
 // Elements of one sampled tensor.
 inline constexpr int64_t kMaxSampleElements = 60;
 

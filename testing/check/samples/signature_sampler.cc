@@ -14,6 +14,12 @@
 namespace cleave {
 namespace {
 
+// All but complex ones and keys.
+constexpr DType kSampledDTypes[] = {
+    DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
+    DType::kI32, DType::kU8,  DType::kI8,  DType::kU16,  DType::kI16,
+    DType::kU32, DType::kU64, DType::kBool};
+
 // Each attribute that stands in a comparison with a literal, and the literals.
 void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
                      std::map<std::string, std::vector<StaticValue>>& found) {
@@ -60,6 +66,7 @@ struct SignatureSampler::Environment {
   std::map<std::string, Shape> packs;
   std::map<std::string, int64_t> axes;  // attributes of `n@axis`
   Shape base;                           // the shape packs are made from
+  std::set<int64_t> extents;            // those drawn so far
 };
 
 SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
@@ -73,6 +80,89 @@ SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
   for (const ErrorClause& error : item.errors) {
     CollectCompared(error.condition, names, compared_);
   }
+  for (const AttributeDecl& attribute : item.attributes) {
+    if (attribute.list || attribute.type == "axis" ||
+        attribute.type == "axes" || attribute.type == "dim") {
+      continue;
+    }
+    Factor factor;
+    factor.name = attribute.name;
+    if (attribute.default_value != nullptr || attribute.optional) {
+      factor.values.push_back(std::nullopt);
+    }
+    for (StaticValue& value : Alternatives(attribute)) {
+      const std::optional<StaticValue> one = std::move(value);
+      if (std::find(factor.values.begin(), factor.values.end(), one) ==
+          factor.values.end()) {
+        factor.values.push_back(one);
+      }
+    }
+    if (!factor.values.empty()) factors_.push_back(std::move(factor));
+  }
+  for (const InputDecl& input : item.inputs) {
+    if (!input.optional || !input.variadic_index.empty()) continue;
+    factors_.push_back({input.name, true, {}});
+  }
+}
+
+std::vector<int> SignatureSampler::FactorSizes() const {
+  std::vector<int> sizes;
+  for (const Factor& factor : factors_) {
+    sizes.push_back(factor.is_input ? 2
+                                    : static_cast<int>(factor.values.size()));
+  }
+  return sizes;
+}
+
+std::optional<int> SignatureSampler::ChoiceOf(
+    const std::string& name, bool is_input, const DrawOptions& options) const {
+  if (!options.row) return std::nullopt;
+  for (size_t f = 0; f < factors_.size(); ++f) {
+    if (factors_[f].name == name && factors_[f].is_input == is_input) {
+      return (*options.row)[f];
+    }
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+// Adds the sizes that `expr` reads.
+void CollectSizes(const Expr& expr, std::vector<LargeAxis>& axes) {
+  const auto add = [&](std::string name) {
+    for (const LargeAxis& axis : axes) {
+      if (axis.name == name) return;
+    }
+    axes.push_back({std::move(name), false, 0});
+  };
+  if (expr.kind == ExprKind::kName) {
+    add(expr.text);
+  } else if (expr.kind == ExprKind::kIndex &&
+             expr.children[0]->kind == ExprKind::kName) {
+    add(absl::StrCat(expr.children[0]->text, "#0"));
+  } else if (expr.kind == ExprKind::kBinary) {
+    for (const ExprPtr& child : expr.children) CollectSizes(*child, axes);
+  }
+}
+
+}  // namespace
+
+std::vector<LargeAxis> SignatureSampler::LargeAxes() const {
+  std::vector<LargeAxis> axes;
+  for (const InputDecl& input : item_.inputs) {
+    if (input.is_static) continue;
+    for (const AxisExpr& axis : input.type.axes) {
+      if (axis.is_new) continue;
+      if (axis.size->kind != ExprKind::kSpread) {
+        CollectSizes(*axis.size, axes);
+        continue;
+      }
+      const size_t before = axes.size();
+      CollectSizes(*axis.size->children[0], axes);
+      for (size_t i = before; i < axes.size(); ++i) axes[i].is_pack = true;
+    }
+  }
+  return axes;
 }
 
 int64_t SignatureSampler::Uniform(int64_t low, int64_t high) {
@@ -82,6 +172,17 @@ int64_t SignatureSampler::Uniform(int64_t low, int64_t high) {
 int64_t SignatureSampler::DrawExtent() {
   static constexpr int64_t kExtents[] = {2, 3, 1, 2, 3, 4, 5, 0};
   return kExtents[Uniform(0, 7)];
+}
+
+int64_t SignatureSampler::DistinctExtent(Environment& environment) {
+  std::vector<int64_t> left;
+  for (int64_t extent : {2, 3, 4, 5}) {
+    if (environment.extents.count(extent) == 0) left.push_back(extent);
+  }
+  if (left.empty()) return Uniform(1, 5);
+  const int64_t extent = left[Uniform(0, left.size() - 1)];
+  environment.extents.insert(extent);
+  return extent;
 }
 
 bool SignatureSampler::Chance(double probability) {
@@ -98,10 +199,15 @@ std::vector<DType> SignatureSampler::DTypes() const {
   for (const WhereClause& where : item_.where) {
     const auto dtype_class = ParseDTypeClass(where.dtype_class);
     if (!dtype_class.ok()) continue;
-    for (DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kBF16,
-                        DType::kI64, DType::kI32, DType::kBool}) {
+    for (DType dtype : kSampledDTypes) {
       if (InClass(dtype, *dtype_class)) add(dtype);
     }
+  }
+  if (!item_.where.empty()) return dtypes;
+  for (const InputDecl& input : item_.inputs) {
+    if (input.type.dtype == nullptr) continue;
+    const auto dtype = ParseDType(input.type.dtype->text);
+    if (dtype.ok() && IsFloat(*dtype)) add(*dtype);
   }
   return dtypes;
 }
@@ -126,7 +232,19 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
     const auto it = environment.sizes.find(name);
     if (it != environment.sizes.end()) return it->second;
     int64_t size = DrawExtent();
-    if (size == 0 && options.nonempty) size = 2;
+    const auto fixed = fixed_sizes_.find(name.substr(0, name.find('#')));
+    if (fixed != fixed_sizes_.end()) {
+      size = fixed->second;
+    } else if (options.large && !options.large->is_pack &&
+               options.large->name == name) {
+      size = options.large->extent;
+    } else if (options.large) {
+      size = Uniform(1, 3);
+    } else if (options.distinct) {
+      size = DistinctExtent(environment);
+    } else if (size == 0 && options.nonempty) {
+      size = 2;
+    }
     environment.sizes[name] = size;
     return size;
   };
@@ -184,7 +302,10 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
       auto it = environment.packs.find(name);
       if (it == environment.packs.end()) {
         Shape pack = environment.base;
-        if (!options.shape) {
+        if (options.large && options.large->is_pack &&
+            options.large->name == name) {
+          pack = {Dim(options.large->extent)};
+        } else if (!options.shape && !options.large) {
           // A suffix of the base, an axis of it perhaps 1: it broadcasts.
           if (Chance(0.25) && !pack.empty()) pack.erase(pack.begin());
           if (Chance(0.15) && !pack.empty())
@@ -216,14 +337,17 @@ std::vector<StaticValue> SignatureSampler::Alternatives(
     }
   } else if (type == "bool") {
     values = {StaticValue(false), StaticValue(true)};
-  } else if (type == "int" || type == "dim") {
-    values = {StaticValue(1), StaticValue(2)};
+  } else if (type == "int") {
+    for (int value : {1, 2, -1, 0, 3, -2}) values.push_back(StaticValue(value));
+  } else if (type == "dim") {
+    values = {StaticValue(1), StaticValue(2), StaticValue(3)};
   } else if (type == "real" || type == "scalar") {
     // All of them are exact in every float dtype; not so their reciprocals.
     values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),
               StaticValue(Exact(3)), StaticValue(Exact(171) / Exact(512))};
   } else if (type == "dtype") {
-    values = {StaticValue(DType::kF32), StaticValue(DType::kF64)};
+    values = {StaticValue(DType::kF32), StaticValue(DType::kF64),
+              StaticValue(DType::kBF16)};
   }
   const auto compared = compared_.find(attribute.name);
   if (compared != compared_.end() && !attribute.list) {
@@ -282,6 +406,13 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
     if (axes.empty() && rank > 0) axes.push_back(StaticValue(rank - 1));
     return std::make_optional<StaticValue>(std::move(axes));
   }
+  if (const auto choice = ChoiceOf(name, false, options)) {
+    for (const Factor& factor : factors_) {
+      if (!factor.is_input && factor.name == name) {
+        return factor.values[*choice];
+      }
+    }
+  }
   if (may_omit && !(options.vary_attributes && Chance(0.4))) {
     return std::optional<StaticValue>();
   }
@@ -337,8 +468,7 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
     CLEAVE_ASSIGN_OR_RETURN(const DTypeClass dtype_class,
                             ParseDTypeClass(where.dtype_class));
     std::vector<DType> dtypes;
-    for (DType dtype : {DType::kF32, DType::kF64, DType::kI64, DType::kI32,
-                        DType::kBool, DType::kF16, DType::kBF16}) {
+    for (DType dtype : kSampledDTypes) {
       if (InClass(dtype, dtype_class)) dtypes.push_back(dtype);
     }
     if (dtypes.empty()) {
@@ -353,9 +483,13 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
   call.dtypes = environment.dtypes;
   if (options.shape) {
     environment.base = *options.shape;
+  } else if (options.large) {
+    // A pack that is not the large one broadcasts with it.
+    if (!options.large->is_pack && Chance(0.5)) environment.base = {2};
   } else {
     for (int64_t rank = Uniform(0, 2); rank > 0; --rank) {
-      int64_t size = DrawExtent();
+      int64_t size =
+          options.distinct ? DistinctExtent(environment) : DrawExtent();
       if (size == 0 && options.nonempty) size = 3;
       environment.base.push_back(size);
     }
@@ -381,8 +515,10 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
         IsInt(dtype) && environment.dtypes.count(input.type.dtype->text) == 0;
     const int64_t count = sampled.variadic ? Uniform(1, 3) : 1;
     for (int64_t i = 0; i < count; ++i) {
+      const auto choice = ChoiceOf(input.name, true, options);
       const bool absent =
-          input.optional && !options.shape.has_value() && Chance(0.5);
+          choice ? *choice == 1
+                 : input.optional && !options.shape.has_value() && Chance(0.5);
       if (absent) {
         sampled.types.push_back(std::nullopt);
         continue;
@@ -393,7 +529,8 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
                    options, environment));
       int64_t elements = 1;
       for (const Dim& axis : axes) elements *= axis.Value().value_or(1);
-      if (!options.shape && elements > kMaxSampleElements) {
+      if (!options.shape && !options.large && fixed_sizes_.empty() &&
+          elements > kMaxSampleElements) {
         return absl::InvalidArgumentError("the sample is too large");
       }
       sampled.types.push_back(TensorType{dtype, std::move(axes)});
@@ -410,26 +547,6 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
     return absl::InvalidArgumentError("a fraction is no integer");
   }
   return call;
-}
-
-absl::StatusOr<std::vector<Attributes>> SignatureSampler::AttributeVariants() {
-  DrawOptions defaults;
-  defaults.vary_attributes = false;
-  defaults.shape = Shape{2};
-  CLEAVE_ASSIGN_OR_RETURN(const SampledCall call, Draw(defaults));
-  std::vector<Attributes> variants = {call.attributes};
-  for (const AttributeDecl& attribute : item_.attributes) {
-    if (attribute.list) continue;
-    for (const StaticValue& value : Alternatives(attribute)) {
-      Attributes variant = call.attributes;
-      variant.Set(attribute.name, value);
-      if (std::find(variants.begin(), variants.end(), variant) ==
-          variants.end()) {
-        variants.push_back(std::move(variant));
-      }
-    }
-  }
-  return variants;
 }
 
 }  // namespace cleave

@@ -8,6 +8,7 @@
 #include <optional>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -16,9 +17,18 @@
 
 namespace cleave {
 
+// An axis of a signature that gets a large extent: a size, by its name (`n#0`
+// for the first of a variadic input's), or a pack, which then has that axis
+// alone.
+struct LargeAxis {
+  std::string name;
+  bool is_pack = false;
+  int64_t extent = 0;
+};
+
 struct DrawOptions {
-  // The float dtype that float-like variables take; others of their class if
-  // it is not in it. Nullopt: any.
+  // The dtype that variables take whose class it is in; others take any.
+  // Nullopt: all take any.
   std::optional<DType> dtype;
   // All packs get this one shape, and all inputs are given.
   std::optional<Shape> shape;
@@ -26,6 +36,12 @@ struct DrawOptions {
   bool vary_attributes = true;
   // No extent is 0.
   bool nonempty = false;
+  // A choice for each factor (FactorSizes); nullopt: chosen at random.
+  std::optional<std::vector<int>> row;
+  // Extents of different names differ, as far as there are enough of them.
+  bool distinct = false;
+  // All other extents are then small.
+  std::optional<LargeAxis> large;
 };
 
 class SignatureSampler {
@@ -36,18 +52,40 @@ class SignatureSampler {
   // call. Unimplemented where the declaration says what no sample is made for.
   absl::StatusOr<SampledCall> Draw(const DrawOptions& options);
 
-  // The values tried for attributes: all defaults, then one attribute at a
-  // time. Values that the op rejects are among them.
-  absl::StatusOr<std::vector<Attributes>> AttributeVariants();
+  // The factors of a call: attributes that are one value, and inputs that may
+  // be absent. How many choices each has: the first is the default (the input
+  // is there), and values that the op rejects are among the others.
+  std::vector<int> FactorSizes() const;
+
+  // The axes that may be large: sizes and packs of the inputs' types.
+  std::vector<LargeAxis> LargeAxes() const;
+
+  // The sizes of those names are these in all calls.
+  void FixSizes(std::map<std::string, int64_t> sizes) {
+    fixed_sizes_ = std::move(sizes);
+  }
 
   // An extent as they are sampled: 0 to 5.
   int64_t DrawExtent();
 
-  // Dtypes tried for `where` variables: of the classes, f64 first.
+  // Dtypes tried for `where` variables, all that their classes have but complex
+  // ones, f64 first. Where there is no variable: the floats among the inputs'.
   std::vector<DType> DTypes() const;
+
+  std::mt19937_64& random() { return random_; }
 
  private:
   struct Environment;
+  struct Factor {
+    std::string name;
+    bool is_input = false;
+    // An attribute's; nullopt: it is not given.
+    std::vector<std::optional<StaticValue>> values;
+  };
+  // The choice of `options.row` for an attribute or an input; nullopt where it
+  // is no factor, or there is no row.
+  std::optional<int> ChoiceOf(const std::string& name, bool is_input,
+                              const DrawOptions& options) const;
   absl::StatusOr<std::vector<Dim>> DrawAxes(const TypeExpr& type, int element,
                                             const std::string& element_index,
                                             const DrawOptions& options,
@@ -61,6 +99,8 @@ class SignatureSampler {
   absl::StatusOr<std::optional<StaticValue>> DrawAttribute(
       const AttributeDecl& attribute, const SampledCall& call,
       const DrawOptions& options, Environment& environment);
+  // 2 to 5, none twice in one call as long as there are others.
+  int64_t DistinctExtent(Environment& environment);
   int64_t Uniform(int64_t low, int64_t high);  // inclusive
   bool Chance(double probability);
 
@@ -68,6 +108,8 @@ class SignatureSampler {
   std::mt19937_64 random_;
   // Attributes that the rule compares with constants, and those constants.
   std::map<std::string, std::vector<StaticValue>> compared_;
+  std::vector<Factor> factors_;
+  std::map<std::string, int64_t> fixed_sizes_;
 };
 
 // An attribute that is a fraction, in a call whose variables are not all

@@ -51,22 +51,42 @@ int64_t ValueSampler::Uniform(int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random_);
 }
 
-void ValueSampler::FillDiscrete(Tensor& tensor, bool is_index, int64_t limit) {
+int64_t ValueSampler::AnyInt(DType dtype) {
+  const int width = 8 * ByteSize(dtype);
+  const uint64_t bits = random_();
+  if (width == 64) return static_cast<int64_t>(bits);
+  const int64_t low = IsSigned(dtype) ? -(int64_t{1} << (width - 1)) : 0;
+  return low + static_cast<int64_t>(bits & ((uint64_t{1} << width) - 1));
+}
+
+void ValueSampler::FillIndices(Tensor& tensor, int64_t limit) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
-    if (IsBool(tensor.dtype())) {
+    tensor.SetInt(i, Uniform(0, std::max<int64_t>(limit - 1, 0)));
+  }
+}
+
+void ValueSampler::FillDiscrete(Tensor& tensor, Pattern pattern) {
+  const DType dtype = tensor.dtype();
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (IsBool(dtype)) {
       tensor.SetInt(i, Uniform(0, 1));
-    } else if (is_index) {
-      tensor.SetInt(i, Uniform(0, std::max<int64_t>(limit - 1, 0)));
-    } else if (IsSigned(tensor.dtype())) {
-      tensor.SetInt(i, Uniform(-9, 9));
-    } else {
-      tensor.SetInt(i, Uniform(0, 9));
+      continue;
     }
+    int64_t value = IsSigned(dtype) ? Uniform(-9, 9) : Uniform(0, 9);
+    if (pattern == Pattern::kWide) {
+      value = AnyInt(dtype);
+    } else if (pattern == Pattern::kLargeMean) {
+      value = LargestInt(dtype) - std::abs(value);
+    } else if (pattern == Pattern::kOneHuge && i == tensor.size() / 2) {
+      value = IsSigned(dtype) ? -LargestInt(dtype) - 1 : LargestInt(dtype);
+    }
+    tensor.SetInt(i, value);
   }
 }
 
 std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
-                                          Pattern pattern) {
+                                          Pattern pattern,
+                                          int64_t index_limit) {
   const std::vector<TensorType> types = call.OperandTypes();
   const std::vector<bool> indices = call.IndexOperands();
   int64_t limit = std::numeric_limits<int64_t>::max();
@@ -77,11 +97,16 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
     }
   }
   if (limit == std::numeric_limits<int64_t>::max()) limit = 2;
+  if (index_limit > 0) limit = index_limit;
   std::vector<Tensor> tensors;
   for (size_t k = 0; k < types.size(); ++k) {
     Tensor tensor(types[k].dtype, ConcreteShape(types[k]));
     if (!IsFloat(types[k].dtype)) {
-      FillDiscrete(tensor, indices[k], limit);
+      if (indices[k]) {
+        FillIndices(tensor, limit);
+      } else {
+        FillDiscrete(tensor, pattern);
+      }
       tensors.push_back(std::move(tensor));
       continue;
     }
@@ -89,6 +114,8 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
     const bool narrow = types[k].dtype == DType::kF16;
     const double mean = narrow ? 100 : 1e4;
     const double equal = Normal();
+    const int64_t zero = n > 0 ? Uniform(0, n - 1) : 0;
+    const double scale = std::abs(LogUniform(narrow ? -7 : -20, -2));
     for (int64_t i = 0; i < n; ++i) {
       double value = Normal();
       switch (pattern) {
@@ -125,6 +152,12 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
           break;
         case Pattern::kAllZero:
           value = 0;
+          break;
+        case Pattern::kDominated:
+          value = i == zero ? 0 : -std::abs(LogUniform(0, 3.7));
+          break;
+        case Pattern::kSmall:
+          value *= scale;
           break;
       }
       tensor.SetDouble(i, value);
@@ -164,12 +197,10 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
   for (const TensorType& type : types) {
     Tensor tensor(type.dtype, {count});
     if (!IsFloat(type.dtype)) {
-      FillDiscrete(tensor, false, 2);
+      FillDiscrete(tensor, Pattern::kNormal);
       if (!IsBool(type.dtype)) {
-        const int64_t largest = LargestInt(type.dtype);
-        for (int64_t i = 0; i < count; i += 7) {
-          tensor.SetInt(i,
-                        Uniform(IsSigned(type.dtype) ? -largest : 0, largest));
+        for (int64_t i = 0; i < count; i += 3) {
+          tensor.SetInt(i, AnyInt(type.dtype));
         }
         for (int64_t i = 0; later && i < count; ++i) {
           if (tensor.GetInt(i) == 0) tensor.SetInt(i, 3);
@@ -233,7 +264,7 @@ std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
     } else if (IsBool(type.dtype)) {
       list = {0, 1};
     } else {
-      list = {1, 2, 7};
+      list = {1, 2, 7, static_cast<double>(LargestInt(type.dtype) >> 11 << 11)};
       if (IsSigned(type.dtype)) list.insert(list.end(), {-1, -7});
       // A later operand may be a divisor.
       if (values.empty()) list.push_back(0);
@@ -273,7 +304,7 @@ std::vector<Tensor> ValueSampler::CellPoints(const SampledCall& call,
   for (const TensorType& type : types) {
     Tensor tensor(type.dtype, {total});
     if (!IsFloat(type.dtype)) {
-      FillDiscrete(tensor, false, 2);
+      FillDiscrete(tensor, Pattern::kNormal);
       for (int64_t i = 0; !tensors.empty() && !IsBool(type.dtype) && i < total;
            ++i) {
         if (tensor.GetInt(i) == 0) tensor.SetInt(i, 3);

@@ -29,11 +29,20 @@ enum class Pattern : uint8_t {
   // Patterns for derivatives alone.
   kFar,  // every other one so large that exponentials of the others vanish
   kAllZero,
+  // Patterns for L3 alone.
+  kDominated,  // one is 0, the others lie below it by 1 to 13
+  kSmall,      // all of one small scale, where a function is nearly linear
 };
-// The patterns that L3 uses, all but the last four.
+// The patterns that host kernels are compared at.
 inline constexpr int kNumPlainPatterns = 8;
-// The patterns that vmap uses, all but the last two.
+// The patterns that vmap uses, all but the last four.
 inline constexpr int kNumPatterns = 10;
+// The patterns of L3.
+inline constexpr Pattern kRoundingPatterns[] = {
+    Pattern::kNormal,   Pattern::kWide,         Pattern::kLargeMean,
+    Pattern::kOneHuge,  Pattern::kCancellation, Pattern::kTies,
+    Pattern::kAllEqual, Pattern::kUnit,         Pattern::kDominated,
+    Pattern::kSmall};
 // The patterns at which derivatives of structured ops are taken: zeros, alone
 // and in numbers, are where quotients of the results fail.
 inline constexpr Pattern kDerivativePatterns[] = {
@@ -44,8 +53,11 @@ class ValueSampler {
  public:
   explicit ValueSampler(uint64_t seed) : random_(seed) {}
 
-  // One tensor per operand; indices lie below every nonzero extent of the call.
-  std::vector<Tensor> Tensors(const SampledCall& call, Pattern pattern);
+  // One tensor per operand; indices lie below `index_limit`, or below every
+  // nonzero extent of the call if it is 0. Other integers are small ones, and
+  // any of their dtype in kWide, kLargeMean and kOneHuge.
+  std::vector<Tensor> Tensors(const SampledCall& call, Pattern pattern,
+                              int64_t index_limit = 0);
 
   // `count` elements per operand for L3 of a pointwise op: a ULP-uniform grid
   // (or all values of a 16-bit dtype, if `exhaustive`) for one float operand,
@@ -74,7 +86,9 @@ class ValueSampler {
   double Normal();
   double LogUniform(double low, double high);  // exponents of two
   int64_t Uniform(int64_t low, int64_t high);  // inclusive
-  void FillDiscrete(Tensor& tensor, bool is_index, int64_t limit);
+  int64_t AnyInt(DType dtype);
+  void FillIndices(Tensor& tensor, int64_t limit);
+  void FillDiscrete(Tensor& tensor, Pattern pattern);
 
   std::mt19937_64 random_;
 };
