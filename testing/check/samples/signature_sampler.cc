@@ -346,8 +346,7 @@ std::vector<StaticValue> SignatureSampler::Alternatives(
     values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),
               StaticValue(Exact(3)), StaticValue(Exact(171) / Exact(512))};
   } else if (type == "dtype") {
-    values = {StaticValue(DType::kF32), StaticValue(DType::kF64),
-              StaticValue(DType::kBF16)};
+    values = {StaticValue(DType::kF32), StaticValue(DType::kF64)};
   }
   const auto compared = compared_.find(attribute.name);
   if (compared != compared_.end() && !attribute.list) {
