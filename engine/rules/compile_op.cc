@@ -125,8 +125,15 @@ absl::Status OpCompiler::EnterBody() {
 }
 
 // A spec is over the reals: integers of a class that has other numbers, too,
-// stand for reals.
+// stand for reals. They stay integers where an attribute gives an integer
+// dtype, to which a spec converts them: `sum[i](convert(x[i], dtype: D))`.
 absl::Status OpCompiler::EnterReals(Scope* scope) {
+  for (const AttributeDecl& attribute : callable_.item->attributes) {
+    const RuleValue* value = call_.scope.Find(attribute.name);
+    if (value == nullptr || !value->Is(Kind::kDType)) continue;
+    const std::optional<DType> dtype = value->AsDType()->dtype();
+    if (dtype.has_value() && IsInt(*dtype)) return absl::OkStatus();
+  }
   for (const WhereClause& where : callable_.item->where) {
     const RuleValue* variable = call_.scope.Find(where.variable);
     if (variable == nullptr || !variable->Is(Kind::kDType) ||

@@ -124,8 +124,13 @@ HostFunction FloorMod(bool floors) {
     const Tensor& x = call.inputs[0];
     Tensor y(x.dtype(), x.shape());
     for (int64_t i = 0; i < y.size(); ++i) {
-      int64_t r = x.GetInt(i) % 7;
-      if (floors && r < 0) r += 7;
+      const int64_t value = x.GetInt(i);
+      int64_t r = value % 7;
+      if (x.dtype() == DType::kU64) {
+        r = static_cast<int64_t>(static_cast<uint64_t>(value) % 7);
+      } else if (floors && r < 0) {
+        r += 7;
+      }
       y.SetInt(i, r);
     }
     return std::vector<Tensor>{y};

@@ -191,8 +191,8 @@ TEST(Check, ATangentThatCancelsIsRightOverTheReals) {
 TEST(Check, ClausesBesideADTypeThatAnAttributeGives) {
   ExpectAgrees(Check(R"(op checked(x: T[n], *, D: dtype = T) -> D[]
   where T: number, D: number
-  spec y = sum[i](x[i])
-  accuracy D within n eps * sum[i](abs(x[i]))
+  spec y = sum[i](convert(x[i], dtype: D))
+  accuracy D within n eps * sum[i](abs(convert(x[i], dtype: D)))
   = reduce_sum(convert(x, dtype: D), axes: [0], keepdims: false)
 )"));
 }

@@ -265,6 +265,12 @@ class ClauseWriter {
   }
 
   ClauseFactor Factor(const ExprPtr& expr) {
+    return FactorAt(expr, item_.results.front(), Equation());
+  }
+
+  // `expr` in the indices of `equation`, of which `result` is the result.
+  ClauseFactor FactorAt(const ExprPtr& expr, const ResultDecl& result,
+                        const Equation& equation) {
     ClauseFactor factor;
     if (expr == nullptr) return factor;
     if (expr->kind == ExprKind::kNumber &&
@@ -273,9 +279,9 @@ class ClauseWriter {
     }
     factor.op = NewName("factor");
     // 0 expected_ gives it a dtype and a shape.
-    const ResultDecl& result = item_.results.front();
-    items.push_back(ResultOp(item_, result, factor.op, {}, false,
-                             Typed(expr, result, Name(kExpectedInput))));
+    items.push_back(ResultOp(
+        item_, result, factor.op, equation.indices, equation.indexed,
+        Typed(expr, result, At(Name(kExpectedInput), equation.indices))));
     return factor;
   }
 
@@ -304,15 +310,11 @@ class ClauseWriter {
     } else {
       for (const Equation& equation : SpecResults()) {
         const ResultDecl& result = ResultOf(equation.name);
-        const std::string name = NewName("factor");
-        ExprPtr value = Typed(
-            Of(ExprKind::kBinary, "*",
-               {accuracy.bound,
-                accuracy.eps_of == nullptr ? Number("1") : accuracy.eps_of}),
-            result, At(Name(kExpectedInput), equation.indices));
-        items.push_back(ResultOp(item_, result, name, equation.indices,
-                                 equation.indexed, std::move(value)));
-        op.eps[result.name] = name;
+        EpsBound& bound = op.eps[result.name];
+        bound.factor = FactorAt(accuracy.bound, result, equation);
+        bound.size =
+            FactorAt(accuracy.eps_of == nullptr ? Number("1") : accuracy.eps_of,
+                     result, equation);
       }
     }
     clauses.accuracies.push_back(std::move(op));

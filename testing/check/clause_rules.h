@@ -39,12 +39,17 @@ struct SpecialOp {
   std::string result;
 };
 
+// `within K eps * e`: an absolute bound, K e, in units of eps.
+struct EpsBound {
+  ClauseFactor factor;  // K
+  ClauseFactor size;    // e; 1 if there is none
+};
+
 struct AccuracyOp {
   std::string dtype;  // as declared: a variable or a dtype
   ClauseFactor ulp;
   ClauseFactor condition;
-  // `within K eps * e`: an absolute bound, K e, in units of eps. Per result.
-  std::map<std::string, std::string> eps;
+  std::map<std::string, EpsBound> eps;  // per result
   bool is_eps = false;
 };
 

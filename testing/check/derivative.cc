@@ -64,6 +64,11 @@ absl::StatusOr<Slopes> SlopesAlong(
   Slopes slopes;
   for (size_t r = 0; r < at.size(); ++r) {
     slopes.values.emplace_back();
+    // A result whose extent the inputs decide jumps where it changes.
+    if (up[r].shape != at[r].shape || down[r].shape != at[r].shape) {
+      slopes.values.back().resize(at[r].reals.size());
+      continue;
+    }
     for (size_t i = 0; i < at[r].reals.size(); ++i) {
       Real right(bits), left(bits), difference(bits);
       mpfr_sub(right.get(), up[r].reals[i].get(), at[r].reals[i].get(),

@@ -345,7 +345,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   // More of them, until there are enough and each dtype had its turn.
   for (size_t next = 0; sampled && !rows.empty() && !ended(); ++next) {
     if (next >= dtypes.size() &&
-        static_cast<int>(prepared.calls.size()) >= kMinSignatures) {
+        static_cast<int>(prepared.calls.size()) >= kWantedSignatures) {
       break;
     }
     if (!dtypes.empty()) {

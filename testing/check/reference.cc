@@ -25,15 +25,17 @@ void Perturb(Real& x, int sign) {
   mpfr_mul(x.get(), x.get(), factor.get(), MPFR_RNDN);
 }
 
+double SmallestNormal(DType dtype) {
+  return FromOrdinal(int64_t{1} << (SignificandBits(dtype) - 1), dtype);
+}
+
 // |a - b| / |b| * 2^kStepBits; 0 where that is not finite. Where b is 0 the
 // unit of the error is that of the smallest normal number, whose part it is.
 double RelativeChange(const Real& a, const Real& b, DType dtype) {
   Real change(b.bits());
   mpfr_sub(change.get(), a.get(), b.get(), MPFR_RNDN);
-  const double normal =
-      FromOrdinal(int64_t{1} << (SignificandBits(dtype) - 1), dtype);
   if (mpfr_zero_p(b.get())) {
-    mpfr_div_d(change.get(), change.get(), normal, MPFR_RNDN);
+    mpfr_div_d(change.get(), change.get(), SmallestNormal(dtype), MPFR_RNDN);
   } else {
     mpfr_div(change.get(), change.get(), b.get(), MPFR_RNDN);
   }
@@ -228,11 +230,19 @@ absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
   bound.is_eps = chosen->is_eps;
   if (chosen->is_eps) {
     const auto it = chosen->eps.find(result_names_[result]);
-    ClauseFactor factor;
-    factor.op =
+    const EpsBound& eps =
         it == chosen->eps.end() ? chosen->eps.begin()->second : it->second;
     CLEAVE_ASSIGN_OR_RETURN(bound.eps,
-                            FactorValues(factor, inputs, result, size));
+                            FactorValues(eps.size, inputs, result, size));
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> factors,
+                            FactorValues(eps.factor, inputs, result, size));
+    // Below the normal numbers, rounding leaves as much as it does there.
+    const double least = IsFloat(type.dtype) ? SmallestNormal(type.dtype) : 0;
+    for (size_t i = 0; i < bound.eps.size(); ++i) {
+      double& value = bound.eps[i];
+      if (value < least) value = least;  // NaN stays
+      value *= factors[i];
+    }
     return bound;
   }
   CLEAVE_ASSIGN_OR_RETURN(bound.ulp,

@@ -8,6 +8,18 @@
 namespace cleave {
 namespace {
 
+// What one element of the reference costs, beside one that is added.
+double Weight(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kErfinv:
+    case Primitive::kLgamma:
+    case Primitive::kPolygamma:
+      return 40;
+    default:
+      return 1;
+  }
+}
+
 double Elements(const TensorType& type) {
   double elements = 1;
   for (const Dim& dim : type.shape) {
@@ -35,9 +47,12 @@ double WorkOf(const Graph& graph) {
     }
     double cost = std::max(results, operands);
     const Node& node = graph.node(value);
-    if (IsPrimitive(node.op) &&
-        ToPrimitive(node.op) == Primitive::kDotGeneral) {
-      cost = std::max(cost, std::sqrt(product));
+    if (IsPrimitive(node.op)) {
+      const Primitive primitive = ToPrimitive(node.op);
+      cost *= Weight(primitive);
+      if (primitive == Primitive::kDotGeneral) {
+        cost = std::max(cost, std::sqrt(product));
+      }
     }
     for (const auto& [name, attribute] : graph.attributes(value).values()) {
       if (attribute.kind() == StaticValue::Kind::kRegion) {

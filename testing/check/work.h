@@ -9,8 +9,9 @@
 
 namespace cleave {
 
-// The elements that the nodes of `graph` read or compute; extents that are not
-// known count 1.
+// The elements that the nodes of `graph` read or compute, those of functions
+// that the reference has no fast way for many times; extents that are not known
+// count 1.
 double WorkOf(const Graph& graph);
 
 // The work of body and spec together.

@@ -20,6 +20,8 @@ inline constexpr int64_t kMinVariantTuplePoints = 1000;
 inline constexpr int64_t kMinPointsPerCell = 64;
 // L1, L2, L3 and L5 of other ops: signatures that the op accepts.
 inline constexpr int kMinSignatures = 6;
+// Ranks and axes vary from one to the next, which six hardly meet.
+inline constexpr int kWantedSignatures = 14;
 // Combinations of attributes and of inputs that may be absent: each two values
 // meet in one of them, as far as the op takes them and these suffice.
 inline constexpr int kMaxCombinations = 48;

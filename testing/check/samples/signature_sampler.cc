@@ -185,6 +185,18 @@ int64_t SignatureSampler::DistinctExtent(Environment& environment) {
   return extent;
 }
 
+Shape SignatureSampler::DrawPack(const DrawOptions& options,
+                                 Environment& environment) {
+  Shape pack;
+  for (int64_t rank = Uniform(0, 2); rank > 0; --rank) {
+    int64_t size =
+        options.distinct ? DistinctExtent(environment) : DrawExtent();
+    if (size == 0 && options.nonempty) size = 3;
+    pack.push_back(size);
+  }
+  return pack;
+}
+
 bool SignatureSampler::Chance(double probability) {
   return std::uniform_real_distribution<double>(0, 1)(random_) < probability;
 }
@@ -285,6 +297,7 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
     const TypeExpr& type, int element, const std::string& element_index,
     const DrawOptions& options, Environment& environment) {
   std::vector<Dim> axes;
+  bool has_pack = false;
   for (const AxisExpr& axis : type.axes) {
     if (axis.is_new) return NotSupported("new extents of inputs");
     if (axis.size->kind == ExprKind::kSpread) {
@@ -305,7 +318,12 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
         if (options.large && options.large->is_pack &&
             options.large->name == name) {
           pack = {Dim(options.large->extent)};
-        } else if (!options.shape && !options.large) {
+        } else if (options.shape || options.large) {
+          // The base as it is.
+        } else if (has_pack) {
+          // Around one axis: packs of one type do not broadcast.
+          pack = DrawPack(options, environment);
+        } else {
           // A suffix of the base, an axis of it perhaps 1: it broadcasts.
           if (Chance(0.25) && !pack.empty()) pack.erase(pack.begin());
           if (Chance(0.15) && !pack.empty())
@@ -313,6 +331,7 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
         }
         it = environment.packs.emplace(name, std::move(pack)).first;
       }
+      has_pack = true;
       axes.insert(axes.end(), it->second.begin(), it->second.end());
       continue;
     }
@@ -325,6 +344,16 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
     axes.push_back(Dim(size));
   }
   return axes;
+}
+
+bool SignatureSampler::IsAllowed(const std::string& variable,
+                                 DType dtype) const {
+  for (const WhereClause& where : item_.where) {
+    if (where.variable != variable) continue;
+    const auto dtype_class = ParseDTypeClass(where.dtype_class);
+    return dtype_class.ok() && InClass(dtype, *dtype_class);
+  }
+  return true;
 }
 
 std::vector<StaticValue> SignatureSampler::Alternatives(
@@ -346,7 +375,12 @@ std::vector<StaticValue> SignatureSampler::Alternatives(
     values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),
               StaticValue(Exact(3)), StaticValue(Exact(171) / Exact(512))};
   } else if (type == "dtype") {
-    values = {StaticValue(DType::kF32), StaticValue(DType::kF64)};
+    for (DType dtype :
+         {DType::kF32, DType::kF64, DType::kF16, DType::kI32, DType::kU8}) {
+      if (IsAllowed(attribute.name, dtype)) {
+        values.push_back(StaticValue(dtype));
+      }
+    }
   }
   const auto compared = compared_.find(attribute.name);
   if (compared != compared_.end() && !attribute.list) {
@@ -486,12 +520,7 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
     // A pack that is not the large one broadcasts with it.
     if (!options.large->is_pack && Chance(0.5)) environment.base = {2};
   } else {
-    for (int64_t rank = Uniform(0, 2); rank > 0; --rank) {
-      int64_t size =
-          options.distinct ? DistinctExtent(environment) : DrawExtent();
-      if (size == 0 && options.nonempty) size = 3;
-      environment.base.push_back(size);
-    }
+    environment.base = DrawPack(options, environment);
   }
   for (const InputDecl& input : item_.inputs) {
     if (input.is_static) {

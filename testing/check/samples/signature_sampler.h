@@ -95,10 +95,14 @@ class SignatureSampler {
                                    Environment& environment);
   absl::StatusOr<DType> DrawDType(const TypeExpr& type,
                                   const Environment& environment);
+  // Whether the `where` clause lets the dtype variable be that.
+  bool IsAllowed(const std::string& variable, DType dtype) const;
   std::vector<StaticValue> Alternatives(const AttributeDecl& attribute) const;
   absl::StatusOr<std::optional<StaticValue>> DrawAttribute(
       const AttributeDecl& attribute, const SampledCall& call,
       const DrawOptions& options, Environment& environment);
+  // Two axes at most.
+  Shape DrawPack(const DrawOptions& options, Environment& environment);
   // 2 to 5, none twice in one call as long as there are others.
   int64_t DistinctExtent(Environment& environment);
   int64_t Uniform(int64_t low, int64_t high);  // inclusive
