@@ -24,6 +24,7 @@ SELDOM_RUN = select({
 _OVER_RULES = [
     "testing/check",
     "testing/conformance",
+    "testing/mutate",
     "tools/command",
     "tools/examples",
     "transforms",

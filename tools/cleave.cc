@@ -6,6 +6,7 @@
 #include "tools/command/check_command.h"
 #include "tools/command/command.h"
 #include "tools/command/command_line.h"
+#include "tools/command/mutate_command.h"
 #include "tools/command/program.h"
 
 int main(int argc, char** argv) {
@@ -14,6 +15,7 @@ int main(int argc, char** argv) {
                                 [](cleave::CommandLine& line) {
                                   cleave::AddCheck(line, cleave::CheckKernels);
                                 },
+                                cleave::AddMutate,
                                 cleave::AddFmt,
                                 cleave::AddConvert,
                                 cleave::AddExpand,

@@ -113,46 +113,59 @@ class OpChecker {
       }
       return std::move(layers_);
     }
-    if (Wants(Layer::kTypes)) {
-      layers_[Layer::kTypes] = CheckTypes(context_, concrete);
-    }
-    const PreparedCalls prepared = PrepareCalls(context_, concrete);
-    if (Wants(Layer::kReals)) {
-      layers_[Layer::kReals] = CheckReals(context_, prepared);
-    }
-    if (Wants(Layer::kEdges)) {
-      layers_[Layer::kEdges] = CheckEdges(context_, prepared);
-    }
-    if (Wants(Layer::kRounding)) {
-      layers_[Layer::kRounding] = CheckRounding(context_, prepared);
-    }
-    if (Wants(Layer::kTransforms)) {
-      layers_[Layer::kTransforms] = CheckTransforms(prepared, concrete);
-    }
-    if (Wants(Layer::kKernels)) {
-      layers_[Layer::kKernels] = options_.kernels(context_, prepared);
-    }
-    CheckHost(prepared, concrete);
-    if (Wants(Layer::kExamples)) {
+    Add(Layer::kTypes, [&] { return CheckTypes(context_, concrete); });
+    // Preparing calls takes time, too.
+    if (Ended()) return std::move(layers_);
+    PreparedCalls prepared = PrepareCalls(context_, concrete);
+    // From cheap to dear.
+    Add(Layer::kReals, [&] { return CheckReals(context_, prepared); });
+    Add(Layer::kEdges, [&] { return CheckEdges(context_, prepared); });
+    if (Ended()) return std::move(layers_);
+    AddLargeCalls(context_, prepared);
+    Add(Layer::kRounding, [&] { return CheckRounding(context_, prepared); });
+    Add(Layer::kTransforms,
+        [&] { return CheckTransforms(prepared, concrete); });
+    Add(Layer::kKernels, [&] { return options_.kernels(context_, prepared); });
+    if (!Ended()) CheckHost(prepared, concrete);
+    Add(Layer::kExamples, [&] {
       Verdict verdict = CheckExamples(context_);
       if (!context_.item->laws.empty()) {
         const Verdict laws = CheckLawsOf(context_, concrete);
         if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
         Merge(verdict, laws);
       }
-      layers_[Layer::kExamples] = std::move(verdict);
-    }
+      return verdict;
+    });
     return std::move(layers_);
   }
 
  private:
+  // The layer's verdict, if it is wanted and the check goes on.
+  template <typename Checks>
+  void Add(Layer layer, const Checks& check) {
+    if (Wants(layer) && !Ended()) layers_[layer] = check();
+  }
+
+  bool Ends(const Verdict& verdict) const {
+    return options_.stop_at_refutation &&
+           verdict.kind == VerdictKind::kDisagrees;
+  }
+
+  // A layer refuted the op, and that is all that was asked.
+  bool Ended() const {
+    return std::any_of(layers_.begin(), layers_.end(),
+                       [&](const auto& layer) { return Ends(layer.second); });
+  }
+
   Verdict CheckTransforms(const PreparedCalls& prepared,
                           const PreparedCalls& concrete) {
     // One layer, three parts: what is not checked in one does not hide the
     // others.
-    Verdict verdict = CheckVmap(context_, concrete, rules_);
     const Verdict jvp = CheckJvp(context_, prepared, concrete, rules_);
+    if (Ends(jvp)) return jvp;
     const Verdict vjp = CheckVjp(context_, concrete, rules_);
+    if (Ends(vjp)) return vjp;
+    Verdict verdict = CheckVmap(context_, concrete, rules_);
     std::vector<std::string> parts;
     const auto add = [&](const char* part, const Verdict& one) {
       if (one.kind == VerdictKind::kNotChecked) {
@@ -185,11 +198,11 @@ class OpChecker {
       return;
     }
     const PreparedCalls concrete = PrepareConcreteCalls(context_);
-    const PreparedCalls prepared = PrepareCalls(context_, concrete);
-    if (Wants(Layer::kTransforms)) {
-      layers_[Layer::kTransforms] = CheckTransforms(prepared, concrete);
-    }
-    CheckHost(prepared, concrete);
+    PreparedCalls prepared = PrepareCalls(context_, concrete);
+    AddLargeCalls(context_, prepared);
+    Add(Layer::kTransforms,
+        [&] { return CheckTransforms(prepared, concrete); });
+    if (!Ended()) CheckHost(prepared, concrete);
   }
 
   void CheckHost(const PreparedCalls& prepared, const PreparedCalls& concrete) {
@@ -202,7 +215,7 @@ class OpChecker {
 
   void CheckRewrite() {
     const auto add = [&](Layer layer, Verdict (*check)(const OpContext&)) {
-      if (Wants(layer)) layers_[layer] = check(context_);
+      Add(layer, [&] { return check(context_); });
     };
     add(Layer::kTypes, CheckRewriteTypes);
     add(Layer::kReals, CheckRewriteReals);
@@ -306,6 +319,7 @@ class ItemChecks {
     context.dtypes = options_.dtypes;
     context.sizes = options_.sizes;
     context.host_tolerance = options_.host_tolerance;
+    context.shrinks = !options_.stop_at_refutation;
     if (item->kind == ItemKind::kOp && options_.host_kernels.Has(name)) {
       context.host_kernels = &options_.host_kernels;
     }

@@ -98,6 +98,9 @@ struct CheckOptions {
   std::optional<double> seconds_per_op;
   // Sizes of signatures by name: all samples have these, `n` in `x: T[n]`.
   std::map<std::string, int64_t> sizes;
+  // The check of an op ends at the first layer that refutes it, whose
+  // counterexample is as it was found: for those who ask whether, and not how.
+  bool stop_at_refutation = false;
   // Ops that are checked at once, by a thread each; 0: one per core. With
   // `kernels` one at a time, whose kernels take all cores.
   int threads = 0;

@@ -174,7 +174,8 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& concrete) {
             const auto again = holds(prepared, law, trial);
             return again.ok() && !*again;
           };
-          inputs = ShrinkValues(std::move(inputs), fails);
+          inputs =
+              ShrinkValues(std::move(inputs), fails, context.ShrinkTrials());
           Counterexample example;
           example.call = prepared.call.ToString();
           example.inputs = DescribeInputs(prepared.call.OperandNames(), inputs);

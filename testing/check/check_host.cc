@@ -319,7 +319,7 @@ class HostCheck {
       return graphs.ok() && !HasNegativeExtent(graphs->call) &&
              fails_at(Comparer(trial.call, *std::move(graphs)), trial.inputs);
     };
-    if (fails(failing)) {
+    if (context_.shrinks && fails(failing)) {
       failing = ShrinkCall(*context_.item, std::move(failing), fails);
       auto graphs = MakeCallGraphs(context_.rules(), failing.call);
       if (graphs.ok()) {

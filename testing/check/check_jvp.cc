@@ -98,6 +98,16 @@ bool AddStatus(const std::string& where, const absl::Status& status,
   return true;
 }
 
+// Adds why a call has no derivative. False if that settles the layer.
+bool AddRefusal(const OpContext& context, const PreparedCall& prepared,
+                const std::string& what, const absl::Status& status,
+                Verdict& verdict) {
+  if (IsBadSample(status)) return true;
+  const Verdict refusal = NotTransformed(context, prepared.call, what, status);
+  Merge(verdict, refusal);
+  return refusal.kind == VerdictKind::kInconclusive;
+}
+
 Counterexample Explain(const OpContext& context, const PreparedCall& prepared,
                        const std::string& operand,
                        absl::Span<const Tensor> inputs,
@@ -193,7 +203,10 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
         shown = *again->failure;
         return true;
       };
-      if (fails(smallest)) smallest = ShrinkValues(std::move(smallest), fails);
+      if (fails(smallest)) {
+        smallest =
+            ShrinkValues(std::move(smallest), fails, context.ShrinkTrials());
+      }
       shown.place = context.Place(
           graphs.graph, static_cast<int>(graphs.graph.outputs().size()) - 1);
       Counterexample example =
@@ -228,8 +241,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
     mask[k] = true;
     const auto jvp = Differentiate(context, prepared.graphs.call, mask, rules);
     if (!jvp.ok()) {
-      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
-                     jvp.status(), verdict)) {
+      if (!AddRefusal(context, prepared, "jvp", jvp.status(), verdict)) {
         return false;
       }
       continue;
@@ -238,8 +250,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
     const auto vjp =
         DifferentiateInReverse(context, prepared.graphs.call, active, rules);
     if (!vjp.ok()) {
-      if (!AddStatus(absl::StrCat("vjp of ", prepared.call.ToString()),
-                     vjp.status(), verdict)) {
+      if (!AddRefusal(context, prepared, "vjp", vjp.status(), verdict)) {
         return false;
       }
       continue;
@@ -277,8 +288,7 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
     const auto jvp =
         Differentiate(context, prepared.graphs.call, active, rules);
     if (!jvp.ok()) {
-      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
-                     jvp.status(), verdict)) {
+      if (!AddRefusal(context, prepared, "jvp", jvp.status(), verdict)) {
         return false;
       }
       continue;
@@ -312,8 +322,9 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
           shown = *again->failure;
           return true;
         };
-        smallest = ShrinkValues(std::move(smallest), fails,
-                                one_hots == 0 ? 0 : kShrinkTrials);
+        smallest = ShrinkValues(
+            std::move(smallest), fails,
+            context.ShrinkTrials(one_hots == 0 ? 0 : kShrinkTrials));
         shown.place = context.Place(
             jvp->graph, static_cast<int>(jvp->graph.outputs().size()) - 1);
         Counterexample example =

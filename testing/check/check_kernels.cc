@@ -419,7 +419,8 @@ Verdict CheckKernels(const OpContext& context, const PreparedCalls& prepared) {
         return true;
       };
       if (prepared.elementwise) inputs = Halved(std::move(inputs), fails);
-      inputs = ShrinkValues(std::move(inputs), fails, kShrinkTrials);
+      inputs = ShrinkValues(std::move(inputs), fails,
+                            context.ShrinkTrials(kShrinkTrials));
       Merge(verdict, Verdict::Disagrees(Example(context, call, inputs, shown)));
       return verdict;
     }

@@ -136,7 +136,8 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
           return true;
         };
         if (fails(smallest)) {
-          smallest = ShrinkValues(std::move(smallest), fails);
+          smallest =
+              ShrinkValues(std::move(smallest), fails, context.ShrinkTrials());
         }
         Counterexample example;
         example.call = call.ToString();

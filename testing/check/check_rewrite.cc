@@ -255,12 +255,13 @@ class RewriteChecker {
       const std::function<std::optional<Difference>(absl::Span<const Tensor>)>&
           differ) const {
     Difference shown = differ(point).value_or(Difference());
-    point = ShrinkValues(std::move(point), [&](absl::Span<const Tensor> trial) {
+    const auto fails = [&](absl::Span<const Tensor> trial) {
       if (context_.Expired()) return false;
       std::optional<Difference> again = differ(trial);
       if (again.has_value()) shown = *std::move(again);
       return again.has_value();
-    });
+    };
+    point = ShrinkValues(std::move(point), fails, context_.ShrinkTrials());
     Counterexample example;
     std::vector<std::string> operands;
     std::vector<std::string> names = rewrite_.operands;

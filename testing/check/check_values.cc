@@ -63,7 +63,7 @@ Counterexample Explain(const OpContext& context, const ValueComparer& comparer,
     shown = *comparison->failure;
     return true;
   };
-  const int trials = ShrinkTrials(smallest);
+  const int trials = context.ShrinkTrials(ShrinkTrials(smallest));
   if (trials > 0 && fails(smallest)) {
     smallest = ShrinkValues(std::move(smallest), fails, trials);
   }
@@ -477,7 +477,10 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
         shown = **again;
         return true;
       };
-      if (fails(smallest)) smallest = ShrinkValues(std::move(smallest), fails);
+      if (fails(smallest)) {
+        smallest =
+            ShrinkValues(std::move(smallest), fails, context.ShrinkTrials());
+      }
       Counterexample example;
       example.call = call.call.ToString();
       example.inputs = DescribeInputs(call.call.OperandNames(), smallest);

@@ -300,7 +300,13 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
     return true;
   };
   const auto transformed = Transformed::Make(prepared.graphs.call, rules);
-  if (!transformed.ok()) return settle(transformed.status());
+  if (IsBadSample(transformed.status())) return true;
+  if (!transformed.ok()) {
+    const Verdict refusal =
+        NotTransformed(context, call, "vjp", transformed.status());
+    Merge(verdict, refusal);
+    return refusal.kind == VerdictKind::kInconclusive;
+  }
   const auto direction = [&](const TensorType& type) {
     return sampler.Tangent(type);
   };
@@ -344,7 +350,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
             shown = **again;
             return true;
           },
-          60);
+          context.ShrinkTrials(60));
       Counterexample example;
       example.call = call.ToString();
       example.inputs = DescribeInputs(call.OperandNames(), smallest);

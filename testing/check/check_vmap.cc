@@ -190,6 +190,10 @@ class BatchCheck {
   // The verdict on inputs drawn for the call number `number`; nullopt where all
   // of them are bad samples.
   std::optional<Verdict> Check(int number, ValueSampler& sampler) {
+    if (!graph_.ok() && !IsBadSample(graph_.status()) &&
+        !IsImpossible(graph_.status())) {
+      return NotTransformed(context_, prepared_.call, "vmap", graph_.status());
+    }
     std::vector<Tensor> inputs;
     absl::StatusOr<std::optional<BatchFailure>> failure;
     for (int draw = 0; draw < kDraws; ++draw) {
@@ -220,7 +224,8 @@ class BatchCheck {
   }
 
   Verdict Explain(std::vector<Tensor> inputs, BatchFailure shown) const {
-    const int trials = batch_ > kDifferentExamples ? 0 : kShrinkTrials;
+    const int trials =
+        context_.ShrinkTrials(batch_ > kDifferentExamples ? 0 : kShrinkTrials);
     inputs = ShrinkValues(
         std::move(inputs),
         [&](absl::Span<const Tensor> trial) {

@@ -211,6 +211,26 @@ std::string OpContext::Place(const Graph& body, int result) const {
                       provenance.rule, ")");
 }
 
+Verdict NotTransformed(const OpContext& context, const SampledCall& call,
+                       const std::string& what, const absl::Status& status) {
+  const std::string message(status.message());
+  if (status.code() == absl::StatusCode::kUnimplemented) {
+    return Verdict::NotChecked(message);
+  }
+  if (!IsRejection(status)) {
+    return Verdict::Inconclusive(
+        absl::StrCat(what, " of ", call.ToString(), ": ", message));
+  }
+  Counterexample example;
+  example.call = call.ToString();
+  example.what = absl::StrCat(what, " of an accepted call");
+  example.expected = "a graph";
+  example.got = message;
+  example.place = context.Place();
+  example.replay = context.Replay();
+  return Verdict::Disagrees(std::move(example));
+}
+
 DType MainDType(const SampledCall& call) {
   const std::vector<TensorType> types = call.OperandTypes();
   for (const TensorType& type : types) {
@@ -227,8 +247,12 @@ PreparedCalls PrepareCalls(const OpContext& context,
   prepared.elementwise = PrepareElementwise(context, sampler, prepared);
   if (prepared.elementwise) return prepared;
   prepared = concrete;
-  if (!prepared.calls.empty()) prepared.large = PrepareLargeCalls(context);
   return prepared;
+}
+
+void AddLargeCalls(const OpContext& context, PreparedCalls& prepared) {
+  if (prepared.elementwise || prepared.calls.empty()) return;
+  prepared.large = PrepareLargeCalls(context);
 }
 
 std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls,

@@ -40,6 +40,8 @@ struct OpContext {
   // With a function for the op, or null.
   const HostKernels* host_kernels = nullptr;
   HostTolerance host_tolerance;
+  // Counterexamples are made small.
+  bool shrinks = true;
 
   const RuleSet& rules() const { return clauses->rules(); }
   // Whether checking is to end, and why.
@@ -53,6 +55,8 @@ struct OpContext {
   bool Wants(DType dtype) const {
     return dtypes.empty() || dtypes.count(dtype) != 0;
   }
+  // The trials for a smaller counterexample, of so many at most.
+  int ShrinkTrials(int most = 400) const { return shrinks ? most : 0; }
   // "cleave check FILE --op softplus --seed 1".
   std::string Replay() const;
   // "activation.rules:97": where the op is declared.
@@ -86,9 +90,11 @@ struct PreparedCalls {
 // Signatures of any op at concrete extents, smaller ones first.
 PreparedCalls PrepareConcreteCalls(const OpContext& context);
 // The calls for the value layers: those of an elementwise op at [n], or
-// `concrete`, of PrepareConcreteCalls, and large ones.
+// `concrete`, of PrepareConcreteCalls.
 PreparedCalls PrepareCalls(const OpContext& context,
                            const PreparedCalls& concrete);
+// Adds the large ones, which L3 and L5 take.
+void AddLargeCalls(const OpContext& context, PreparedCalls& prepared);
 // The patterns of the derivatives of `calls.calls[number]`: of few calls each
 // has all of them, of many two, so that each pattern meets some.
 std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls, int number);
@@ -101,6 +107,11 @@ inline bool IsBadSample(const absl::Status& status) {
   return status.code() == absl::StatusCode::kOutOfRange ||
          status.code() == absl::StatusCode::kFailedPrecondition;
 }
+
+// The verdict where `what`, a transform of a call that the op accepts, could
+// not be made: that is the fault of a rule where its types or shapes are wrong.
+Verdict NotTransformed(const OpContext& context, const SampledCall& call,
+                       const std::string& what, const absl::Status& status);
 
 // The float dtype by which a call is named: that of its first float operand;
 // else of its first operand.

@@ -1,5 +1,6 @@
-// The verbs of the `cleave` command but for `check` (check_command.h). Each
-// Add* adds a verb, its options and what it does.
+// The verbs of the `cleave` command but for `check` (check_command.h) and
+// `mutate` (mutate_command.h). Each Add* adds a verb, its options and what it
+// does.
 //
 // stdout is data, stderr is diagnostics. Exit status: 0, 1 (a verdict against),
 // 2 (usage or bad input).

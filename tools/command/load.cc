@@ -136,6 +136,8 @@ std::optional<LoadedRules> LoadRulePaths(
   LoadOptions options = WithTransforms();
   options.trusted = WereCheckedByBuild(*shipped);
   LoadResult result = LoadRules(*shipped, std::make_shared<Context>(), options);
+  loaded.texts = *shipped;
+  loaded.texts.insert(loaded.texts.end(), added.begin(), added.end());
   if (result.rules != nullptr && !added.empty()) {
     result = ExtendRules(std::move(result.rules), added);
   }

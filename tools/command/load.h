@@ -47,6 +47,8 @@ struct LoadedRules {
   std::shared_ptr<const RuleSet> rules;
   // The sources of the given paths, by the names that they were loaded with.
   std::set<std::string> sources;
+  // All that was loaded.
+  std::vector<NamedSource> texts;
 
   // Whether one of them declares the op, or an `override` of it.
   bool Gives(absl::string_view op) const;

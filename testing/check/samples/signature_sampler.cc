@@ -81,12 +81,22 @@ SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
     CollectCompared(error.condition, names, compared_);
   }
   for (const AttributeDecl& attribute : item.attributes) {
-    if (attribute.list || attribute.type == "axis" ||
-        attribute.type == "axes" || attribute.type == "dim") {
+    if (attribute.list || attribute.type == "axis" || attribute.type == "dim") {
       continue;
     }
     Factor factor;
     factor.name = attribute.name;
+    if (attribute.type == "axes") {
+      if (attribute.default_value != nullptr || attribute.optional) {
+        factor.axes.push_back(AxesChoice::kDefault);
+      }
+      for (const AxesChoice choice :
+           {AxesChoice::kAll, AxesChoice::kFirst, AxesChoice::kLast}) {
+        factor.axes.push_back(choice);
+      }
+      factors_.push_back(std::move(factor));
+      continue;
+    }
     if (attribute.default_value != nullptr || attribute.optional) {
       factor.values.push_back(std::nullopt);
     }
@@ -101,7 +111,7 @@ SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
   }
   for (const InputDecl& input : item.inputs) {
     if (!input.optional || !input.variadic_index.empty()) continue;
-    factors_.push_back({input.name, true, {}});
+    factors_.push_back({input.name, true, {}, {}});
   }
 }
 
@@ -109,7 +119,8 @@ std::vector<int> SignatureSampler::FactorSizes() const {
   std::vector<int> sizes;
   for (const Factor& factor : factors_) {
     sizes.push_back(factor.is_input ? 2
-                                    : static_cast<int>(factor.values.size()));
+                                    : static_cast<int>(factor.values.size() +
+                                                       factor.axes.size()));
   }
   return sizes;
 }
@@ -120,6 +131,17 @@ std::optional<int> SignatureSampler::ChoiceOf(
   for (size_t f = 0; f < factors_.size(); ++f) {
     if (factors_[f].name == name && factors_[f].is_input == is_input) {
       return (*options.row)[f];
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<SignatureSampler::AxesChoice> SignatureSampler::AxesChoiceOf(
+    const std::string& name, const DrawOptions& options) const {
+  const std::optional<int> choice = ChoiceOf(name, false, options);
+  for (const Factor& factor : factors_) {
+    if (choice && factor.name == name && !factor.axes.empty()) {
+      return factor.axes[*choice];
     }
   }
   return std::nullopt;
@@ -185,10 +207,10 @@ int64_t SignatureSampler::DistinctExtent(Environment& environment) {
   return extent;
 }
 
-Shape SignatureSampler::DrawPack(const DrawOptions& options,
+Shape SignatureSampler::DrawPack(int64_t rank, const DrawOptions& options,
                                  Environment& environment) {
   Shape pack;
-  for (int64_t rank = Uniform(0, 2); rank > 0; --rank) {
+  for (; rank > 0; --rank) {
     int64_t size =
         options.distinct ? DistinctExtent(environment) : DrawExtent();
     if (size == 0 && options.nonempty) size = 3;
@@ -322,7 +344,7 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
           // The base as it is.
         } else if (has_pack) {
           // Around one axis: packs of one type do not broadcast.
-          pack = DrawPack(options, environment);
+          pack = DrawPack(Uniform(0, 2), options, environment);
         } else {
           // A suffix of the base, an axis of it perhaps 1: it broadcasts.
           if (Chance(0.25) && !pack.empty()) pack.erase(pack.begin());
@@ -418,7 +440,9 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
     if (bound != environment.axes.end()) {
       return std::make_optional<StaticValue>(bound->second);
     }
-    if (may_omit && !(options.vary_attributes && Chance(0.6))) {
+    const std::optional<AxesChoice> chosen = AxesChoiceOf(name, options);
+    if (chosen == AxesChoice::kDefault ||
+        (!chosen && may_omit && !(options.vary_attributes && Chance(0.6)))) {
       return std::optional<StaticValue>();
     }
     int64_t rank = 0;
@@ -434,7 +458,11 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
     }
     StaticValue::List axes;
     for (int64_t axis = 0; axis < rank; ++axis) {
-      if (Chance(0.6)) axes.push_back(StaticValue(axis));
+      const bool taken = chosen == AxesChoice::kFirst  ? axis == 0
+                         : chosen == AxesChoice::kLast ? axis == rank - 1
+                         : chosen == AxesChoice::kAll  ? true
+                                                       : Chance(0.6);
+      if (taken) axes.push_back(StaticValue(axis));
     }
     if (axes.empty() && rank > 0) axes.push_back(StaticValue(rank - 1));
     return std::make_optional<StaticValue>(std::move(axes));
@@ -520,7 +548,14 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
     // A pack that is not the large one broadcasts with it.
     if (!options.large->is_pack && Chance(0.5)) environment.base = {2};
   } else {
-    environment.base = DrawPack(options, environment);
+    // Of one axis the first is the last.
+    const bool some = std::any_of(
+        factors_.begin(), factors_.end(), [&](const Factor& factor) {
+          const auto choice = AxesChoiceOf(factor.name, options);
+          return choice == AxesChoice::kFirst || choice == AxesChoice::kLast;
+        });
+    environment.base =
+        DrawPack(some ? 2 : Uniform(0, 2), options, environment);
   }
   for (const InputDecl& input : item_.inputs) {
     if (input.is_static) {

@@ -76,11 +76,14 @@ class SignatureSampler {
 
  private:
   struct Environment;
+  enum class AxesChoice { kDefault, kAll, kFirst, kLast };
   struct Factor {
     std::string name;
     bool is_input = false;
     // An attribute's; nullopt: it is not given.
     std::vector<std::optional<StaticValue>> values;
+    // Of a list of axes: instead of values, which of the axes there are.
+    std::vector<AxesChoice> axes;
   };
   // The choice of `options.row` for an attribute or an input; nullopt where it
   // is no factor, or there is no row.
@@ -101,8 +104,11 @@ class SignatureSampler {
   absl::StatusOr<std::optional<StaticValue>> DrawAttribute(
       const AttributeDecl& attribute, const SampledCall& call,
       const DrawOptions& options, Environment& environment);
-  // Two axes at most.
-  Shape DrawPack(const DrawOptions& options, Environment& environment);
+  Shape DrawPack(int64_t rank, const DrawOptions& options,
+                 Environment& environment);
+  // The choice of `options.row` for a list of axes; nullopt as above.
+  std::optional<AxesChoice> AxesChoiceOf(const std::string& name,
+                                         const DrawOptions& options) const;
   // 2 to 5, none twice in one call as long as there are others.
   int64_t DistinctExtent(Environment& environment);
   int64_t Uniform(int64_t low, int64_t high);  // inclusive

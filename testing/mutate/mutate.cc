@@ -1,0 +1,170 @@
+#include "testing/mutate/mutate.h"
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "engine/files/threads.h"
+#include "ops/budget.h"
+#include "testing/glob.h"
+#include "testing/mutate/judge.h"
+#include "testing/mutate/mutation_draw.h"
+#include "testing/mutate/rule_texts.h"
+#include "testing/mutate/rule_uses.h"
+
+namespace cleave {
+namespace {
+
+// The mutants of one run, which any number of threads work on. What is reported
+// does not depend on their number: mutants count in the order in which they
+// were drawn, up to the wanted number.
+class Run {
+ public:
+  Run(const Judge& judge, MutationDraw draw,
+      std::vector<RuleTexts::Place> places, const MutateOptions& options)
+      : judge_(judge),
+        draw_(std::move(draw)),
+        places_(std::move(places)),
+        options_(options),
+        limits_(CurrentLimits()) {}
+
+  void Work() {
+    const BudgetScope scope(limits_, BudgetScope::Mode::kDefaults);
+    while (const std::optional<Job> job = Next()) {
+      MutantReport mutant =
+          judge_.Check(places_[job->drawn.rule], job->drawn.mutation);
+      const std::lock_guard<std::mutex> lock(mutex_);
+      // What was cut off is not judged.
+      if (Cancelled()) return;
+      if (options_.progress) options_.progress(mutant);
+      ended_[job->number] = std::move(mutant);
+      Settle();
+    }
+  }
+
+  // Those that are settled.
+  void MoveTo(MutationReport& report) && {
+    report.mutants = std::move(settled_);
+    report.rejected = rejected_;
+    report.mutations = draw_.total();
+  }
+
+ private:
+  struct Job {
+    int64_t number;
+    MutationDraw::Drawn drawn;
+  };
+
+  bool Cancelled() const {
+    return limits_.cancelled != nullptr && *limits_.cancelled;
+  }
+
+  std::optional<Job> Next() {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    if (done_ || Cancelled() || (options_.stop && options_.stop())) {
+      return std::nullopt;
+    }
+    while (std::optional<MutationDraw::Drawn> drawn = draw_.Next()) {
+      if (drawn_++ % options_.shards != options_.shard) continue;
+      return Job{next_++, *std::move(drawn)};
+    }
+    return std::nullopt;
+  }
+
+  // Takes those that have ended, up to the first that has not. Under mutex_.
+  void Settle() {
+    while (!done_ && !ended_.empty() &&
+           ended_.begin()->first == next_settled_) {
+      MutantReport mutant = std::move(ended_.begin()->second);
+      ended_.erase(ended_.begin());
+      ++next_settled_;
+      if (mutant.fate == MutantFate::kRejected) {
+        ++rejected_;
+        continue;
+      }
+      counted_ += mutant.fate != MutantFate::kProvedEquivalent;
+      settled_.push_back(std::move(mutant));
+      done_ = options_.count > 0 && counted_ == options_.count;
+    }
+  }
+
+  const Judge& judge_;
+  MutationDraw draw_;
+  const std::vector<RuleTexts::Place> places_;
+  const MutateOptions& options_;
+  const Limits limits_;
+  std::mutex mutex_;
+  // Guarded by mutex_, as draw_ is.
+  int64_t drawn_ = 0;
+  int64_t next_ = 0;
+  int64_t next_settled_ = 0;
+  std::map<int64_t, MutantReport> ended_;
+  std::vector<MutantReport> settled_;
+  int64_t rejected_ = 0;
+  int counted_ = 0;
+  bool done_ = false;
+};
+
+}  // namespace
+
+absl::StatusOr<MutationReport> MutateRules(
+    const std::vector<NamedSource>& sources, const MutateOptions& options) {
+  if (options.shards < 1 || options.shard < 0 ||
+      options.shard >= options.shards) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no shard ", options.shard, " of ", options.shards));
+  }
+  const auto start = std::chrono::steady_clock::now();
+  absl::StatusOr<RuleTexts> texts = RuleTexts::Make(sources);
+  if (!texts.ok()) return texts.status();
+  const RuleUses uses(*texts);
+  MutationDraw draw(options.seed);
+  std::vector<RuleTexts::Place> places;
+  for (const RuleTexts::Place& place : texts->Items()) {
+    const Item& item = texts->item(place);
+    if (!MatchesGlob(options.ops, RuleUses::NameOf(item)) ||
+        (!options.files.empty() &&
+         options.files.count(texts->file(place)) == 0) ||
+        uses.Of(place, options.seed).empty()) {
+      continue;
+    }
+    std::vector<Mutation> mutations = MutationsOf(item);
+    if (mutations.empty()) continue;
+    places.push_back(place);
+    draw.Add(std::move(mutations));
+  }
+  if (places.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "nothing to mutate: no rule of these files that computes is named "
+        "like `",
+        options.ops, "`"));
+  }
+  absl::StatusOr<std::unique_ptr<Judge>> judge =
+      Judge::Make(*texts, uses, options.seed);
+  if (!judge.ok()) return judge.status();
+  Run run(**judge, std::move(draw), std::move(places), options);
+  const int jobs = options.jobs > 0 ? options.jobs : UsableCores();
+  std::vector<std::thread> threads;
+  for (int i = 1; i < jobs; ++i) {
+    std::optional<std::thread> thread = StartThread([&run] { run.Work(); });
+    if (!thread.has_value()) break;
+    threads.push_back(*std::move(thread));
+  }
+  run.Work();
+  for (std::thread& thread : threads) thread.join();
+  MutationReport report;
+  report.seed = options.seed;
+  std::move(run).MoveTo(report);
+  report.refuted = (*judge)->Refuted();
+  report.seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return report;
+}
+
+}  // namespace cleave

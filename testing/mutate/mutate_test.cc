@@ -1,0 +1,285 @@
+#include "testing/mutate/mutate.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_split.h"
+#include "engine/files/file.h"
+#include "gtest/gtest.h"
+#include "nlohmann/json.hpp"
+#include "testing/mutate/allclose.h"
+#include "testing/mutate/equivalence.h"
+#include "testing/status_matchers.h"
+#include "transforms/derived_rules.h"
+
+namespace cleave {
+namespace {
+
+std::vector<NamedSource> SourcesWith(const std::string& text) {
+  std::vector<NamedSource> sources;
+  for (const char* path :
+       {"rules/derivative/arithmetic.rules",
+        "rules/derivative/exponential.rules", "rules/derivative/special.rules",
+        "rules/simplify/arithmetic.rules"}) {
+    const absl::StatusOr<std::string> shipped = ReadFile(path);
+    EXPECT_OK(shipped);
+    sources.push_back({path, shipped.value_or(""), false});
+  }
+  sources.push_back({"test.rules", text, false});
+  return sources;
+}
+
+std::shared_ptr<const RuleSet> Load(const std::string& text,
+                                    std::shared_ptr<Context> context) {
+  const LoadResult loaded =
+      LoadRules(SourcesWith(text), std::move(context), WithTransforms());
+  for (const std::string& diagnostic : loaded.diagnostics) {
+    ADD_FAILURE() << diagnostic;
+  }
+  return loaded.rules;
+}
+
+MutationReport Mutate(const std::string& text, const std::string& ops,
+                      int count = 0, int jobs = 1) {
+  MutateOptions options;
+  options.ops = ops;
+  options.count = count;
+  options.jobs = jobs;
+  options.files = {"test.rules"};
+  const absl::StatusOr<MutationReport> report =
+      MutateRules(SourcesWith(text), options);
+  EXPECT_OK(report);
+  return report.ok() ? *report : MutationReport();
+}
+
+// A claim that leaves no room.
+constexpr char kTight[] = R"(language 1
+
+op excess(x: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = exp(x[s..]) - 1
+  accuracy T within 1.5 ulp
+  = expm1(x)
+)";
+
+TEST(Mutate, KillsAllMutantsOfATightRule) {
+  const MutationReport report = Mutate(kTight, "excess");
+  EXPECT_GT(report.Count(MutantFate::kKilled), 8) << report.ToString(80);
+  EXPECT_EQ(report.Count(MutantFate::kSurvived), 0) << report.ToString(80);
+  EXPECT_GT(report.rejected, 0);
+  EXPECT_TRUE(report.refuted.empty());
+  for (const MutantReport& mutant : report.mutants) {
+    EXPECT_TRUE(mutant.elementwise) << mutant.after;
+    // The famous one, which random samples do not find.
+    if (mutant.op == MutationOperator::kUnstableForm) {
+      EXPECT_FALSE(mutant.allclose_kills);
+    }
+  }
+}
+
+// Nothing is claimed of `twice`, so that nothing is wrong with a mutant.
+constexpr char kLoose[] = R"(language 1
+
+op twice(x: f32[n]) -> f32[n] = x * 2
+)";
+
+TEST(Mutate, ReportsWhatSurvivesAsRuleText) {
+  const MutationReport report = Mutate(kLoose, "twice");
+  const auto survivor = std::find_if(
+      report.mutants.begin(), report.mutants.end(),
+      [](const MutantReport& mutant) { return mutant.after == "x + 2"; });
+  ASSERT_NE(survivor, report.mutants.end()) << report.ToString(80);
+  EXPECT_EQ(survivor->fate, MutantFate::kSurvived);
+  EXPECT_EQ(survivor->text, "op twice(x: f32[n]) -> f32[n]\n  = x + 2\n");
+  EXPECT_EQ(survivor->place, "test.rules:3:33");
+  EXPECT_EQ(survivor->verdicts.at("twice L3"), "not checked: no spec");
+  // It stands beside the rule as it was.
+  EXPECT_TRUE(survivor->allclose_kills);
+  EXPECT_TRUE(absl::StrContains(report.ToString(80), "= x + 2\n"));
+}
+
+// The default is what was given.
+constexpr char kDefault[] = R"(language 1
+
+op total(x: T[n]) -> T[1]
+  where T: float
+  spec y[j < 1] = sum[i](x[i])
+  accuracy T within n eps * sum[i](abs(x[i]))
+  = reduce_sum(x, axes: [0], keepdims: true)
+)";
+
+TEST(Mutate, ProvesThatAMutantIsTheSame) {
+  const MutationReport report = Mutate(kDefault, "total");
+  std::vector<std::string> equivalent;
+  for (const MutantReport& mutant : report.mutants) {
+    if (mutant.fate == MutantFate::kProvedEquivalent) {
+      equivalent.push_back(mutant.after);
+    }
+  }
+  // Of one axis the first is the last, and all.
+  EXPECT_EQ(std::count(equivalent.begin(), equivalent.end(),
+                       "reduce_sum(x, axes: [0])"),
+            1)
+      << report.ToString(80);
+  EXPECT_GT(report.Count(MutantFate::kKilled), 0);
+  const auto json = nlohmann::json::parse(report.ToJson());
+  EXPECT_EQ(json["totals"]["proved_equivalent"], equivalent.size());
+  EXPECT_EQ(json["proved_equivalent"].size(), equivalent.size());
+}
+
+TEST(Mutate, DependsOnTheSeedAndNotOnTheJobs) {
+  const auto mutants = [](int jobs) {
+    std::vector<std::string> list;
+    for (const MutantReport& mutant : Mutate(kTight, "*", 6, jobs).mutants) {
+      list.push_back(mutant.before + " -> " + mutant.after + " " + mutant.by);
+    }
+    return list;
+  };
+  const std::vector<std::string> alone = mutants(1);
+  EXPECT_EQ(alone.size(), 6u);
+  EXPECT_EQ(mutants(3), alone);
+}
+
+TEST(Mutate, HasShardsThatTogetherAreAll) {
+  std::vector<std::string> parts;
+  for (int shard = 0; shard < 3; ++shard) {
+    MutateOptions options;
+    options.ops = "excess";
+    options.shard = shard;
+    options.shards = 3;
+    options.jobs = 1;
+    const auto report = MutateRules(SourcesWith(kTight), options);
+    ASSERT_OK(report);
+    for (const MutantReport& mutant : report->mutants) {
+      parts.push_back(mutant.before + " -> " + mutant.after);
+    }
+  }
+  std::vector<std::string> all;
+  for (const MutantReport& mutant : Mutate(kTight, "excess").mutants) {
+    all.push_back(mutant.before + " -> " + mutant.after);
+  }
+  std::sort(parts.begin(), parts.end());
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(parts, all);
+}
+
+// What is refuted as it is kills nothing.
+constexpr char kWrong[] = R"(language 1
+
+op wrong(x: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = x[s..] + 1
+  accuracy T within 1 ulp
+  = x - 1
+)";
+
+TEST(Mutate, DoesNotCountMutantsOfARefutedRule) {
+  const MutationReport report = Mutate(kWrong, "wrong");
+  EXPECT_EQ(report.Count(MutantFate::kKilled), 0) << report.ToString(80);
+  EXPECT_EQ(report.refuted, std::vector<std::string>{"wrong"});
+  EXPECT_TRUE(absl::StrContains(report.ToString(80), "wrong is refuted"));
+}
+
+// `half` has no value of its own: it is seen in what uses it.
+constexpr char kDef[] = R"(language 1
+
+def half(e) = e / 2
+
+op mean_of_two(a: T[S..], b: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = (a[s..] + b[s..]) / 2
+  accuracy T within 1 ulp + 1 cond
+  = half(a) + half(b)
+)";
+
+TEST(Mutate, ChecksADefWhereItIsUsed) {
+  const MutationReport report = Mutate(kDef, "def half");
+  EXPECT_GT(report.Count(MutantFate::kKilled), 3) << report.ToString(80);
+  for (const MutantReport& mutant : report.mutants) {
+    if (mutant.fate == MutantFate::kKilled) {
+      EXPECT_EQ(mutant.by, "mean_of_two");
+    }
+  }
+}
+
+// A def that the spec uses changes with it: nothing could be judged.
+TEST(Mutate, LeavesADefThatTheSpecUses) {
+  MutateOptions options;
+  options.ops = "def half";
+  options.jobs = 1;
+  const auto report = MutateRules(SourcesWith(R"(language 1
+
+def half(e) = e / 2
+
+op halved(x: f32[n]) -> f32[n]
+  spec y[i] = half(x[i])
+  = half(x)
+)"),
+                                  options);
+  EXPECT_EQ(report.status().code(), absl::StatusCode::kInvalidArgument);
+}
+
+TEST(Mutate, TablesFitTheirWidth) {
+  const std::string text = Mutate(kTight, "excess").ToString(50);
+  const std::string table = text.substr(0, text.find("\n\n"));
+  for (const absl::string_view line : absl::StrSplit(table, '\n')) {
+    EXPECT_LE(line.size(), 50u) << line;
+  }
+}
+
+TEST(Allclose, TakesPyTorchsTolerance) {
+  const auto of = [](double value) {
+    return Tensor::FromDoubles(DType::kF64, {1}, {value});
+  };
+  EXPECT_TRUE(Allclose(of(1 + 1.1e-5), of(1)));
+  EXPECT_FALSE(Allclose(of(1 + 1.2e-5), of(1)));
+  EXPECT_TRUE(Allclose(of(1e6 + 1), of(1e6)));
+  EXPECT_FALSE(Allclose(of(1e6 + 2), of(1e6)));
+  EXPECT_TRUE(Allclose(of(NAN), of(NAN)));
+  EXPECT_FALSE(Allclose(of(NAN), of(1)));
+  EXPECT_FALSE(Allclose(of(INFINITY), of(1)));
+  EXPECT_FALSE(Allclose(Tensor(DType::kF32, {2}), Tensor(DType::kF32, {1})));
+}
+
+// Whether the op `f` in one text is proved to be that in the other.
+bool Proved(const std::string& original, const std::string& mutant) {
+  const auto context = std::make_shared<Context>();
+  const auto a = Load("language 1\n\n" + original, context);
+  const auto b = Load("language 1\n\n" + mutant, context);
+  return a != nullptr && b != nullptr && ProveEquivalent(*a, *b, *a->Find("f"));
+}
+
+TEST(Equivalence, IsThatOfSimplifiedGraphs) {
+  const std::string square = "op f(x: T[n]) -> T[n]\n  where T: float\n";
+  EXPECT_TRUE(Proved(square + "  = x * x\n", square + "  = x * (x * 1)\n"));
+  EXPECT_FALSE(Proved(square + "  = x * x\n", square + "  = x * x * x\n"));
+}
+
+// f32 stands for all floats where bodies are typed: here it does not.
+TEST(Equivalence, HoldsInAllDTypes) {
+  const std::string f = "op f(x: T[n]) -> T[n]\n  where T: float\n";
+  EXPECT_FALSE(
+      Proved(f + "  = x + x\n",
+             f + "  = convert(convert(x + x, dtype: f32), dtype: T)\n"));
+  EXPECT_FALSE(
+      Proved(f + "  = x + x\n", f + "  = if T == f16 then x else x + x\n"));
+}
+
+TEST(Equivalence, HoldsForDerivatives) {
+  const std::string f = "op f(x: T[n]) -> T[n]\n  where T: float\n";
+  EXPECT_FALSE(
+      Proved(f + "  = max(x, 0)\n", f + "  = max(x, 0) @tie(first)\n"));
+}
+
+// Not all values of a number can be tried.
+TEST(Equivalence, IsNotProvedForOpsWithNumbers) {
+  const std::string f =
+      "op f(x: T[n], *, p: real = 1) -> T[n]\n  where T: float\n";
+  EXPECT_FALSE(Proved(f + "  = p * x\n", f + "  = p * (x * 1)\n"));
+}
+
+}  // namespace
+}  // namespace cleave

@@ -1,0 +1,168 @@
+#include "testing/mutate/rule_uses.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+
+namespace cleave {
+namespace {
+
+// The primitives that operators stand for.
+const std::map<std::string, std::string>& OperatorPrimitives() {
+  static const auto* const table = new std::map<std::string, std::string>{
+      {"+", "add"}, {"-", "sub"}, {"*", "mul"}, {"/", "div"}, {"^", "pow"}};
+  return *table;
+}
+
+// Names of what an expression calls, operators by their primitives.
+class CallNames {
+ public:
+  explicit CallNames(std::set<std::string>& names) : names_(names) {}
+
+  void Of(const ExprPtr& e) {
+    if (e == nullptr) return;
+    if (e->kind == ExprKind::kCall) names_.insert(e->text);
+    if (e->kind == ExprKind::kTransformCall) names_.insert(e->callee);
+    if (e->kind == ExprKind::kUnary && e->text == "-") names_.insert("neg");
+    if (e->kind == ExprKind::kBinary) {
+      const auto it = OperatorPrimitives().find(e->text);
+      if (it != OperatorPrimitives().end()) names_.insert(it->second);
+    }
+    for (const ExprPtr& child : e->children) Of(child);
+    for (const NamedExpr& named : e->named) Of(named.value);
+    for (const ExprPtr& second : e->seconds) Of(second);
+    for (const NamedExpr& named : e->named_seconds) Of(named.value);
+    for (const Equation& field : e->fields) Of(field);
+    for (const Binder& binder : e->binders) Of(binder.bound);
+    Of(e->body);
+    Of(e->else_body);
+  }
+
+  void Of(const BodyPtr& body) {
+    if (body == nullptr) return;
+    for (const Statement& statement : body->statements) Of(statement.equation);
+  }
+
+  void Of(const TypeExpr& type) {
+    Of(type.dtype);
+    for (const AxisExpr& axis : type.axes) {
+      Of(axis.size);
+      Of(axis.bound);
+    }
+  }
+
+ private:
+  void Of(const Equation& equation) {
+    for (const Binder& index : equation.indices) Of(index.bound);
+    Of(equation.value);
+  }
+
+  std::set<std::string>& names_;
+};
+
+// What an op means: all but its body.
+std::set<std::string> MeantBy(const Item& item) {
+  std::set<std::string> names;
+  CallNames calls(names);
+  calls.Of(item.spec);
+  for (const InputDecl& input : item.inputs) calls.Of(input.type);
+  for (const AttributeDecl& attribute : item.attributes) {
+    calls.Of(attribute.default_value);
+    calls.Of(attribute.list_length);
+  }
+  for (const ResultDecl& result : item.results) {
+    calls.Of(result.type);
+    calls.Of(result.condition);
+  }
+  for (const NamedExpr& let : item.lets) calls.Of(let.value);
+  for (const ErrorClause& error : item.errors) calls.Of(error.condition);
+  for (const Law& law : item.laws) {
+    calls.Of(law.relation);
+    calls.Of(law.condition);
+  }
+  for (const SpecialClause& special : item.specials) {
+    calls.Of(special.equation.value);
+    calls.Of(special.condition);
+  }
+  for (const AccuracyClause& accuracy : item.accuracies) {
+    for (const ExprPtr& e :
+         {accuracy.bound, accuracy.condition, accuracy.eps_of}) {
+      calls.Of(e);
+    }
+  }
+  return names;
+}
+
+std::set<std::string> ComputedBy(const Item& item) {
+  std::set<std::string> names;
+  CallNames(names).Of(item.body);
+  return names;
+}
+
+}  // namespace
+
+std::string RuleUses::NameOf(const Item& item) {
+  switch (item.kind) {
+    case ItemKind::kDef:
+      return absl::StrCat("def ", item.name);
+    case ItemKind::kJvp:
+      return absl::StrCat("jvp ", item.name);
+    case ItemKind::kRewrite:
+      return absl::StrCat("rewrite ", item.name);
+    default:
+      return item.name;
+  }
+}
+
+RuleUses::RuleUses(const RuleTexts& texts) : texts_(texts) {
+  for (const RuleTexts::Place& place : texts.Items()) {
+    const Item& item = texts.item(place);
+    if (item.kind == ItemKind::kDef) defs_[item.name] = place;
+  }
+  for (const RuleTexts::Place& place : texts.Items()) {
+    const Item& item = texts.item(place);
+    if (item.kind == ItemKind::kOp || item.kind == ItemKind::kJvp) {
+      uses_[place] = {WithDefs(MeantBy(item)), WithDefs(ComputedBy(item))};
+    }
+  }
+}
+
+std::set<std::string> RuleUses::WithDefs(std::set<std::string> names) const {
+  std::vector<std::string> open(names.begin(), names.end());
+  while (!open.empty()) {
+    const auto def = defs_.find(open.back());
+    open.pop_back();
+    if (def == defs_.end()) continue;
+    for (const std::string& name : ComputedBy(texts_.item(def->second))) {
+      if (names.insert(name).second) open.push_back(name);
+    }
+  }
+  return names;
+}
+
+std::vector<CheckedRule> RuleUses::Of(const RuleTexts::Place& place,
+                                      uint64_t seed) const {
+  const Item& item = texts_.item(place);
+  std::vector<CheckedRule> rules;
+  if (item.kind != ItemKind::kDef) rules.push_back({NameOf(item), place});
+  if (item.kind != ItemKind::kDef && item.kind != ItemKind::kJvp) return rules;
+  std::vector<CheckedRule> users;
+  for (const auto& [user, uses] : uses_) {
+    const Item& other = texts_.item(user);
+    if (uses.computed.count(item.name) == 0 ||
+        (item.kind == ItemKind::kDef && uses.meant.count(item.name) != 0) ||
+        (item.kind == ItemKind::kJvp && other.kind != ItemKind::kOp)) {
+      continue;
+    }
+    users.push_back({NameOf(other), user});
+  }
+  for (const char c : item.name) seed = seed * 131 + static_cast<uint8_t>(c);
+  std::shuffle(users.begin(), users.end(), std::mt19937_64(seed));
+  if (users.size() > kMaxUsers) users.resize(kMaxUsers);
+  rules.insert(rules.end(), users.begin(), users.end());
+  return rules;
+}
+
+}  // namespace cleave
