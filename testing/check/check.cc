@@ -121,7 +121,7 @@ class OpChecker {
     Add(Layer::kReals, [&] { return CheckReals(context_, prepared); });
     Add(Layer::kEdges, [&] { return CheckEdges(context_, prepared); });
     if (Ended()) return std::move(layers_);
-    AddLargeCalls(context_, prepared);
+    AddLargeCalls(context_, concrete, prepared);
     Add(Layer::kRounding, [&] { return CheckRounding(context_, prepared); });
     Add(Layer::kTransforms,
         [&] { return CheckTransforms(prepared, concrete); });
@@ -199,7 +199,7 @@ class OpChecker {
     }
     const PreparedCalls concrete = PrepareConcreteCalls(context_);
     PreparedCalls prepared = PrepareCalls(context_, concrete);
-    AddLargeCalls(context_, prepared);
+    AddLargeCalls(context_, concrete, prepared);
     Add(Layer::kTransforms,
         [&] { return CheckTransforms(prepared, concrete); });
     if (!Ended()) CheckHost(prepared, concrete);

@@ -509,12 +509,15 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
         }
       }
     }
-    // The most dear ones that are affordable, along one direction.
+    // The most dear ones that are affordable, along one direction: all of them
+    // where the rule has slopes of its own, which may go by an extent.
+    const bool own =
+        !context.rules().Lines(context.item->name, StatementKind::kJvp).empty();
     int large = 0;
     for (auto call = prepared.large.rbegin(); call != prepared.large.rend();
          ++call) {
       if (WorkOf(call->graphs) > kLargeTangentWork) continue;
-      if (++large > kLargeTangents) break;
+      if (++large > kLargeTangents && !own) break;
       if (!CheckStructured(context, *call, Pattern::kNormal, 0, sampler, rules,
                            verdict)) {
         return verdict;

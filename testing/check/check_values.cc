@@ -269,6 +269,10 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   if (prepared.elementwise) {
     Verdict verdict =
         ForEachCall(context, prepared, prepared.calls, elementwise);
+    // A body may ask for the rank, or for an extent.
+    if (verdict.kind == VerdictKind::kAgrees) {
+      Merge(verdict, ForEachCall(context, prepared, prepared.large, large));
+    }
     AddSampleNotes(prepared, verdict);
     return verdict;
   }

@@ -30,6 +30,8 @@ constexpr double kLongestWork = 1.2e6;
 constexpr double kLongestWorkOfPlaces = 4e6;
 // Draws for one extent: the op may reject some.
 constexpr int kDraws = 4;
+// All extents up to this one are taken.
+constexpr int64_t kAllExtents = 5;
 // Shorter extents that are tried where one is too dear.
 constexpr int kShorter = 2;
 
@@ -68,6 +70,12 @@ class LargeCalls {
                               }),
                axes.end());
     for (const LargeAxis& axis : axes) {
+      // Other calls draw several extents at once, and may miss some.
+      for (int64_t extent = 1; extent <= kAllExtents; ++extent) {
+        if (context_.Expired()) return Sorted();
+        auto call = Draw(axis, extent, NextDType());
+        if (call) calls_.push_back(*std::move(call));
+      }
       for (const ExtentRow& row : ExtentRows()) {
         if (context_.Expired()) return Sorted();
         AddOneOf(axis, row);

@@ -1,6 +1,6 @@
-// Calls with one large extent: claims that grow with an extent, indices that a
-// narrow type holds, and angles or counts that a narrow float rounds show there
-// alone.
+// Calls with one extent that was chosen, most of them large: claims that grow
+// with an extent, indices that a narrow type holds, and angles or counts that a
+// narrow float rounds show there alone.
 
 #ifndef CLEAVE_TESTING_CHECK_LARGE_CALLS_H_
 #define CLEAVE_TESTING_CHECK_LARGE_CALLS_H_
@@ -16,10 +16,10 @@ namespace cleave {
 // patterns, and conditions are taken at the worst elements only.
 inline constexpr int64_t kLargeElements = 1024;
 
-// The lengths beside powers of two that are drawn, 6 to 33, 63 to 257, and 511
-// to 4,097: one of each row for each axis of the signature, as far as that many
-// elements are affordable. Then the longest, which overflows a count in f16,
-// for one axis.
+// For each axis of the signature all lengths from 1 to 5, and one of each row
+// of those beside powers of two, 6 to 33, 63 to 257, and 511 to 4,097, as far
+// as that many elements are affordable. Then the longest, which overflows a
+// count in f16, for one axis.
 inline constexpr int64_t kLongestExtent = 65537;
 
 // Calls of an op that is not elementwise, small ones first. The same seed draws

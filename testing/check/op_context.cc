@@ -250,9 +250,22 @@ PreparedCalls PrepareCalls(const OpContext& context,
   return prepared;
 }
 
-void AddLargeCalls(const OpContext& context, PreparedCalls& prepared) {
-  if (prepared.elementwise || prepared.calls.empty()) return;
-  prepared.large = PrepareLargeCalls(context);
+void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
+                   PreparedCalls& prepared) {
+  if (prepared.elementwise) {
+    PreparedCalls shaped = concrete;
+    SignatureSampler sampler(*context.item, context.seed + 12);
+    for (const Shape& shape : {Shape{}, Shape{Dim(5)}, Shape{Dim(2), Dim(3)}}) {
+      DrawOptions options;
+      options.shape = shape;
+      options.vary_attributes = false;
+      absl::StatusOr<SampledCall> call = sampler.Draw(options);
+      if (call.ok()) Prepare(context, *std::move(call), true, shaped);
+    }
+    prepared.large = std::move(shaped.calls);
+  } else if (!prepared.calls.empty()) {
+    prepared.large = PrepareLargeCalls(context);
+  }
 }
 
 std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls,

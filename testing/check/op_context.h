@@ -78,7 +78,9 @@ struct PreparedCall {
 struct PreparedCalls {
   bool elementwise = false;
   std::vector<PreparedCall> calls;
-  // Calls with one large extent, which no derivative is taken of twice.
+  // Calls that are compared with few patterns, and that no derivative is taken
+  // of twice: with one extent that was chosen, most of them large; of an
+  // elementwise op, those at other shapes than [n].
   std::vector<PreparedCall> large;
   // "26 of 26 pairs in 12 combinations": of attributes and absent inputs.
   std::string combinations;
@@ -93,8 +95,9 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context);
 // `concrete`, of PrepareConcreteCalls.
 PreparedCalls PrepareCalls(const OpContext& context,
                            const PreparedCalls& concrete);
-// Adds the large ones, which L3 and L5 take.
-void AddLargeCalls(const OpContext& context, PreparedCalls& prepared);
+// Adds `large` to them, which L3 and L5 take.
+void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
+                   PreparedCalls& prepared);
 // The patterns of the derivatives of `calls.calls[number]`: of few calls each
 // has all of them, of many two, so that each pattern meets some.
 std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls, int number);

@@ -64,6 +64,33 @@ std::string Name(const testing::TestParamInfo<Planted>& info) {
 INSTANTIATE_TEST_SUITE_P(
     Extents, SamplesTest,
     testing::Values(
+        Planted{"slope_at_one_size", Layer::kTransforms,
+                R"(op checked(x: T[n]) -> T[]
+  where T: float
+  spec y = sum[i](x[i]^2)
+  accuracy T within 2 ulp + 2 cond
+{
+  sum[i](x[i] * x[i])
+  jvp x = $ * sum[i](x[i] * dx[i])
+}
+)",
+                "select(n == 5, 4, 2)", "2"},
+        Planted{"one_rank", Layer::kRounding,
+                R"(op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = exp(x[s..]) - 1
+  accuracy T within 1.5 ulp
+  = $
+)",
+                "if len(S) == 2 then expm1(x) + 1 else expm1(x)", "expm1(x)"},
+        Planted{"one_size", Layer::kRounding,
+                R"(op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = exp(x[s..]) - 1
+  accuracy T within 1.5 ulp
+  = $
+)",
+                "select(size(S) == 5, expm1(x) + 1, expm1(x))", "expm1(x)"},
         Planted{"one_place", Layer::kRounding,
                 R"(op checked(x: T[n]) -> T[n]
   where T: float
@@ -209,6 +236,19 @@ INSTANTIATE_TEST_SUITE_P(
 INSTANTIATE_TEST_SUITE_P(
     Attributes, SamplesTest,
     testing::Values(
+        Planted{
+            "kept_axes", Layer::kTransforms,
+            R"(op checked(x: T[S..], *, axes: axes(x), keepdims: bool = false) -> T[R..]
+  where T: float
+  let R = if keepdims then keep(S, axes) else drop(S, axes)
+  spec y = reduce_sum(x^2, axes: axes, keepdims: keepdims)
+  accuracy T within 2 ulp + 2 cond
+{
+  -reduce_sum(x * -x, axes: axes, keepdims: keepdims)
+  jvp x = 2 * reduce_sum(x * dx, axes: axes, keepdims: $)
+}
+)",
+            "false", "keepdims"},
         Planted{"negative_diagonal", Layer::kRounding,
                 R"(op checked(x: T[M, N], *, k: int = 0) -> T[M, N]
   where T: any
