@@ -7,6 +7,7 @@
 #include "ops/primitive.h"
 #include "ops/refusal.h"
 #include "ops/status_macros.h"
+#include "testing/check/check_transforms.h"
 #include "testing/check/compare_tangents.h"
 #include "testing/check/compare_values.h"
 #include "testing/check/samples/shrink.h"
@@ -16,6 +17,8 @@ namespace cleave {
 namespace {
 
 constexpr int64_t kPrimitivePoints = 1500;
+// Points at which derivatives of second order are compared, in each pattern.
+constexpr int64_t kLawPoints = 8;
 
 // The primitive at [n]: operand types, as a call for the samplers.
 SampledCall CallOf(const Item& item, Primitive primitive, DType dtype) {
@@ -77,6 +80,31 @@ absl::StatusOr<PrimitiveGraphs> MakeGraphs(const RuleSet& rules,
     CLEAVE_ASSIGN_OR_RETURN(graphs.jvp, Expand(graph, rules));
   }
   return graphs;
+}
+
+// The laws of L5 at one vector: jvp of jvp is the derivative of jvp, which the
+// points above do not show, in all nestings.
+Verdict CheckLaws(const OpContext& context, Primitive primitive) {
+  PreparedCall prepared;
+  prepared.call = CallOf(*context.item, primitive, DType::kF64);
+  for (SampledInput& input : prepared.call.inputs) {
+    input.types[0]->shape = {Dim(kLawPoints)};
+  }
+  GraphBuilder builder(context.rules().context());
+  std::vector<Value> operands;
+  const std::vector<TensorType> types = prepared.call.OperandTypes();
+  for (size_t k = 0; k < types.size(); ++k) {
+    operands.push_back(builder.Input(context.item->parameters[k], types[k]));
+  }
+  const Value y = builder.Apply(primitive, operands);
+  absl::StatusOr<Graph> graph = std::move(builder).Build({{"y", y}});
+  if (!graph.ok()) {
+    return Verdict::Inconclusive(std::string(graph.status().message()));
+  }
+  prepared.graphs.call = prepared.graphs.body = *std::move(graph);
+  PreparedCalls calls;
+  calls.calls.push_back(std::move(prepared));
+  return CheckVjp(context, calls, context.rules());
 }
 
 }  // namespace
@@ -167,6 +195,9 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
       Merge(verdict, agrees);
     }
   }
+  const Verdict laws = CheckLaws(context, *primitive);
+  // Where one operand has no derivative, nor has the whole.
+  if (laws.kind != VerdictKind::kNotChecked) Merge(verdict, laws);
   return verdict;
 }
 

@@ -11,7 +11,8 @@ namespace cleave {
 
 // In f64 and f32, by each operand, at a ULP-uniform grid: within
 // kDerivativeUlp plus kDerivativeCondition times the derivative's own
-// condition. `context.item` is the jvp item.
+// condition. Then the laws of L5 over the reals, of second order, too.
+// `context.item` is the jvp item.
 Verdict CheckPrimitiveJvp(const OpContext& context);
 
 }  // namespace cleave

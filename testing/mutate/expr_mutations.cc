@@ -376,10 +376,6 @@ class Mutator {
       add_(Operator::kReduction, WithText(e_, *other));
     }
     if (arguments.size() == 1) MutateFunction();
-    if (name == "fma" && arguments.size() == 3) {
-      add_(Operator::kUnstableForm,
-           Binary(Binary(arguments[0], "*", arguments[1]), "+", arguments[2]));
-    }
     if (name == "broadcast_to" || name == "reshape") {
       add_(Operator::kBroadcastDropped, arguments[0]);
     }
@@ -412,7 +408,6 @@ class Mutator {
         add_(Operator::kFunction, other.empty() ? x : WithText(e_, other));
       }
     }
-    if (name == "nograd") add_(Operator::kNogradDropped, x);
     const auto unstable = [&](ExprPtr form) {
       add_(Operator::kUnstableForm, std::move(form));
     };

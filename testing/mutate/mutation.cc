@@ -267,7 +267,11 @@ class ItemMutator {
       const auto dtype_class = ParseDTypeClass(where.dtype_class);
       if (!dtype_class.ok()) continue;
       for (const DType dtype : AllDTypes()) {
-        if (!InClass(dtype, *dtype_class) || IsComplex(dtype)) continue;
+        // There are no samples of the others.
+        if (!InClass(dtype, *dtype_class) || IsComplex(dtype) ||
+            dtype == DType::kKey) {
+          continue;
+        }
         Add(Operator::kDTypeCondition, e,
             If(Binary(Name(where.variable),
                       "==", Name(std::string(DTypeName(dtype)))),

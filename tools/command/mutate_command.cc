@@ -5,6 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <memory>
@@ -43,6 +44,8 @@ struct MutateFlags {
 
 // What is done, for a report of that alone.
 struct DoneSoFar {
+  const std::chrono::steady_clock::time_point start =
+      std::chrono::steady_clock::now();
   std::mutex mutex;
   MutationReport report;
 };
@@ -136,6 +139,10 @@ int Mutate(const MutateFlags& flags) {
   done_so_far.report.seed = flags.seed;
   SetLateReport([&] {
     const std::lock_guard<std::mutex> lock(done_so_far.mutex);
+    done_so_far.report.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() -
+                                      done_so_far.start)
+            .count();
     Print(done_so_far.report, flags);
   });
   const absl::StatusOr<MutationReport> report =
