@@ -554,8 +554,7 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
           const auto choice = AxesChoiceOf(factor.name, options);
           return choice == AxesChoice::kFirst || choice == AxesChoice::kLast;
         });
-    environment.base =
-        DrawPack(some ? 2 : Uniform(0, 2), options, environment);
+    environment.base = DrawPack(some ? 2 : Uniform(0, 2), options, environment);
   }
   for (const InputDecl& input : item_.inputs) {
     if (input.is_static) {
