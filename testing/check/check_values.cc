@@ -152,6 +152,18 @@ void AddSampleNotes(const PreparedCalls& prepared, Verdict& verdict) {
   }
 }
 
+// Sets every other float to one of the guards' constants.
+void MeetGuards(const std::vector<double>& guards, ValueSampler& sampler,
+                Tensor& tensor) {
+  if (!IsFloat(tensor.dtype())) return;
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    const uint64_t drawn = sampler.random()();
+    if (drawn % 2 == 0) {
+      tensor.SetDouble(i, guards[drawn / 2 % guards.size()]);
+    }
+  }
+}
+
 // The first step of each value layer: a verdict if there is nothing to check.
 std::optional<Verdict> NothingToCheck(const OpContext& context,
                                       const PreparedCalls& prepared) {
@@ -295,10 +307,10 @@ Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
   const auto visit = [&](const PreparedCall& call,
                          const ValueComparer& comparer, Verdict& verdict,
                          Counts& counts) {
+    std::vector<double> guards = GuardConstants(call.graphs.body);
+    const std::vector<double> more = GuardConstants(*call.graphs.spec);
+    guards.insert(guards.end(), more.begin(), more.end());
     if (prepared.elementwise && comparer.elementwise()) {
-      std::vector<double> guards = GuardConstants(call.graphs.body);
-      const std::vector<double> more = GuardConstants(*call.graphs.spec);
-      guards.insert(guards.end(), more.begin(), more.end());
       return CompareAt(
           context, comparer,
           sampler.EdgePoints(
@@ -313,7 +325,10 @@ Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
         return false;
       }
     }
-    return true;
+    if (guards.empty()) return true;
+    std::vector<Tensor> tensors = sampler.Tensors(call.call, Pattern::kNormal);
+    for (Tensor& tensor : tensors) MeetGuards(guards, sampler, tensor);
+    return CompareAt(context, comparer, tensors, verdict, counts);
   };
   return ForEachCall(context, prepared, prepared.calls, visit);
 }

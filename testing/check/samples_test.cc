@@ -75,6 +75,16 @@ INSTANTIATE_TEST_SUITE_P(
 }
 )",
                 "select(n == 5, 4, 2)", "2"},
+        Planted{"one_guard", Layer::kEdges,
+                R"(op checked(x: T[n]) -> T[]
+  where T: float
+  spec y = sum[i](select(x[i] <= 1, 0, x[i]))
+  accuracy T within 1 ulp + 1 cond
+{
+  sum[i](select(not x[i] $ 1, x[i], 0))
+}
+)",
+                "<", "<="},
         Planted{"one_rank", Layer::kRounding,
                 R"(op checked(x: T[S..]) -> T[S..]
   where T: float
