@@ -379,7 +379,9 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
     }
   }
   prepared.combinations = cover.ToString();
-  // More of them, until there are enough and each dtype had its turn.
+  // More of them, until there are enough and each dtype had its turn. What was
+  // rejected above leaves as many trials to what was not.
+  trials = 0;
   for (size_t next = 0; sampled && !rows.empty() && !ended(); ++next) {
     if (next >= dtypes.size() &&
         static_cast<int>(prepared.calls.size()) >= kWantedSignatures) {
