@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace cleave {
 
@@ -38,6 +39,17 @@ std::optional<std::thread> StartThread(std::function<void()> body) {
   }
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   return started;
+}
+
+void RunOnThreads(int threads, const std::function<void()>& work) {
+  std::vector<std::thread> helpers;
+  for (int i = 1; i < threads; ++i) {
+    std::optional<std::thread> helper = StartThread(work);
+    if (!helper.has_value()) break;
+    helpers.push_back(*std::move(helper));
+  }
+  work();
+  for (std::thread& helper : helpers) helper.join();
 }
 
 }  // namespace cleave

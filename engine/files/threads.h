@@ -1,13 +1,6 @@
 // Threads of the library's own, in a host that may not expect any.
 //
-//   std::vector<std::thread> helpers;
-//   for (int i = 1; i < UsableCores(); ++i) {
-//     std::optional<std::thread> helper = StartThread([&] { Work(); });
-//     if (!helper.has_value()) break;
-//     helpers.push_back(*std::move(helper));
-//   }
-//   Work();
-//   for (std::thread& helper : helpers) helper.join();
+//   RunOnThreads(UsableCores(), [&] { while (TakeOne()) Work(); });
 
 #ifndef CLEAVE_ENGINE_FILES_THREADS_H_
 #define CLEAVE_ENGINE_FILES_THREADS_H_
@@ -26,6 +19,10 @@ int UsableCores();
 // signal handlers do not run there, but for those of faults, which belong to
 // the thread at fault, and of profilers.
 std::optional<std::thread> StartThread(std::function<void()> body);
+
+// Runs `work` on this thread and on `threads` - 1 others, or as many of them as
+// the system grants, and returns when all have ended.
+void RunOnThreads(int threads, const std::function<void()>& work);
 
 }  // namespace cleave
 

@@ -6,7 +6,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -267,18 +266,11 @@ class MistakeSearch {
       : rules_(rules), items_(std::move(items)), limits_(CurrentLimits()) {}
 
   bool FindsNone() {
-    std::vector<std::thread> helpers;
     const int threads =
         std::min<int64_t>(UsableCores(), items_.size() / kItemsPerThread);
-    for (int i = 1; i < threads; ++i) {
-      std::optional<std::thread> helper = StartThread([this] {
-        if (!OnAmpleStack([this] { Work(); }).ok()) found_ = true;
-      });
-      if (!helper.has_value()) break;
-      helpers.push_back(*std::move(helper));
-    }
-    Work();
-    for (std::thread& helper : helpers) helper.join();
+    RunOnThreads(threads, [this] {
+      if (!OnAmpleStack([this] { Work(); }).ok()) found_ = true;
+    });
     return !found_;
   }
 

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -447,15 +446,8 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     }
   }
   ItemChecks checks(*rules, clauses, items, options);
-  std::vector<std::thread> threads;
-  for (int i = 1; i < ThreadCount(options, items.size()); ++i) {
-    std::optional<std::thread> thread =
-        StartThread([&checks] { checks.Work(); });
-    if (!thread.has_value()) break;
-    threads.push_back(*std::move(thread));
-  }
-  checks.Work();
-  for (std::thread& thread : threads) thread.join();
+  RunOnThreads(ThreadCount(options, items.size()),
+               [&checks] { checks.Work(); });
   report.ops = std::move(checks).Reports();
   return report;
 }

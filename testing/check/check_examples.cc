@@ -30,9 +30,8 @@ absl::StatusOr<std::vector<double>> Allowed(const OpContext& context,
   CLEAVE_ASSIGN_OR_RETURN(
       const SpecReference reference,
       SpecReference::Make(*context.clauses, example.call, graphs));
-  CLEAVE_ASSIGN_OR_RETURN(
-      const ErrorBound bound,
-      reference.Bound(example.operands, result, got.size()));
+  CLEAVE_ASSIGN_OR_RETURN(const ErrorBound bound,
+                          reference.Bound(example.operands, result, got));
   if (bound.is_eps) return allowed;
   CLEAVE_ASSIGN_OR_RETURN(
       const auto conditions,

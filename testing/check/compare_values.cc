@@ -277,7 +277,7 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
     }
     CLEAVE_ASSIGN_OR_RETURN(
         const ErrorBound bound,
-        reference_->Bound(inputs, static_cast<int>(r), tensor.size()));
+        reference_->Bound(inputs, static_cast<int>(r), tensor));
     comparison.bound_declared |= bound.declared;
     for (int64_t i = 0; i < tensor.size(); ++i) {
       const Real& want = expected[r].reals[i];

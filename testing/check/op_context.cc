@@ -113,6 +113,15 @@ SampledCall WithOtherExtents(SampledCall call, SignatureSampler& sampler) {
   return call;
 }
 
+std::vector<DType> WantedDTypes(const OpContext& context,
+                                const SignatureSampler& sampler) {
+  std::vector<DType> dtypes = sampler.DTypes();
+  dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
+                              [&](DType d) { return !context.Wants(d); }),
+               dtypes.end());
+  return dtypes;
+}
+
 // Calls at the shape [n], if the op is elementwise there: each combination of
 // attributes in each dtype.
 bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
@@ -121,10 +130,7 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
   DrawOptions options;
   options.shape = shape;
   options.vary_attributes = false;
-  std::vector<DType> dtypes = sampler.DTypes();
-  dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
-                              [&](DType d) { return !context.Wants(d); }),
-               dtypes.end());
+  const std::vector<DType> dtypes = WantedDTypes(context, sampler);
   if (dtypes.empty()) return false;
   PairCover cover(sampler.FactorSizes());
   std::vector<std::vector<int>> rows;
@@ -328,10 +334,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
     }
   }
   DrawOptions options;
-  std::vector<DType> dtypes = sampler.DTypes();
-  dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
-                              [&](DType d) { return !context.Wants(d); }),
-               dtypes.end());
+  const std::vector<DType> dtypes = WantedDTypes(context, sampler);
   std::vector<DType> turn = FloatsInTurn(dtypes);
   if (turn.empty()) turn = dtypes;
   int trials = 0;

@@ -186,8 +186,10 @@ absl::StatusOr<std::vector<std::vector<double>>> SpecReference::Conditions(
 
 absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
     const ClauseFactor& factor, absl::Span<const Tensor> inputs, int result,
-    int64_t size) const {
-  if (factor.op.empty()) return std::vector<double>(size, factor.literal);
+    const Tensor& got) const {
+  if (factor.op.empty()) {
+    return std::vector<double>(got.size(), factor.literal);
+  }
   CLEAVE_ASSIGN_OR_RETURN(
       const Graph graph,
       MakeCallGraph(clauses_->rules(), call_, factor.op,
@@ -199,11 +201,9 @@ absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
   for (const Tensor& input : inputs) {
     arguments.push_back(RealTensor::FromTensor(input, kBits));
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> values,
-                          Evaluate(inputs, kBits));
-  RealTensor zeros = values[result];
-  for (Real& real : zeros.reals) mpfr_set_zero(real.get(), 1);
-  arguments.push_back(std::move(zeros));
+  // What is expected has no part in a factor but its shape.
+  arguments.push_back(
+      RealTensor::FromTensor(Tensor(got.dtype(), got.shape()), kBits));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> factors,
                           InterpretReal(expanded, arguments, kBits));
   std::vector<double> numbers;
@@ -213,7 +213,7 @@ absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
 
 absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
                                                 int result,
-                                                int64_t size) const {
+                                                const Tensor& got) const {
   const TensorType& type = result_types_[result];
   const AccuracyOp* chosen = nullptr;
   for (const AccuracyOp& op : clauses_->Of(call_.op).accuracies) {
@@ -222,8 +222,8 @@ absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
   }
   ErrorBound bound;
   if (chosen == nullptr) {
-    bound.ulp.assign(size, elementwise_ ? 0.5 : kUndeclaredUlp);
-    bound.condition.assign(size, elementwise_ ? 0 : kUndeclaredCondition);
+    bound.ulp.assign(got.size(), elementwise_ ? 0.5 : kUndeclaredUlp);
+    bound.condition.assign(got.size(), elementwise_ ? 0 : kUndeclaredCondition);
     return bound;
   }
   bound.declared = true;
@@ -233,9 +233,9 @@ absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
     const EpsBound& eps =
         it == chosen->eps.end() ? chosen->eps.begin()->second : it->second;
     CLEAVE_ASSIGN_OR_RETURN(bound.eps,
-                            FactorValues(eps.size, inputs, result, size));
+                            FactorValues(eps.size, inputs, result, got));
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> factors,
-                            FactorValues(eps.factor, inputs, result, size));
+                            FactorValues(eps.factor, inputs, result, got));
     // Below the normal numbers, rounding leaves as much as it does there.
     const double least = IsFloat(type.dtype) ? SmallestNormal(type.dtype) : 0;
     for (size_t i = 0; i < bound.eps.size(); ++i) {
@@ -246,9 +246,9 @@ absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
     return bound;
   }
   CLEAVE_ASSIGN_OR_RETURN(bound.ulp,
-                          FactorValues(chosen->ulp, inputs, result, size));
-  CLEAVE_ASSIGN_OR_RETURN(
-      bound.condition, FactorValues(chosen->condition, inputs, result, size));
+                          FactorValues(chosen->ulp, inputs, result, got));
+  CLEAVE_ASSIGN_OR_RETURN(bound.condition,
+                          FactorValues(chosen->condition, inputs, result, got));
   return bound;
 }
 

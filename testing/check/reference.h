@@ -50,9 +50,9 @@ class SpecReference {
   absl::StatusOr<std::vector<std::vector<double>>> Conditions(
       absl::Span<const Tensor> inputs, int bits) const;
 
-  // For result number `result`, which has `size` elements.
+  // For result number `result`, of which only the shape of `got` is taken.
   absl::StatusOr<ErrorBound> Bound(absl::Span<const Tensor> inputs, int result,
-                                   int64_t size) const;
+                                   const Tensor& got) const;
   bool elementwise() const { return elementwise_; }
 
  private:
@@ -60,7 +60,7 @@ class SpecReference {
       const std::vector<RealTensor>& inputs, int bits) const;
   absl::StatusOr<std::vector<double>> FactorValues(
       const ClauseFactor& factor, absl::Span<const Tensor> inputs, int result,
-      int64_t size) const;
+      const Tensor& got) const;
 
   const ClauseRules* clauses_ = nullptr;
   SampledCall call_;

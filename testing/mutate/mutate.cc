@@ -4,7 +4,6 @@
 #include <chrono>
 #include <memory>
 #include <mutex>
-#include <thread>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -148,15 +147,8 @@ absl::StatusOr<MutationReport> MutateRules(
       Judge::Make(*texts, uses, options.seed);
   if (!judge.ok()) return judge.status();
   Run run(**judge, std::move(draw), std::move(places), options);
-  const int jobs = options.jobs > 0 ? options.jobs : UsableCores();
-  std::vector<std::thread> threads;
-  for (int i = 1; i < jobs; ++i) {
-    std::optional<std::thread> thread = StartThread([&run] { run.Work(); });
-    if (!thread.has_value()) break;
-    threads.push_back(*std::move(thread));
-  }
-  run.Work();
-  for (std::thread& thread : threads) thread.join();
+  RunOnThreads(options.jobs > 0 ? options.jobs : UsableCores(),
+               [&run] { run.Work(); });
   MutationReport report;
   report.seed = options.seed;
   std::move(run).MoveTo(report);
