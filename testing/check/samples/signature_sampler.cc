@@ -6,9 +6,9 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "ops/exact.h"
 #include "ops/refusal.h"
 #include "ops/status_macros.h"
+#include "testing/check/samples/attribute_values.h"
 #include "testing/check/samples/sample_counts.h"
 
 namespace cleave {
@@ -19,43 +19,6 @@ constexpr DType kSampledDTypes[] = {
     DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
     DType::kI32, DType::kU8,  DType::kI8,  DType::kU16,  DType::kI16,
     DType::kU32, DType::kU64, DType::kBool};
-
-// Each attribute that stands in a comparison with a literal, and the literals.
-void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
-                     std::map<std::string, std::vector<StaticValue>>& found) {
-  if (expr == nullptr) return;
-  static const std::set<std::string> kComparisons = {"==", "!=", "<",
-                                                     "<=", ">",  ">="};
-  if (expr->kind == ExprKind::kBinary && kComparisons.count(expr->text)) {
-    for (int side = 0; side < 2; ++side) {
-      const Expr& name = *expr->children[side];
-      const Expr& literal = *expr->children[1 - side];
-      if (name.kind != ExprKind::kName || names.count(name.text) == 0) continue;
-      if (literal.kind == ExprKind::kNumber ||
-          (literal.kind == ExprKind::kName && literal.text == "inf")) {
-        const auto value = Exact::Parse(literal.text);
-        if (value.ok()) found[name.text].push_back(StaticValue(*value));
-      }
-    }
-  }
-  for (const ExprPtr& child : expr->children) {
-    CollectCompared(child, names, found);
-  }
-  for (const NamedExpr& named : expr->named) {
-    CollectCompared(named.value, names, found);
-  }
-  for (const Equation& field : expr->fields) {
-    CollectCompared(field.value, names, found);
-  }
-}
-
-void CollectCompared(const BodyPtr& body, const std::set<std::string>& names,
-                     std::map<std::string, std::vector<StaticValue>>& found) {
-  if (body == nullptr) return;
-  for (const Statement& statement : body->statements) {
-    CollectCompared(statement.equation.value, names, found);
-  }
-}
 
 }  // namespace
 
@@ -70,16 +33,7 @@ struct SignatureSampler::Environment {
 };
 
 SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
-    : item_(item), random_(seed) {
-  std::set<std::string> names;
-  for (const AttributeDecl& attribute : item.attributes) {
-    names.insert(attribute.name);
-  }
-  CollectCompared(item.body, names, compared_);
-  CollectCompared(item.spec, names, compared_);
-  for (const ErrorClause& error : item.errors) {
-    CollectCompared(error.condition, names, compared_);
-  }
+    : item_(item), random_(seed), compared_(ComparedConstants(item)) {
   for (const AttributeDecl& attribute : item.attributes) {
     if (attribute.list || attribute.type == "axis" || attribute.type == "dim") {
       continue;
@@ -100,7 +54,7 @@ SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
     if (attribute.default_value != nullptr || attribute.optional) {
       factor.values.push_back(std::nullopt);
     }
-    for (StaticValue& value : Alternatives(attribute)) {
+    for (StaticValue& value : AttributeValues(item_, attribute, compared_)) {
       const std::optional<StaticValue> one = std::move(value);
       if (std::find(factor.values.begin(), factor.values.end(), one) ==
           factor.values.end()) {
@@ -368,60 +322,6 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
   return axes;
 }
 
-bool SignatureSampler::IsAllowed(const std::string& variable,
-                                 DType dtype) const {
-  for (const WhereClause& where : item_.where) {
-    if (where.variable != variable) continue;
-    const auto dtype_class = ParseDTypeClass(where.dtype_class);
-    return dtype_class.ok() && InClass(dtype, *dtype_class);
-  }
-  return true;
-}
-
-std::vector<StaticValue> SignatureSampler::Alternatives(
-    const AttributeDecl& attribute) const {
-  std::vector<StaticValue> values;
-  const std::string& type = attribute.type;
-  if (type == "enum") {
-    for (const std::string& value : attribute.enum_values) {
-      values.push_back(StaticValue(value));
-    }
-  } else if (type == "bool") {
-    values = {StaticValue(false), StaticValue(true)};
-  } else if (type == "int") {
-    for (int value : {1, 2, -1, 0, 3, -2}) values.push_back(StaticValue(value));
-  } else if (type == "dim") {
-    values = {StaticValue(1), StaticValue(2), StaticValue(3)};
-  } else if (type == "real" || type == "scalar") {
-    // All of them are exact in every float dtype; not so their reciprocals.
-    values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),
-              StaticValue(Exact(3)), StaticValue(Exact(171) / Exact(512))};
-  } else if (type == "dtype") {
-    for (DType dtype :
-         {DType::kF32, DType::kF64, DType::kF16, DType::kI32, DType::kU8}) {
-      if (IsAllowed(attribute.name, dtype)) {
-        values.push_back(StaticValue(dtype));
-      }
-    }
-  }
-  const auto compared = compared_.find(attribute.name);
-  if (compared != compared_.end() && !attribute.list) {
-    for (const StaticValue& constant : compared->second) {
-      if (type == "real" || type == "scalar") {
-        // On both sides of it, too.
-        values.push_back(constant);
-        if (constant.AsReal().IsFinite()) {
-          values.push_back(StaticValue(constant.AsReal() - Exact(1)));
-          values.push_back(StaticValue(constant.AsReal() + Exact(1)));
-        }
-      } else if (type == "int" && constant.AsReal().ToInt64()) {
-        values.push_back(StaticValue(*constant.AsReal().ToInt64()));
-      }
-    }
-  }
-  return values;
-}
-
 absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
     const AttributeDecl& attribute, const SampledCall& call,
     const DrawOptions& options, Environment& environment) {
@@ -477,7 +377,8 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
   if (may_omit && !(options.vary_attributes && Chance(0.4))) {
     return std::optional<StaticValue>();
   }
-  std::vector<StaticValue> values = Alternatives(attribute);
+  std::vector<StaticValue> values =
+      AttributeValues(item_, attribute, compared_);
   if (values.empty()) {
     if (may_omit) return std::optional<StaticValue>();
     return NotSupported("attribute `", name, "` of type ", attribute.type,

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/lang/ast.h"
+#include "testing/check/samples/attribute_values.h"
 #include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
@@ -98,9 +99,6 @@ class SignatureSampler {
                                    Environment& environment);
   absl::StatusOr<DType> DrawDType(const TypeExpr& type,
                                   const Environment& environment);
-  // Whether the `where` clause lets the dtype variable be that.
-  bool IsAllowed(const std::string& variable, DType dtype) const;
-  std::vector<StaticValue> Alternatives(const AttributeDecl& attribute) const;
   absl::StatusOr<std::optional<StaticValue>> DrawAttribute(
       const AttributeDecl& attribute, const SampledCall& call,
       const DrawOptions& options, Environment& environment);
@@ -117,7 +115,7 @@ class SignatureSampler {
   const Item& item_;
   std::mt19937_64 random_;
   // Attributes that the rule compares with constants, and those constants.
-  std::map<std::string, std::vector<StaticValue>> compared_;
+  const ComparedValues compared_;
   std::vector<Factor> factors_;
   std::map<std::string, int64_t> fixed_sizes_;
 };

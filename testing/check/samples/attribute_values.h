@@ -1,0 +1,30 @@
+// AttributeValues: the values at which an attribute of a declaration is tried.
+
+#ifndef CLEAVE_TESTING_CHECK_SAMPLES_ATTRIBUTE_VALUES_H_
+#define CLEAVE_TESTING_CHECK_SAMPLES_ATTRIBUTE_VALUES_H_
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "engine/lang/ast.h"
+#include "ops/static_value.h"
+
+namespace cleave {
+
+// By the name of an attribute, constants.
+using ComparedValues = std::map<std::string, std::vector<StaticValue>>;
+
+// The literals with which the body, the spec or an error clause compares an
+// attribute: 20 for `threshold` in `if threshold < 20 then ..`.
+ComparedValues ComparedConstants(const Item& item);
+
+// Each value of an enum or a bool, some numbers and those that `compared` has
+// for it, dtypes that the `where` clause allows. Empty for axes and strings.
+std::vector<StaticValue> AttributeValues(const Item& item,
+                                         const AttributeDecl& attribute,
+                                         const ComparedValues& compared);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_SAMPLES_ATTRIBUTE_VALUES_H_
