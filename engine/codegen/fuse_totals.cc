@@ -7,8 +7,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "engine/codegen/base_reads.h"
+#include "engine/codegen/collapse_axes.h"
 #include "engine/codegen/element_cost.h"
+#include "engine/codegen/reduction_spaces.h"
 
 namespace cleave {
 namespace {
@@ -51,11 +54,15 @@ class Fuser {
       if (!AreTotalsOf(rows, totals)) continue;
       const Shape kept = SpaceOf(plan_.groups[rows])->kept;
       const size_t home = *totals.rbegin();
-      Join(rows, totals);
+      std::set<size_t> joined = totals;
+      joined.insert(rows);
+      if (!IsLowered(joined)) continue;
       for (size_t group = 0; group < home; ++group) {
-        if (IsTotalBeside(home, kept, group)) Move(group, home);
+        if (!IsTotalBeside(joined, kept, group)) continue;
+        joined.insert(group);
+        if (!IsLowered(joined)) joined.erase(group);
       }
-      DropInnerOutputs(home);
+      Join(joined, home);
     }
     FusionPlan result;
     for (FusionGroup& group : plan_.groups) {
@@ -88,6 +95,39 @@ class Fuser {
     }
     if (!space.reduces) return std::nullopt;
     return space;
+  }
+
+  // The groups as one, which is of the kind of the last.
+  FusionGroup Joined(const std::set<size_t>& groups) const {
+    FusionGroup joined;
+    joined.kind = GroupKind::kReduction;
+    for (const size_t group : groups) {
+      const FusionGroup& part = plan_.groups[group];
+      joined.nodes.insert(joined.nodes.end(), part.nodes.begin(),
+                          part.nodes.end());
+      for (const Value v : part.outputs) {
+        if (IsReadOutside(v, groups)) joined.outputs.push_back(v);
+      }
+    }
+    std::sort(joined.nodes.begin(), joined.nodes.end());
+    std::sort(joined.outputs.begin(), joined.outputs.end());
+    return joined;
+  }
+
+  bool IsReadOutside(Value v, const std::set<size_t>& groups) const {
+    if (returned_.count(v) > 0) return true;
+    const auto readers = readers_.find(v);
+    return readers != readers_.end() &&
+           !std::includes(groups.begin(), groups.end(), readers->second.begin(),
+                          readers->second.end());
+  }
+
+  // Whether the groups have rows and totals as one, too. Axes of extent 1 that
+  // one of them needs, and not the other, tell their shapes apart.
+  bool IsLowered(const std::set<size_t>& groups) const {
+    const absl::StatusOr<Graph> graph =
+        CollapseAxes(ExtractGroup(graph_, Joined(groups)).graph);
+    return graph.ok() && FindRowsAndTotals(*graph).has_value();
   }
 
   int CostOfGroup(const FusionGroup& group) const {
@@ -165,20 +205,25 @@ class Fuser {
   }
 
   // Whether the group reduces values per row to totals, and makes others, for
-  // the rows and totals of `home` alone: weights and their sum, say.
-  bool IsTotalBeside(size_t home, const Shape& kept, size_t group) const {
+  // the rows and totals that are `joined` alone: weights and their sum, say.
+  bool IsTotalBeside(const std::set<size_t>& joined, const Shape& kept,
+                     size_t group) const {
+    if (joined.count(group) > 0) return false;
     const FusionGroup& beside = plan_.groups[group];
+    const FusionGroup home = Joined(joined);
     const std::optional<GroupSpace> space = SpaceOf(beside);
+    const std::set<size_t> readers = ReadersOf(group);
     if (!space.has_value() || !space->keeps_none ||
-        NonUnit(space->shape) != kept ||
-        ReadersOf(group) != std::set<size_t>{home} ||
-        CostOfGroup(plan_.groups[home]) + CostOfGroup(beside) > kMaxGroupCost) {
+        NonUnit(space->shape) != kept || readers.empty() ||
+        !std::includes(joined.begin(), joined.end(), readers.begin(),
+                       readers.end()) ||
+        CostOfGroup(home) + CostOfGroup(beside) > kMaxGroupCost) {
       return false;
     }
     for (const Value v : beside.outputs) {
       if (returned_.count(v) > 0) return false;
     }
-    for (const Value v : plan_.groups[home].nodes) {
+    for (const Value v : home.nodes) {
       for (const BaseRead& read : BaseReads(graph_, v)) {
         const auto producer = group_of_.find(read.base);
         if (producer == group_of_.end() || producer->second != group) continue;
@@ -194,43 +239,18 @@ class Fuser {
     return true;
   }
 
-  // Into the last of `totals`.
-  void Join(size_t rows, std::set<size_t> totals) {
-    const size_t home = *totals.rbegin();
-    totals.erase(home);
-    totals.insert(rows);
-    for (const size_t other : totals) Move(other, home);
-  }
-
-  void Move(size_t other, size_t home) {
-    FusionGroup& from = plan_.groups[other];
-    std::vector<Value>& nodes = plan_.groups[home].nodes;
-    for (const Value v : from.nodes) group_of_[v] = home;
-    nodes.insert(nodes.end(), from.nodes.begin(), from.nodes.end());
-    std::sort(nodes.begin(), nodes.end());
-    std::vector<Value>& outputs = plan_.groups[home].outputs;
-    outputs.insert(outputs.end(), from.outputs.begin(), from.outputs.end());
-    from.nodes.clear();
-    from.outputs.clear();
-    for (auto& [value, groups] : readers_) {
-      if (groups.erase(other) > 0) groups.insert(home);
-    }
-  }
-
-  // A value that only the kernel itself reads is no output.
-  void DropInnerOutputs(size_t home) {
-    std::vector<Value> outputs;
-    for (const Value v : plan_.groups[home].outputs) {
-      const auto readers = readers_.find(v);
-      bool read = returned_.count(v) > 0;
-      if (readers != readers_.end()) {
-        readers->second.erase(home);
-        read |= !readers->second.empty();
+  // One group in the place of `home`.
+  void Join(const std::set<size_t>& groups, size_t home) {
+    FusionGroup joined = Joined(groups);
+    for (const size_t group : groups) plan_.groups[group] = {};
+    for (const Value v : joined.nodes) group_of_[v] = home;
+    plan_.groups[home] = std::move(joined);
+    for (auto& [value, readers] : readers_) {
+      for (const size_t group : groups) {
+        if (readers.erase(group) > 0) readers.insert(home);
       }
-      if (read) outputs.push_back(v);
+      if (group_of_.at(value) == home) readers.erase(home);
     }
-    std::sort(outputs.begin(), outputs.end());
-    plan_.groups[home].outputs = std::move(outputs);
   }
 
   const Graph& graph_;

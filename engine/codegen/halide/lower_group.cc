@@ -158,14 +158,6 @@ void Lowering::StoreValue(Value v, Stage::Role role) {
   AddStage(v, std::move(stage));
 }
 
-Shape Lowering::RowShape() const {
-  Shape shape;
-  for (size_t d = 0; d < space_.shape.size(); ++d) {
-    if (!space_.reduced[d]) shape.push_back(space_.shape[d]);
-  }
-  return shape;
-}
-
 // Decides which of the nodes that `needed` rest on are stages, and makes them.
 void Lowering::AddStages(const std::vector<Value>& needed) {
   const size_t size = graph_.size();
@@ -221,7 +213,7 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
         widened |= ClassOf(ToPrimitive(graph_.node(user).op)) !=
                    PrimitiveClass::kPointwise;
       }
-      if (widened && !returned && graph_.type(v).shape == RowShape()) {
+      if (widened && !returned && graph_.type(v).shape == space_.RowShape()) {
         StoreValue(v, Stage::Role::kRow);
         cost[id] = 0;
       }
@@ -246,7 +238,7 @@ void Lowering::AddOutputs(const std::vector<Value>& outputs) {
   kept_.clear();
   funcs_.clear();
   stages_.clear();
-  AddRows(outputs);
+  AddRows();
   AddStages(outputs);
   Func out = MakeFunc("out");
   const std::vector<Var> vars = VarsOf(outputs.front());

@@ -7,12 +7,14 @@
 #define CLEAVE_ENGINE_CODEGEN_HALIDE_LOWERING_H_
 
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "Halide.h"
 #include "engine/codegen/halide/lower_group.h"
+#include "engine/codegen/reduction_spaces.h"
 #include "engine/ir/graph.h"
 
 namespace cleave {
@@ -66,22 +68,6 @@ struct Stage {
   bool transposed = false;
 };
 
-// Where the loops of a reduction group run.
-struct Space {
-  Shape shape;
-  std::vector<bool> reduced;  // empty: nothing is reduced
-  bool reduces_last() const { return !reduced.empty() && reduced.back(); }
-  bool keeps_none() const {
-    for (const bool r : reduced) {
-      if (!r) return false;
-    }
-    return true;
-  }
-  bool operator==(const Space& other) const {
-    return shape == other.shape && reduced == other.reduced;
-  }
-};
-
 class Lowering {
  public:
   Lowering(const Graph& graph, GroupKind kind, const Halide::Target& target,
@@ -121,15 +107,13 @@ class Lowering {
 
   // ---- Values of rows and the totals of them (lower_totals.cc).
   void FindSpaces();
-  // Stores the values of rows that the totals below `outputs` read, before all
-  // else. From here on the group is a reduction of everything.
-  void AddRows(const std::vector<Value>& outputs);
-  std::vector<Value> RowsRead(const std::vector<Value>& outputs) const;
+  // Stores the values of rows that totals read, before all else. From here on
+  // the group is a reduction of everything.
+  void AddRows();
 
   // ---- Stages.
   void AddStages(const std::vector<Value>& needed);
   bool IsFull(Value v) const { return graph_.type(v).shape == space_.shape; }
-  Shape RowShape() const;
   void StoreValue(Value v, Stage::Role role);
   static Halide::Expr ForEach(const Halide::RDom& domain,
                               const Halide::Expr& value);
@@ -220,12 +204,10 @@ class Lowering {
   const Halide::Target target_;
   const bool on_device_;
   const bool plain_schedule_;
-  Space space_;
-  // Whether the group reduces its rows' values to scalars, and the spaces of
-  // rows and totals.
-  bool has_totals_ = false;
-  Space row_space_;
-  Space total_space_;
+  // Where the loops of a reduction group run: those that are added now.
+  ReductionSpace space_;
+  // Where the group reduces its rows' values to scalars.
+  std::optional<RowsAndTotals> rows_and_totals_;
 
   std::map<std::string, Halide::Param<int>> extents_;
   std::vector<Halide::ImageParam> images_;

@@ -50,7 +50,7 @@ void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
   }
   const bool full = axes.size() == space_.shape.size() &&
                     kind_ == GroupKind::kReduction && !space_.reduced.empty() &&
-                    RowShape().size() != axes.size();
+                    space_.RowShape().size() != axes.size();
   if (axes.empty() || space_.reduced.empty() || space_.keeps_none()) {
     for (Stage& stage : stages_) {
       if (stage.role == Stage::Role::kWhole) continue;
@@ -132,7 +132,7 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
 
 // Everything that one row needs, row by row, with the row in the cache.
 void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
-  const size_t kept = RowShape().size();
+  const size_t kept = space_.RowShape().size();
   // The innermost kept axis is the row.
   std::vector<Var> rows;
   Var x;

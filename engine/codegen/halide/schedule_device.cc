@@ -77,7 +77,7 @@ void Lowering::ScheduleDeviceElements(Func out, const std::vector<Var>& axes) {
 void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
   std::vector<Var> rows;
   std::vector<VarOrRVar> order;
-  const bool full = axes.size() > RowShape().size();
+  const bool full = axes.size() > space_.RowShape().size();
   const Var steps("steps"), thread("thread");
   if (full) {
     const Var x = axes.back();
@@ -146,7 +146,7 @@ void Lowering::ScheduleDeviceWhole(Stage& stage) {
 
 // Reductions over axes before the last: a thread per column.
 void Lowering::ScheduleDeviceColumns(Func out, const std::vector<Var>& axes) {
-  const bool full = axes.size() > RowShape().size();
+  const bool full = axes.size() > space_.RowShape().size();
   const Var x = axes.back();
   const Var columns("columns"), thread("thread");
   out.split(x, columns, thread, kBlockColumns, TailStrategy::GuardWithIf);
