@@ -15,11 +15,6 @@
 
 namespace cleave::embed {
 
-// The dtypes of the two that are the same: `key` is DLPack's u64 one way.
-// Unimplemented where there is none, and for vectors (lanes).
-absl::StatusOr<DType> FromDlpackType(DLDataType type);
-DLDataType ToDlpackType(DType dtype);
-
 // A view of the caller's memory, read only where it is an input's. `what` names
 // the tensor in messages. Unimplemented for memory that is not the CPU's;
 // InvalidArgument for a tensor that cannot be: a negative extent, strides or
@@ -27,9 +22,6 @@ DLDataType ToDlpackType(DType dtype);
 // does not allow.
 absl::StatusOr<ArrayView> ViewOf(const DLTensor* tensor, const char* what,
                                  size_t number);
-
-// A dense tensor. `shape` outlives it.
-DLTensor DenseTensor(void* data, DType dtype, absl::Span<const int64_t> shape);
 
 }  // namespace cleave::embed
 

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "engine/embed/dlpack_types.h"
 #include "engine/embed/dlpack_view.h"
 #include "engine/embed/handles.h"
 #include "ops/status_macros.h"

@@ -13,6 +13,7 @@
 #include "absl/types/span.h"
 #include "engine/c_library/ahead_of_time.h"
 #include "engine/embed/describe.h"
+#include "engine/embed/dlpack_types.h"
 #include "engine/embed/dlpack_view.h"
 #include "engine/embed/handles.h"
 #include "engine/ir/graph_text.h"

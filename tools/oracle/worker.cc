@@ -1,0 +1,123 @@
+#include "tools/oracle/worker.h"
+
+#include <dlfcn.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/embed/cleave.h"
+#include "engine/embed/dlpack_types.h"
+#include "ops/status_macros.h"
+#include "tools/oracle/oracle.h"
+#include "tools/oracle/wire.h"
+
+namespace cleave {
+namespace {
+
+constexpr int kArguments = 4;
+
+// What the library was linked with to make statuses; null where it makes none.
+struct StatusFunctions {
+  int32_t (*code)(const cleave_status*) = nullptr;
+  const char* (*message)(const cleave_status*) = nullptr;
+  void (*free)(cleave_status*) = nullptr;
+};
+
+template <typename Function>
+void Find(void* library, const char* symbol, Function*& function) {
+  function = reinterpret_cast<Function*>(dlsym(library, symbol));
+}
+
+// A parent that is killed leaves no process behind, whatever the function does.
+void EndWithParent() {
+  const pid_t parent = getppid();
+  std::thread([parent] {
+    while (getppid() == parent) sleep(1);
+    _exit(1);
+  }).detach();
+}
+
+OracleReply Run(cleave_host_function function, const StatusFunctions& statuses,
+                const OracleCall& call) {
+  std::vector<Tensor> results;
+  for (const TensorType& type : call.results) {
+    std::vector<int64_t> shape;
+    for (const Dim& extent : type.shape) shape.push_back(*extent.Value());
+    CLEAVE_ASSIGN_OR_RETURN(Tensor result,
+                            Tensor::Create(type.dtype, std::move(shape)));
+    results.push_back(std::move(result));
+  }
+  std::vector<DLTensor> tensors;
+  tensors.reserve(call.inputs.size() + results.size());
+  std::vector<const DLTensor*> inputs;
+  for (const Tensor& input : call.inputs) {
+    inputs.push_back(&tensors.emplace_back(embed::DenseTensor(
+        const_cast<std::byte*>(input.data()), input.dtype(), input.shape())));
+  }
+  std::vector<DLTensor*> written;
+  for (Tensor& result : results) {
+    written.push_back(&tensors.emplace_back(embed::DenseTensor(
+        result.mutable_data(), result.dtype(), result.shape())));
+  }
+  cleave_host_call given = {};
+  given.struct_size = sizeof(given);
+  given.op = call.op.c_str();
+  given.attributes = call.attributes.c_str();
+  given.inputs = inputs.data();
+  given.input_count = inputs.size();
+  given.results = written.data();
+  given.result_count = written.size();
+  cleave_status* const status = function(/*context=*/nullptr, &given);
+  if (status == nullptr) return results;
+  if (statuses.code == nullptr || statuses.message == nullptr) {
+    return absl::UnknownError("it returned a status");
+  }
+  absl::Status error(static_cast<absl::StatusCode>(statuses.code(status)),
+                     statuses.message(status));
+  if (statuses.free != nullptr) statuses.free(status);
+  return error.ok() ? absl::UnknownError("it returned a status") : error;
+}
+
+int Serve(const char* path, const char* symbol) {
+  EndWithParent();
+  const auto refuse = [&](absl::string_view why) {
+    const OracleReply reply = absl::NotFoundError(why);
+    static_cast<void>(WriteMessage(kWorkerSocket, Serialize(reply)));
+    return 1;
+  };
+  void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) return refuse(dlerror());
+  cleave_host_function function = nullptr;
+  function = reinterpret_cast<cleave_host_function>(dlsym(library, symbol));
+  if (function == nullptr) return refuse(dlerror());
+  StatusFunctions statuses;
+  Find(library, "cleave_status_code", statuses.code);
+  Find(library, "cleave_status_message", statuses.message);
+  Find(library, "cleave_status_free", statuses.free);
+  OracleReply reply = std::vector<Tensor>();
+  while (WriteMessage(kWorkerSocket, Serialize(reply)).ok()) {
+    const absl::StatusOr<std::string> bytes = ReadMessage(kWorkerSocket);
+    if (!bytes.ok()) break;
+    const absl::StatusOr<OracleCall> call = ParseOracleCall(*bytes);
+    reply =
+        call.ok() ? Run(function, statuses, *call) : OracleReply(call.status());
+  }
+  // What the library does as a process ends is none of the check.
+  _exit(0);
+}
+
+}  // namespace
+
+std::optional<int> RunOracleWorker(int argc, char** argv) {
+  if (argc != kArguments || std::string(argv[1]) != kWorkerFlag) {
+    return std::nullopt;
+  }
+  return Serve(argv[2], argv[3]);
+}
+
+}  // namespace cleave
