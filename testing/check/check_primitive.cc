@@ -1,13 +1,19 @@
 #include "testing/check/check_primitive.h"
 
+#include <cmath>
+#include <complex>
+#include <limits>
+#include <random>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/rewrite/expand.h"
 #include "ops/primitive.h"
 #include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "testing/check/check_transforms.h"
+#include "testing/check/compare_complex.h"
 #include "testing/check/compare_tangents.h"
 #include "testing/check/compare_values.h"
 #include "testing/check/samples/shrink.h"
@@ -19,6 +25,7 @@ namespace {
 constexpr int64_t kPrimitivePoints = 1500;
 // Points at which derivatives of second order are compared, in each pattern.
 constexpr int64_t kLawPoints = 8;
+constexpr int64_t kComplexPoints = 600;
 
 // The primitive at [n]: operand types, as a call for the samplers.
 SampledCall CallOf(const Item& item, Primitive primitive, DType dtype) {
@@ -105,6 +112,79 @@ Verdict CheckLaws(const OpContext& context, Primitive primitive) {
   PreparedCalls calls;
   calls.calls.push_back(std::move(prepared));
   return CheckVjp(context, calls, context.rules());
+}
+
+std::string ToText(std::complex<double> z) {
+  return absl::StrCat(z.real(), z.imag() < 0 ? " - " : " + ",
+                      std::abs(z.imag()), "i");
+}
+
+// Complex operands, of primitives that take them.
+Verdict CheckComplex(const OpContext& context, Primitive primitive) {
+  const Item& item = *context.item;
+  const SampledCall call = CallOf(item, primitive, DType::kC128);
+  std::mt19937_64 random(context.seed + 11);
+  std::vector<Tensor> points;
+  for (const TensorType& type : call.OperandTypes()) {
+    Tensor point = ComplexPoints(kComplexPoints, random);
+    if (type.dtype != DType::kC128) {
+      point = Tensor(type.dtype, {kComplexPoints});
+      for (int64_t i = 0; i < kComplexPoints; i += 2) point.SetInt(i, 1);
+    }
+    points.push_back(std::move(point));
+  }
+  Verdict verdict;
+  for (size_t k = 0; k < points.size(); ++k) {
+    if (!IsComplex(points[k].dtype())) continue;
+    // The types are refused, or it has no derivative: reals say so.
+    const auto graphs =
+        MakeGraphs(context.rules(), call, primitive, static_cast<int>(k));
+    if (!graphs.ok()) continue;
+    const Tensor tangent = ComplexPoints(kComplexPoints, random);
+    const auto found = CompareComplexTangents(
+        graphs->primal, graphs->jvp, points, static_cast<int>(k), tangent);
+    if (!found.ok()) {
+      Merge(verdict, Verdict::Inconclusive(absl::StrCat(
+                         "complex operands: ", found.status().message())));
+      continue;
+    }
+    if (found->failure) {
+      const auto& [element, expected, got] = *found->failure;
+      std::vector<std::string> inputs;
+      for (size_t j = 0; j < points.size(); ++j) {
+        inputs.push_back(absl::StrCat(item.parameters[j], " = ",
+                                      ToText(points[j].GetComplex(element))));
+      }
+      inputs.push_back(absl::StrCat("d", item.parameters[k], " = ",
+                                    ToText(tangent.GetComplex(element))));
+      Counterexample example;
+      example.call = call.ToString();
+      example.inputs = absl::StrJoin(inputs, ", ");
+      example.what =
+          absl::StrCat("derivative of ", item.name, " by ", item.parameters[k]);
+      example.expected = absl::StrCat(ToText(expected), ", by differences");
+      example.got = ToText(got);
+      example.ulp = std::numeric_limits<double>::infinity();
+      example.place = context.Place();
+      example.replay = context.Replay();
+      return Verdict::Disagrees(std::move(example));
+    }
+    Verdict agrees;
+    agrees.kind = VerdictKind::kAgrees;
+    agrees.samples = found->samples;
+    agrees.notes = {absl::StrCat("complex ", item.parameters[k], ": ",
+                                 found->samples, " points within ",
+                                 kComplexTolerance, " of differences")};
+    if (found->samples < kComplexPoints / 2) {
+      agrees = Verdict::Inconclusive(
+          absl::StrCat("complex ", item.parameters[k],
+                       ": differences settle "
+                       "at ",
+                       found->samples, " of ", kComplexPoints, " points"));
+    }
+    Merge(verdict, agrees);
+  }
+  return verdict;
 }
 
 }  // namespace
@@ -194,6 +274,10 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
       }
       Merge(verdict, agrees);
     }
+  }
+  if (context.Wants(DType::kC128)) {
+    const Verdict complex = CheckComplex(context, *primitive);
+    if (complex.kind != VerdictKind::kNotChecked) Merge(verdict, complex);
   }
   const Verdict laws = CheckLaws(context, *primitive);
   // Where one operand has no derivative, nor has the whole.
