@@ -129,7 +129,9 @@ class OpChecker {
     Add(Layer::kExamples, [&] {
       Verdict verdict = CheckExamples(context_);
       if (!context_.item->laws.empty()) {
-        const Verdict laws = CheckLawsOf(context_, concrete);
+        PreparedCalls shaped = concrete;
+        shaped.large = prepared.large;
+        const Verdict laws = CheckLawsOf(context_, shaped);
         if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
         Merge(verdict, laws);
       }
@@ -337,6 +339,12 @@ class ItemChecks {
     op.layers = OpChecker(context, examples_alone ? examples_ : options_,
                           clauses_.rules())
                     .Check();
+    for (auto& [layer, verdict] : op.layers) {
+      if (verdict.kind == VerdictKind::kAgrees &&
+          verdict.strength == Strength::kSampled && verdict.samples == 0) {
+        verdict = Verdict::Inconclusive("no sample of it was compared");
+      }
+    }
     const auto rounding = op.layers.find(Layer::kRounding);
     op.loose_claim = rounding != op.layers.end() &&
                      rounding->second.kind == VerdictKind::kAgrees &&

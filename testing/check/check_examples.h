@@ -13,8 +13,9 @@ namespace cleave {
 // the op declares (8 ulp, if it declares none).
 Verdict CheckExamples(const OpContext& context);
 
-// A spec given as laws, at random calls.
-Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& concrete);
+// A spec given as laws, at the calls at concrete extents; at the large ones
+// those laws that do not cost too much there.
+Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared);
 
 }  // namespace cleave
 

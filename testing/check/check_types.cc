@@ -71,6 +71,33 @@ bool HaveOneShape(const SampledCall& call) {
   return true;
 }
 
+// The same call, in which what has the dtype `from` has `to`.
+SampledCall WithDType(SampledCall call, DType from, DType to) {
+  for (SampledInput& input : call.inputs) {
+    for (std::optional<TensorType>& type : input.types) {
+      if (type && type->dtype == from) type->dtype = to;
+    }
+  }
+  for (auto& [variable, dtype] : call.dtypes) {
+    if (dtype == from) dtype = to;
+  }
+  return call;
+}
+
+// A dtype of `all` in which the body takes the call that it refuses as it is:
+// then not the sizes are at fault.
+std::optional<DType> TakenIn(const OpContext& context, const SampledCall& call,
+                             const std::vector<DType>& all) {
+  const DType from = MainDType(call);
+  for (const DType to : all) {
+    if (to != from &&
+        MakeCallGraphs(context.rules(), WithDType(call, from, to)).ok()) {
+      return to;
+    }
+  }
+  return std::nullopt;
+}
+
 // The verdict on one call that the op accepts; nullopt if its types agree.
 std::optional<Verdict> Disagreement(const OpContext& context,
                                     const SampledCall& call,
@@ -155,15 +182,20 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
         Merge(verdict, Verdict::Inconclusive(message));
         continue;
       }
-      if (!HaveOneShape(*call) &&
+      const std::optional<DType> taken = TakenIn(context, *call, all);
+      if (!taken && !HaveOneShape(*call) &&
           graphs.status().code() == absl::StatusCode::kInvalidArgument) {
         // Sizes that do not go together: the body finds out.
         if (undeclared++ == 0) first_undeclared = message;
         continue;
       }
-      Merge(verdict, Verdict::Disagrees(Explain(context, *call,
-                                                "expansion of an accepted call",
-                                                TypesOf(*graph), message)));
+      Merge(verdict,
+            Verdict::Disagrees(Explain(
+                context, *call, "expansion of an accepted call",
+                absl::StrCat(
+                    TypesOf(*graph),
+                    taken ? absl::StrCat(", as with ", DTypeName(*taken)) : ""),
+                message)));
       return verdict;
     }
     if (auto found = Disagreement(context, *call, *graphs)) return *found;

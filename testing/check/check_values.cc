@@ -97,7 +97,7 @@ struct Counts {
 bool CompareAt(const OpContext& context, const ValueComparer& comparer,
                absl::Span<const Tensor> inputs, Verdict& verdict,
                Counts& counts) {
-  const auto comparison = comparer.Compare(inputs);
+  const auto comparison = comparer.Compare(inputs, verdict.worst_part);
   if (!comparison.ok()) {
     if (!IsBadSample(comparison.status())) {
       Merge(verdict, Verdict::Inconclusive(absl::StrCat(

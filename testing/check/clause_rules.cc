@@ -335,6 +335,21 @@ class ClauseWriter {
     return equations;
   }
 
+  // Tensors, sizes, attributes: `n` in `y[n - 1 - i]` is no index.
+  std::set<std::string> NamesOfSignature() const {
+    std::set<std::string> names(tensors_.begin(), tensors_.end());
+    for (const InputDecl& input : item_.inputs) {
+      for (const AxisExpr& axis : input.type.axes) {
+        CollectNames(axis.size, names);
+      }
+    }
+    for (const AttributeDecl& attribute : item_.attributes) {
+      names.insert(attribute.name);
+    }
+    for (const NamedExpr& let : item_.lets) names.insert(let.name);
+    return names;
+  }
+
   void WriteLaw(const Law& law) {
     Item op = SignatureOnly(item_, NewName("law"));
     std::set<std::string> names;
@@ -348,8 +363,9 @@ class ClauseWriter {
       op.inputs.push_back(std::move(input));
     }
     std::vector<Binder> free;
-    CollectFreeIndices(law.relation, false, tensors_, free);
-    CollectFreeIndices(law.condition, false, tensors_, free);
+    const std::set<std::string> bound = NamesOfSignature();
+    CollectFreeIndices(law.relation, false, bound, free);
+    CollectFreeIndices(law.condition, false, bound, free);
     ExprPtr holds = law.relation;
     if (law.condition != nullptr) {
       // Neither a static `if` nor a static first operand: without the relation

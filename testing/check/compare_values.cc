@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
+#include "ops/primitive.h"
 #include "ops/status_macros.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/sample_counts.h"
@@ -51,6 +52,13 @@ double EpsError(const Real& expected, double got, DType dtype) {
 
 // More precision may tell what it is.
 bool IsLost(const Real& value) { return value.exactness() == Exactness::kLost; }
+
+bool ReadsByIndex(const Graph& graph) {
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    if (graph.node(Value{id}).op == ToOpId(Primitive::kGather)) return true;
+  }
+  return false;
+}
 
 // Over- and underflow of intermediate values reach only these.
 bool MayHaveLeftRange(const Real& value) {
@@ -121,30 +129,31 @@ absl::StatusOr<ValueComparer> ValueComparer::Make(const ClauseRules& clauses,
   comparer.many_elements_ =
       !comparer.elementwise_ &&
       2.0 * static_cast<double>(elements) * WorkOf(*graphs.spec) > kManyWork;
-  if (comparer.many_elements_) {
-    CLEAVE_RETURN_IF_ERROR(
-        comparer.MakeGradient(clauses.rules(), *graphs.spec));
-  }
+  comparer.rules_ = &clauses.rules();
+  comparer.spec_ = *graphs.spec;
   return comparer;
 }
 
-absl::Status ValueComparer::MakeGradient(const RuleSet& rules,
-                                         const Graph& spec) {
-  std::vector<bool> active;
-  for (const NamedValue& input : spec.inputs()) {
-    active.push_back(IsFloat(spec.type(input.value).dtype));
+absl::StatusOr<const Graph*> ValueComparer::Gradient() const {
+  if (!gradient_is_made_) {
+    std::vector<bool> active;
+    for (const NamedValue& input : spec_->inputs()) {
+      active.push_back(IsFloat(spec_->type(input.value).dtype));
+    }
+    absl::StatusOr<VjpResult> vjp = Vjp(*spec_, active, *rules_);
+    if (vjp.ok()) {
+      CLEAVE_ASSIGN_OR_RETURN(gradient_, Expand(vjp->graph, *rules_));
+    } else if (!absl::IsUnimplemented(vjp.status())) {
+      return vjp.status();
+    }
+    gradient_is_made_ = true;
   }
-  absl::StatusOr<VjpResult> vjp = Vjp(spec, active, rules);
-  // A spec without a derivative has no condition.
-  if (absl::IsUnimplemented(vjp.status())) return absl::OkStatus();
-  if (!vjp.ok()) return vjp.status();
-  CLEAVE_ASSIGN_OR_RETURN(gradient_, Expand(vjp->graph, rules));
-  return absl::OkStatus();
+  return gradient_.has_value() ? &*gradient_ : nullptr;
 }
 
 absl::StatusOr<double> ValueComparer::ConditionByGradient(
-    absl::Span<const Tensor> inputs, const Suspect& suspect,
-    const Real& value) const {
+    const Graph& gradient, absl::Span<const Tensor> inputs,
+    const Suspect& suspect, const Real& value) const {
   constexpr int kBits = 128;
   std::vector<RealTensor> arguments;
   for (const Tensor& input : inputs) {
@@ -163,7 +172,7 @@ absl::StatusOr<double> ValueComparer::ConditionByGradient(
     arguments.push_back(RealTensor::FromTensor(cotangent, kBits));
   }
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> outputs,
-                          InterpretReal(*gradient_, arguments, kBits));
+                          InterpretReal(gradient, arguments, kBits));
   double moved = 0;
   size_t next = results;
   for (size_t k = 0; k < inputs.size(); ++k) {
@@ -196,10 +205,11 @@ absl::Status ValueComparer::JudgeByGradient(
   for (Suspect& suspect : suspects) {
     if (suspect.condition > 0 && std::isfinite(suspect.error)) {
       double condition = HUGE_VAL;
-      if (gradient_) {
+      CLEAVE_ASSIGN_OR_RETURN(const Graph* const gradient, Gradient());
+      if (gradient != nullptr) {
         CLEAVE_ASSIGN_OR_RETURN(
             condition, ConditionByGradient(
-                           inputs, suspect,
+                           *gradient, inputs, suspect,
                            expected[suspect.result].reals[suspect.element]));
       }
       if (!std::isfinite(condition)) {
@@ -227,14 +237,27 @@ absl::Status ValueComparer::JudgeByGradient(
 }
 
 absl::StatusOr<ValueComparison> ValueComparer::Compare(
-    absl::Span<const Tensor> inputs) const {
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> got,
-                          Interpret(body_, inputs));
-  return CompareResults(inputs, got);
+    absl::Span<const Tensor> inputs, double known_part) const {
+  const absl::StatusOr<std::vector<Tensor>> got = Interpret(body_, inputs);
+  if (got.ok()) return CompareResults(inputs, *got, known_part);
+  if (!IsBadSample(got.status())) return got.status();
+  // Integers divided by zero have a value over the reals. An index that is
+  // none the spec refuses, too.
+  if (!ReadsByIndex(body_)) return got.status();
+  const auto expected = reference_->Evaluate(inputs, kFirstReferenceBits);
+  if (!expected.ok()) return got.status();
+  ValueComparison comparison;
+  ValueFailure failure;
+  failure.expected = "a value, by the spec";
+  failure.got = std::string(got.status().message());
+  failure.ulp = std::numeric_limits<double>::infinity();
+  comparison.failure = std::move(failure);
+  return comparison;
 }
 
 absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
-    absl::Span<const Tensor> inputs, absl::Span<const Tensor> got) const {
+    absl::Span<const Tensor> inputs, absl::Span<const Tensor> got,
+    double known_part) const {
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> expected,
                           reference_->Evaluate(inputs, kFirstReferenceBits));
   ValueComparison comparison;
@@ -327,13 +350,16 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
   }
   CLEAVE_RETURN_IF_ERROR(Settle(inputs, std::move(suspects), comparison));
   if (!comparison.failure && !passed.empty()) {
-    CLEAVE_RETURN_IF_ERROR(EstimatePart(inputs, std::move(passed), comparison));
+    CLEAVE_RETURN_IF_ERROR(EstimatePart(inputs, expected, std::move(passed),
+                                        known_part, comparison));
   }
   return comparison;
 }
 
 absl::Status ValueComparer::EstimatePart(absl::Span<const Tensor> inputs,
+                                         absl::Span<const RealTensor> expected,
                                          std::vector<Suspect> worst,
+                                         double known_part,
                                          ValueComparison& comparison) const {
   const auto larger = [](const Suspect& a, const Suspect& b) {
     return a.error > b.error;
@@ -341,10 +367,33 @@ absl::Status ValueComparer::EstimatePart(absl::Span<const Tensor> inputs,
   const size_t count = std::min(worst.size(), kTightest);
   std::partial_sort(worst.begin(), worst.begin() + count, worst.end(), larger);
   worst.resize(count);
-  // Nothing to learn where the errors cannot improve the estimate, or where
-  // conditions of all elements would cost more than they tell.
-  if (worst[0].error / worst[0].ulp <= comparison.worst_part) {
-    return absl::OkStatus();
+  // Errors that cannot improve the estimate tell nothing.
+  known_part = std::max(known_part, comparison.worst_part);
+  worst.erase(std::remove_if(worst.begin(), worst.end(),
+                             [&](const Suspect& suspect) {
+                               return suspect.error / suspect.ulp <= known_part;
+                             }),
+              worst.end());
+  if (worst.empty()) return absl::OkStatus();
+  if (!elementwise_) {
+    // One evaluation for each, where differences take two for each operand's
+    // element.
+    CLEAVE_ASSIGN_OR_RETURN(const Graph* const gradient, Gradient());
+    if (gradient != nullptr) {
+      worst.resize(std::min(worst.size(), kMaxGradients));
+      for (const Suspect& suspect : worst) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            const double condition,
+            ConditionByGradient(
+                *gradient, inputs, suspect,
+                expected[suspect.result].reals[suspect.element]));
+        if (!std::isfinite(condition)) continue;
+        comparison.worst_part = std::max(
+            comparison.worst_part,
+            suspect.error / (suspect.ulp + suspect.condition * condition));
+      }
+      return absl::OkStatus();
+    }
   }
   std::vector<Tensor> chosen(inputs.begin(), inputs.end());
   if (elementwise_) {

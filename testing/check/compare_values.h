@@ -54,13 +54,15 @@ class ValueComparer {
                                             const CallGraphs& graphs);
 
   // Compares all elements of all results, up to the first that is wrong for
-  // certain. Errors of the evaluation: OutOfRange for an index that is none.
-  absl::StatusOr<ValueComparison> Compare(
-      absl::Span<const Tensor> inputs) const;
+  // certain. A part of a bound that is `known_part` at most is not estimated.
+  // Errors of the evaluation: OutOfRange for an index that is none.
+  absl::StatusOr<ValueComparison> Compare(absl::Span<const Tensor> inputs,
+                                          double known_part = 0) const;
 
   // The same for results that something else than the interpreter gave.
   absl::StatusOr<ValueComparison> CompareResults(
-      absl::Span<const Tensor> inputs, absl::Span<const Tensor> got) const;
+      absl::Span<const Tensor> inputs, absl::Span<const Tensor> got,
+      double known_part = 0) const;
 
   // Spec and body are elementwise: elements may be compared apart.
   bool elementwise() const { return elementwise_; }
@@ -69,8 +71,10 @@ class ValueComparer {
 
  private:
   struct Suspect;
-  absl::Status MakeGradient(const RuleSet& rules, const Graph& spec);
-  absl::StatusOr<double> ConditionByGradient(absl::Span<const Tensor> inputs,
+  // Of the spec, made when it is first asked for; null where it has none.
+  absl::StatusOr<const Graph*> Gradient() const;
+  absl::StatusOr<double> ConditionByGradient(const Graph& gradient,
+                                             absl::Span<const Tensor> inputs,
                                              const Suspect& suspect,
                                              const Real& value) const;
   absl::Status JudgeByGradient(absl::Span<const Tensor> inputs,
@@ -86,17 +90,21 @@ class ValueComparer {
                                       const Suspect& suspect,
                                       double bound) const;
   absl::Status EstimatePart(absl::Span<const Tensor> inputs,
-                            std::vector<Suspect> worst,
+                            absl::Span<const RealTensor> expected,
+                            std::vector<Suspect> worst, double known_part,
                             ValueComparison& comparison) const;
 
   SampledCall call_;
   Graph body_;
   std::optional<SpecReference> reference_;
   bool elementwise_ = false;
-  // Calls with many elements have the spec's cotangents, for conditions.
+  // Conditions of calls with many elements come from the spec's cotangents.
   // Those without one are not judged by a condition.
   bool many_elements_ = false;
-  std::optional<Graph> gradient_;
+  const RuleSet* rules_ = nullptr;
+  std::optional<Graph> spec_;
+  mutable bool gradient_is_made_ = false;
+  mutable std::optional<Graph> gradient_;
 };
 
 // Whether two references of growing precision are one number.

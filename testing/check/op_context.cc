@@ -37,7 +37,7 @@ void AddProblem(PreparedCalls& prepared, const absl::Status& status) {
 // Patterns of all calls together.
 constexpr int kDerivativeSamples = 40;
 // Extents that are tried for one combination of attributes.
-constexpr int kDrawsOfRow = 6;
+constexpr int kDrawsOfRow = 8;
 
 // Operands are made for every pattern and copied for derivatives.
 constexpr int64_t kMaxSampleElements = 1 << 24;
@@ -350,6 +350,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
     options.vary_attributes = !IsDefaults(row) || prepared.calls.size() > 2;
     for (int draw = 0; draw < draws && !ended(); ++draw) {
       ++trials;
+      options.alike = draw >= draws / 2;
       absl::StatusOr<SampledCall> call = sampler.Draw(options);
       if (!call.ok()) {
         if (IsRejection(call.status())) continue;

@@ -104,13 +104,6 @@ std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls, int number);
 // "attributes: 26 of 26 pairs in 12 combinations" and "extents 0 1 2 3 4097".
 std::vector<std::string> SampleNotes(const PreparedCalls& calls);
 
-// Errors of the samples, not of the rule: an index that lies outside, an
-// integer division by zero, a guard that does not hold.
-inline bool IsBadSample(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kOutOfRange ||
-         status.code() == absl::StatusCode::kFailedPrecondition;
-}
-
 // The verdict where `what`, a transform of a call that the op accepts, could
 // not be made: that is the fault of a rule where its types or shapes are wrong.
 Verdict NotTransformed(const OpContext& context, const SampledCall& call,

@@ -179,7 +179,10 @@ INSTANTIATE_TEST_SUITE_P(
         Planted{"ids_through_u8", Layer::kRounding,
                 R"(op checked(w: T[n], ids: i64[m]) -> T[m]
   where T: float
-  spec y[i] = sum[v if ids[i] == v](w[v])
+  spec {
+    let there[v < n] = 1
+    y[i] = there[ids[i]] * sum[v if ids[i] == v](w[v])
+  }
   accuracy T within 1 ulp
 {
   let at = $
@@ -383,6 +386,71 @@ INSTANTIATE_TEST_SUITE_P(
                             "", nullptr}),
     Name);
 
+INSTANTIATE_TEST_SUITE_P(
+    Indices, SamplesTest,
+    testing::Values(
+        Planted{
+            "ignored_index", Layer::kRounding,
+            R"(op checked(x: T[C], t: i64[n], *, ignored: int = -100) -> T[n]
+  where T: float
+  error value "no place to ignore" if ignored >= 0
+  spec {
+    let there[c < C] = 1
+    y[i] = select(t[i] == ignored, 0, there[select(t[i] == ignored, 0, t[i])]
+      * sum[c if c == t[i]](x[c]))
+  }
+  accuracy T within 1 ulp
+{
+  let at = $
+  y[i] = select(t[i] == ignored, 0, x[at[i]])
+}
+)",
+            "t", "select(t == ignored, 0, t)"},
+        Planted{"index_from_the_end", Layer::kRounding,
+                R"(op checked(x: T[C, n], t: i64[n]) -> T[n]
+  where T: float
+  spec {
+    let there[c < C] = 1
+    y[i] = there[t[i]] * sum[c if c == t[i]](x[c, i])
+  }
+  accuracy T within 1 ulp
+{
+  y[i] = x[$, i]
+}
+)",
+                "min(t[i], n - 1)", "t[i]"}),
+    Name);
+
+INSTANTIATE_TEST_SUITE_P(
+    Types, SamplesTest,
+    testing::Values(Planted{
+        "refused_in_one_dtype", Layer::kTypes,
+        R"(op checked(x: T[A..], y: T[B..]) -> T[broadcast([A, B])..]
+  where T: float
+  spec z = 2 * x + 2 * y
+  accuracy T within 1 ulp + 2 cond
+{
+  2 * (if T == f64 then $ else x + y)
+}
+)",
+        "reshape(x, shape: A ++ [2]) + y", "x + y"}),
+    Name);
+
+INSTANTIATE_TEST_SUITE_P(
+    Laws, SamplesTest,
+    testing::Values(Planted{
+        "law_at_a_long_axis", Layer::kExamples,
+        R"(op checked(x: T[n]) -> T[n]
+  where T: float
+  spec y[n - 1 - i] == x[i]
+{
+  y[i] = $
+}
+)",
+        "x[if n > 64 then i else n - 1 - i] + select(n > 64, 1, 0)",
+        "x[n - 1 - i]"}),
+    Name);
+
 TEST(Samples, NotesSayWhatWasSampled) {
   const CheckReport report = CheckTextAt("test.rules",
                                          R"(language 1
@@ -404,6 +472,54 @@ op checked(x: T[n], *, k: int = 0, up: bool = true) -> T[n]
   EXPECT_THAT(verdict.notes,
               testing::Contains(testing::AllOf(testing::StartsWith("extents "),
                                                testing::HasSubstr(" 65537"))));
+}
+
+// Heads that divide heads, and a mask that broadcasts: few calls are taken of
+// those that are drawn without care.
+TEST(Samples, MeetWhatAnOpAsksOfSizes) {
+  const char* const text = R"(language 1
+
+op checked(q: T[B.., H, L], k: T[B.., G, L], mask: M[R..]?) -> T[B.., H, L]
+  where T: float, M: any
+  error shape "heads must divide heads" if G == 0 or H % G != 0
+  error type "the mask must be bool" if mask and not M is bool
+  error shape "the mask does not broadcast" if mask and broadcast([B ++ [H, L], R]) != B ++ [H, L]
+  spec {
+    let m[b.. < B, h < H, l < L] = if mask then broadcast_to(mask, shape: B ++ [H, L])[b.., h, l] else true
+    y[b.., h, l] = select(m[b.., h, l], q[b.., h, l] * k[b.., h // (H // G), l], 0)
+  }
+  accuracy T within 1 ulp
+{
+  let m[b.. < B, h < H, l < L] = if mask then broadcast_to(mask, shape: B ++ [H, L])[b.., h, l] else true
+  y[b.., h, l] = select(m[b.., h, l], k[b.., h // (H // G), l] * q[b.., h, l], 0)
+}
+)";
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const CheckReport report = CheckTextAt("test.rules", text, "checked", seed);
+    ASSERT_EQ(report.ops.size(), 1u);
+    EXPECT_EQ(report.ExitStatus(), 0) << report.ToString();
+  }
+}
+
+// An op of empty tensors alone has no value to compare.
+TEST(Samples, AgreementOnNothingIsInconclusive) {
+  const CheckReport report = CheckTextAt("test.rules",
+                                         R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  error shape "not empty" if n > 0
+  spec y[i] = x[i] + x[i]
+  accuracy T within 1 ulp
+{
+  y[i] = 2 * x[i]
+}
+)",
+                                         "checked", 1);
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
+            VerdictKind::kInconclusive)
+      << report.ToString();
 }
 
 }  // namespace

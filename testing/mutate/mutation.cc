@@ -272,6 +272,11 @@ class ItemMutator {
             dtype == DType::kKey) {
           continue;
         }
+        // There the variable is the dtype of accumulation, which is neither.
+        if (item_.compute_acc &&
+            (dtype == DType::kF16 || dtype == DType::kBF16)) {
+          continue;
+        }
         Add(Operator::kDTypeCondition, e,
             If(Binary(Name(where.variable),
                       "==", Name(std::string(DTypeName(dtype)))),

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
@@ -74,6 +75,13 @@ bool IsElementwise(const Graph& graph);
 
 // Constants that the graph compares with or clamps to, ascending.
 std::vector<double> GuardConstants(const Graph& graph);
+
+// Errors of the samples, not of the rule: an index that lies outside, an
+// integer division by zero, a guard that does not hold.
+inline bool IsBadSample(const absl::Status& status) {
+  return status.code() == absl::StatusCode::kOutOfRange ||
+         status.code() == absl::StatusCode::kFailedPrecondition;
+}
 
 }  // namespace cleave
 

@@ -30,6 +30,7 @@ struct SignatureSampler::Environment {
   std::map<std::string, int64_t> axes;  // attributes of `n@axis`
   Shape base;                           // the shape packs are made from
   std::set<int64_t> extents;            // those drawn so far
+  int64_t one_extent = 2;               // of DrawOptions::alike
 };
 
 SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
@@ -150,6 +151,12 @@ int64_t SignatureSampler::DrawExtent() {
   return kExtents[Uniform(0, 7)];
 }
 
+int64_t SignatureSampler::DrawExtent(const DrawOptions& options,
+                                     const Environment& environment) {
+  if (!options.alike) return DrawExtent();
+  return Chance(0.2) ? 1 : environment.one_extent;
+}
+
 int64_t SignatureSampler::DistinctExtent(Environment& environment) {
   std::vector<int64_t> left;
   for (int64_t extent : {2, 3, 4, 5}) {
@@ -165,8 +172,9 @@ Shape SignatureSampler::DrawPack(int64_t rank, const DrawOptions& options,
                                  Environment& environment) {
   Shape pack;
   for (; rank > 0; --rank) {
-    int64_t size =
-        options.distinct ? DistinctExtent(environment) : DrawExtent();
+    int64_t size = options.distinct && !options.alike
+                       ? DistinctExtent(environment)
+                       : DrawExtent(options, environment);
     if (size == 0 && options.nonempty) size = 3;
     pack.push_back(size);
   }
@@ -219,7 +227,7 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
   const auto draw = [&](const std::string& name) {
     const auto it = environment.sizes.find(name);
     if (it != environment.sizes.end()) return it->second;
-    int64_t size = DrawExtent();
+    int64_t size = DrawExtent(options, environment);
     const auto fixed = fixed_sizes_.find(name.substr(0, name.find('#')));
     if (fixed != fixed_sizes_.end()) {
       size = fixed->second;
@@ -228,7 +236,7 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
       size = options.large->extent;
     } else if (options.large) {
       size = Uniform(1, 3);
-    } else if (options.distinct) {
+    } else if (options.distinct && !options.alike) {
       size = DistinctExtent(environment);
     } else if (size == 0 && options.nonempty) {
       size = 2;
@@ -426,6 +434,7 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
   SampledCall call;
   call.op = item_.name;
   Environment environment;
+  if (options.alike) environment.one_extent = Uniform(2, 4);
   for (const WhereClause& where : item_.where) {
     CLEAVE_ASSIGN_OR_RETURN(const DTypeClass dtype_class,
                             ParseDTypeClass(where.dtype_class));
@@ -437,9 +446,14 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
       return NotSupported("dtypes of class ", where.dtype_class,
                           " are not sampled");
     }
+    std::optional<DType> wanted = options.dtype;
+    if (options.alike && where.variable != item_.where.front().variable &&
+        Chance(0.4)) {
+      wanted = DType::kBool;
+    }
     environment.dtypes[where.variable] =
-        options.dtype && InClass(*options.dtype, dtype_class)
-            ? *options.dtype
+        wanted && InClass(*wanted, dtype_class)
+            ? *wanted
             : dtypes[Uniform(0, dtypes.size() - 1)];
   }
   call.dtypes = environment.dtypes;

@@ -41,6 +41,9 @@ struct DrawOptions {
   std::optional<std::vector<int>> row;
   // Extents of different names differ, as far as there are enough of them.
   bool distinct = false;
+  // Sizes, extents of packs and dtypes are mostly one: for an op that refuses
+  // most of what differs (heads that divide heads, a mask that broadcasts).
+  bool alike = false;
   // All other extents are then small.
   std::optional<LargeAxis> large;
 };
@@ -111,6 +114,9 @@ class SignatureSampler {
   int64_t DistinctExtent(Environment& environment);
   int64_t Uniform(int64_t low, int64_t high);  // inclusive
   bool Chance(double probability);
+  // 0 to 5, or mostly the one of `options.alike`.
+  int64_t DrawExtent(const DrawOptions& options,
+                     const Environment& environment);
 
   const Item& item_;
   std::mt19937_64 random_;

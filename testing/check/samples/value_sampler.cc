@@ -59,9 +59,13 @@ int64_t ValueSampler::AnyInt(DType dtype) {
   return low + static_cast<int64_t>(bits & ((uint64_t{1} << width) - 1));
 }
 
-void ValueSampler::FillIndices(Tensor& tensor, int64_t limit) {
+void ValueSampler::FillIndices(Tensor& tensor, int64_t limit,
+                               absl::Span<const int64_t> marks) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     tensor.SetInt(i, Uniform(0, std::max<int64_t>(limit - 1, 0)));
+    if (!marks.empty() && Uniform(0, 3) == 0) {
+      tensor.SetInt(i, marks[Uniform(0, marks.size() - 1)]);
+    }
   }
 }
 
@@ -89,21 +93,36 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
                                           int64_t index_limit) {
   const std::vector<TensorType> types = call.OperandTypes();
   const std::vector<bool> indices = call.IndexOperands();
-  int64_t limit = std::numeric_limits<int64_t>::max();
+  // Any index is below the least extent, and is an index of that axis alone
+  // which has the extent: the op refuses what is too large.
+  std::vector<int64_t> extents;
   for (size_t k = 0; k < types.size(); ++k) {
     if (indices[k]) continue;
     for (int64_t extent : ConcreteShape(types[k])) {
-      if (extent > 0) limit = std::min(limit, extent);
+      if (extent > 0) extents.push_back(extent);
     }
   }
-  if (limit == std::numeric_limits<int64_t>::max()) limit = 2;
+  std::sort(extents.begin(), extents.end());
+  int64_t limit = extents.empty() ? 2 : extents.front();
+  std::vector<int64_t> marks;
+  const bool any =
+      std::find(indices.begin(), indices.end(), true) != indices.end();
+  if (any && index_limit == 0 && Uniform(0, 1) == 0) {
+    if (!extents.empty()) limit = extents[Uniform(0, extents.size() - 1)];
+    // An index that is ignored, say; and one from the end.
+    for (const auto& [name, value] : call.attributes.values()) {
+      if (value.kind() != StaticValue::Kind::kInt) continue;
+      if (const auto mark = value.AsDim().Value()) marks.push_back(*mark);
+    }
+    if (Uniform(0, 1) == 0) marks.push_back(-Uniform(1, limit));
+  }
   if (index_limit > 0) limit = index_limit;
   std::vector<Tensor> tensors;
   for (size_t k = 0; k < types.size(); ++k) {
     Tensor tensor(types[k].dtype, ConcreteShape(types[k]));
     if (!IsFloat(types[k].dtype)) {
       if (indices[k]) {
-        FillIndices(tensor, limit);
+        FillIndices(tensor, limit, marks);
       } else {
         FillDiscrete(tensor, pattern);
       }

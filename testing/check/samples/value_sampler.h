@@ -87,7 +87,9 @@ class ValueSampler {
   double LogUniform(double low, double high);  // exponents of two
   int64_t Uniform(int64_t low, int64_t high);  // inclusive
   int64_t AnyInt(DType dtype);
-  void FillIndices(Tensor& tensor, int64_t limit);
+  // 0 to limit - 1, and one of `marks` now and then.
+  void FillIndices(Tensor& tensor, int64_t limit,
+                   absl::Span<const int64_t> marks);
   void FillDiscrete(Tensor& tensor, Pattern pattern);
 
   std::mt19937_64 random_;
