@@ -334,6 +334,7 @@ class ItemChecks {
     OpReport op;
     op.op = name;
     op.place = context.Place();
+    if (options_.error_profiles) context.profiles = &op.profiles;
     op.layers = OpChecker(context, examples_alone ? examples_ : options_,
                           clauses_.rules())
                     .Check();
@@ -367,6 +368,25 @@ int ThreadCount(const CheckOptions& options, size_t items) {
     count = options.kernels != nullptr ? 1 : UsableCores();
   }
   return std::clamp<int>(count, 1, std::max<int>(static_cast<int>(items), 1));
+}
+
+// The declarations and overrides whose lines `entries` check, of those that are
+// wanted. Rewrites have neither lines nor branches.
+template <typename Wanted>
+std::vector<const Item*> ItemsToCover(const RuleSet& rules,
+                                      const std::vector<Entry>& entries,
+                                      const Wanted& wanted) {
+  std::vector<const Item*> items;
+  for (const Entry& entry : entries) {
+    if (entry.item->kind == ItemKind::kJvp) items.push_back(entry.item);
+    if (entry.item->kind != ItemKind::kOp || entry.examples_alone) continue;
+    std::vector<const Item*> parts = rules.Overrides(entry.name);
+    parts.push_back(rules.Find(entry.name));
+    for (const Item* part : parts) {
+      if (wanted(entry.name, part)) items.push_back(part);
+    }
+  }
+  return items;
 }
 
 }  // namespace
@@ -418,7 +438,9 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     ops.push_back(name);
     items.push_back({name, nullptr, shown, examples_alone});
   }
-  const ClauseRules clauses = ClauseRules::Make(rules, ops);
+  ClauseRules clauses = ClauseRules::Make(rules, ops);
+  const auto branches = std::make_shared<BranchLog>();
+  if (options.coverage) clauses.Observe(branches);
   for (Entry& entry : items) entry.item = clauses.rules().Find(entry.name);
   for (const std::string& name : rules->Names(ItemKind::kJvp)) {
     const std::string shown = absl::StrCat("jvp ", name);
@@ -449,6 +471,10 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
   RunOnThreads(ThreadCount(options, items.size()),
                [&checks] { checks.Work(); });
   report.ops = std::move(checks).Reports();
+  if (options.coverage) {
+    report.coverage = CoverageOf(*rules, ItemsToCover(*rules, items, wanted),
+                                 options.ops == "*", *branches);
+  }
   return report;
 }
 

@@ -52,7 +52,9 @@
 #include "engine/ir/host_kernel.h"
 #include "engine/rules/rule_set.h"
 #include "ops/dtype.h"
+#include "testing/check/error_profile.h"
 #include "testing/check/host_tolerance.h"
+#include "testing/check/rule_coverage.h"
 #include "testing/check/verdict.h"
 
 namespace cleave {
@@ -64,6 +66,8 @@ struct OpReport {
   double seconds = 0;
   // The measured maximum of L3 is below a quarter of the declared bound.
   bool loose_claim = false;
+  // Where they were asked for, and the op is a pointwise one of one input.
+  ErrorProfiles profiles;
   // A layer of this kind is among them.
   bool Has(VerdictKind kind) const;
 };
@@ -98,6 +102,11 @@ struct CheckOptions {
   std::optional<double> seconds_per_op;
   // Sizes of signatures by name: all samples have these, `n` in `x: T[n]`.
   std::map<std::string, int64_t> sizes;
+  // The largest errors along the line of inputs, of pointwise ops of one input.
+  bool error_profiles = false;
+  // Which lines and branches of the rules the calls reach: all that is compiled
+  // is compiled again for it, once.
+  bool coverage = false;
   // The check of an op ends at the first layer that refutes it, whose
   // counterexample is as it was found: for those who ask whether, and not how.
   bool stop_at_refutation = false;
@@ -116,6 +125,10 @@ struct CheckOptions {
 struct CheckReport {
   uint64_t seed = 1;
   std::vector<OpReport> ops;
+  // Where it was asked for: of the ops that were checked, of their overrides
+  // and of derivatives of primitives; where `ops` is `*`, of defs. A branch is
+  // covered if any op's check reaches it.
+  std::vector<RuleCoverage> coverage;
 
   // 1 if anything disagrees, is inconclusive or rests on itself (not
   // independent), but for verdicts that are `allowed`; else 0.
@@ -125,12 +138,14 @@ struct CheckReport {
   // How many ops have a verdict of that kind in some layer.
   int Count(VerdictKind kind) const;
   // A table with a row per op, then counterexamples and reasons, then a
-  // summary with the seed.
+  // summary with the seed. Without the coverage (CoverageText).
   std::string ToString() const;
   // {"seed", "ops": {NAME: {"place", "seconds", "loose_claim", "layers": {"L3":
   // {"verdict", "strength", "samples", "worst_ulp", "worst_part_of_bound",
   // "worst_at", "why", "notes", "counterexample": {..}}}}}, "totals": {VERDICT:
-  // n, "rules": n}}
+  // n, "rules": n}}; with "coverage", where it was asked for: [{"item",
+  // "place", "lines", "covered_lines", "branches", "covered_branches",
+  // "uncovered": [{"place", "what", "text", "kind": "line" or "branch"}]}].
   std::string ToJson() const;
 };
 

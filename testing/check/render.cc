@@ -83,6 +83,23 @@ json ToJson(const Verdict& verdict) {
   return object;
 }
 
+json ToJson(const RuleCoverage& item) {
+  json uncovered = json::array();
+  for (const UncoveredArm& arm : item.uncovered) {
+    uncovered.push_back({{"place", arm.place},
+                         {"what", arm.what},
+                         {"text", arm.text},
+                         {"kind", arm.is_line ? "line" : "branch"}});
+  }
+  return {{"item", item.item},
+          {"place", item.place},
+          {"lines", item.lines},
+          {"covered_lines", item.covered_lines},
+          {"branches", item.branches},
+          {"covered_branches", item.covered_branches},
+          {"uncovered", std::move(uncovered)}};
+}
+
 }  // namespace
 
 std::string CheckReport::ToString() const {
@@ -173,6 +190,9 @@ std::string CheckReport::ToJson() const {
   }
   totals["rules"] = ops.size();
   object["totals"] = std::move(totals);
+  for (const RuleCoverage& item : coverage) {
+    object["coverage"].push_back(cleave::ToJson(item));
+  }
   return object.dump(2);
 }
 

@@ -6,15 +6,18 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -22,7 +25,9 @@
 #include "absl/strings/str_split.h"
 #include "engine/files/file.h"
 #include "testing/check/check.h"
+#include "testing/check/rule_coverage.h"
 #include "testing/check/verdict.h"
+#include "testing/report/html_report.h"
 #include "tools/command/command_line.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
@@ -40,6 +45,8 @@ struct CheckFlags {
   double seconds = 0;
   std::vector<std::string> allowed;
   bool kernels = false;
+  bool coverage = false;
+  std::string report;
   std::string json;
 };
 
@@ -132,6 +139,8 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
     }
   }
   if (WantsKernels(flags)) options.kernels = kernels;
+  options.coverage = flags.coverage || !flags.report.empty();
+  options.error_profiles = !flags.report.empty();
   for (const std::string& name : flags.dtypes) {
     options.dtypes.insert(*ParseDType(name));
   }
@@ -168,9 +177,24 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
   return options;
 }
 
+// The folder of the report, before there is one to write.
+absl::Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && !std::filesystem::is_directory(folder, error)) {
+    error = std::make_error_code(std::errc::not_a_directory);
+  }
+  return error ? absl::InvalidArgumentError(absl::StrCat("cannot make ", folder,
+                                                         ": ", error.message()))
+               : absl::OkStatus();
+}
+
 // The exit status.
 int Print(const CheckReport& report, const CheckFlags& flags) {
   std::cout << report.ToString();
+  if (flags.coverage && !report.coverage.empty()) {
+    std::cout << "\n" << CoverageText(report.coverage);
+  }
   if (!flags.json.empty()) {
     const absl::Status written =
         WriteFileAtomically(flags.json, report.ToJson());
@@ -193,6 +217,10 @@ int Check(const CheckFlags& flags, KernelCheck kernels) {
   if (WantsKernels(flags) && kernels == nullptr) {
     return Complain("L6 is not supported: this program has no code generator");
   }
+  if (!flags.report.empty()) {
+    const absl::Status made = MakeFolder(flags.report);
+    if (!made.ok()) return Complain(made);
+  }
   DoneSoFar done_so_far;
   done_so_far.report.seed = flags.seed;
   SetLateReport([&] {
@@ -207,7 +235,12 @@ int Check(const CheckFlags& flags, KernelCheck kernels) {
   if (report->ops.empty() && !Interrupted()) {
     return Complain(NothingToCheck(flags, *loaded));
   }
-  return Print(*report, flags);
+  const int status = Print(*report, flags);
+  if (flags.report.empty() || Interrupted()) return status;
+  const absl::Status written =
+      WriteFileAtomically(absl::StrCat(flags.report, "/index.html"),
+                          HtmlReport(*report, *loaded->rules));
+  return written.ok() ? status : Complain(written);
 }
 
 }  // namespace
@@ -246,6 +279,13 @@ void AddCheck(CommandLine& line, KernelCheck kernels) {
         return ParseSize(text) ? std::string()
                                : text + " is no size as in n=4096";
       });
+  verb.AddFlag("--coverage", flags->coverage,
+               "Which lines and branches of the rules the checked calls reach, "
+               "per file, and each one that none of them reaches");
+  verb.Add("--report", flags->report,
+           "Write a page to read to this folder (index.html): verdicts, errors "
+           "along the line of inputs, coverage, counterexamples, rules and "
+           "what is derived from them");
   verb.Add("--seed", flags->seed, "Draws other samples (1)");
   verb.Add("--seconds", flags->seconds,
            "What takes longer for one op is inconclusive (no limit: the "
@@ -262,7 +302,10 @@ void AddCheck(CommandLine& line, KernelCheck kernels) {
       "\"seconds\", \"loose_claim\", \"layers\": {LAYER: {\"verdict\", "
       "\"samples\", \"strength\", \"worst_ulp\", \"worst_part_of_bound\", "
       "\"worst_at\", \"why\", \"notes\", \"counterexample\"}}}}, "
-      "\"totals\"}; what does not apply is absent");
+      "\"totals\", \"coverage\": [{\"item\", \"place\", \"lines\", "
+      "\"covered_lines\", \"branches\", \"covered_branches\", "
+      "\"uncovered\": [{\"place\", \"what\", \"text\", \"kind\"}]}]}; what "
+      "does not apply is absent");
   verb.Runs([flags, kernels] { return Check(*flags, kernels); });
 }
 
