@@ -59,11 +59,19 @@
 
 namespace cleave {
 
+// Who knew a report already (CheckOptions::known).
+struct Certified {
+  std::string by;    // "own", "shipped"
+  std::string date;  // "2026-11-23"
+};
+
 struct OpReport {
   std::string op;  // "softplus", "jvp tanh", "rewrite neg_neg"
   std::string place;
   std::map<Layer, Verdict> layers;
   double seconds = 0;
+  // The op was not checked now: that is what was known of it.
+  std::optional<Certified> certified;
   // The measured maximum of L3 is below a quarter of the declared bound.
   bool loose_claim = false;
   // Where they were asked for, and the op is a pointwise one of one input.
@@ -113,21 +121,24 @@ struct CheckOptions {
   // Ops that are checked at once, by a thread each; 0: one per core. With
   // `kernels` one at a time, whose kernels take all cores.
   int threads = 0;
+  // Before all checks, for each op: the report that takes the place of its
+  // check, nullopt where there is to be one. Null: all are checked.
+  std::function<std::optional<OpReport>(const std::string& op)> known;
   // These are called by the threads, one call at a time. Before each op: true
   // ends the run with what is done.
   std::function<bool()> stop;
   // As an op's check begins.
   std::function<void(const std::string& op)> started;
-  // Behind each op, in the order in which they end.
+  // Behind each op that is checked, in the order in which they end.
   std::function<void(const OpReport& op, int done, int total)> progress;
 };
 
 struct CheckReport {
   uint64_t seed = 1;
   std::vector<OpReport> ops;
-  // Where it was asked for: of the ops that were checked, of their overrides
-  // and of derivatives of primitives; where `ops` is `*`, of defs. A branch is
-  // covered if any op's check reaches it.
+  // Where it was asked for: of the ops that were checked now, of their
+  // overrides and of derivatives of primitives; where `ops` is `*`, of defs. A
+  // branch is covered if any op's check reaches it.
   std::vector<RuleCoverage> coverage;
 
   // 1 if anything disagrees, is inconclusive or rests on itself (not
@@ -137,10 +148,14 @@ struct CheckReport {
   const OpReport* Find(absl::string_view op) const;
   // How many ops have a verdict of that kind in some layer.
   int Count(VerdictKind kind) const;
+  // How many are certified: known, and not checked now.
+  int CountCertified() const;
   // A table with a row per op, then counterexamples and reasons, then a
-  // summary with the seed. Without the coverage (CoverageText).
+  // summary with the seed. A column more says which ops are certified, where
+  // any is. Without the coverage (CoverageText).
   std::string ToString() const;
-  // {"seed", "ops": {NAME: {"place", "seconds", "loose_claim", "layers": {"L3":
+  // {"seed", "ops": {NAME: {"place", "seconds", "loose_claim", "certified":
+  // {"by", "date"}, "layers": {"L3":
   // {"verdict", "strength", "samples", "worst_ulp", "worst_part_of_bound",
   // "worst_at", "why", "notes", "counterexample": {..}}}}}, "totals": {VERDICT:
   // n, "rules": n}}; with "coverage", where it was asked for: [{"item",
@@ -148,6 +163,17 @@ struct CheckReport {
   // "uncovered": [{"place", "what", "text", "kind": "line" or "branch"}]}].
   std::string ToJson() const;
 };
+
+// What CheckRules checks with these options.
+struct CheckedOp {
+  std::string op;
+  // The op is another source's, and the examples alone are these sources':
+  // no other layer is checked.
+  bool examples_alone = false;
+};
+// In the order of the report. InvalidArgument as for CheckRules.
+absl::StatusOr<std::vector<CheckedOp>> OpsToCheck(const RuleSet& rules,
+                                                  const CheckOptions& options);
 
 // Checks the ops, the derivatives of primitives and the rewrites of `rules`.
 // Host ops rest on ops and are left to conformance.
