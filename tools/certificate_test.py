@@ -169,6 +169,12 @@ class CertificateTest(CommandTest):
         self.assertIn("c.json", err)
         self.assertEqual(self.read("c.json"), before)
 
+    def test_certify_writes_to_devices(self):
+        out, _ = self.check(*QUICK, "--certify", "/dev/stdout")
+        self.assertIn('{"format": "cleave-certificates/1",\n', out)
+        _, err = self.check(*QUICK, "--certify", "/dev/full", status=2)
+        self.assertIn("/dev/full: No space left on device", err)
+
     def test_a_folder_that_cannot_be_one(self):
         out, err = self.check(*QUICK, "--certificates", "new.rules/kept")
         self.assertIn("checked 4 rules", out)

@@ -238,10 +238,14 @@ std::unique_ptr<CertificateStore> OpenStore(const CheckFlags& flags) {
   return nullptr;
 }
 
-// The file of certificates, where there is one. One that cannot be read is an
-// error.
+// The file of certificates, where there is one: a device has none. One that
+// cannot be read is an error.
 absl::StatusOr<std::optional<CertificateFile>> ReadCertificates(
     const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_other(path, error)) {
+    return std::optional<CertificateFile>();
+  }
   const absl::StatusOr<std::string> text = ReadFile(path);
   if (absl::IsNotFound(text.status())) return std::optional<CertificateFile>();
   if (!text.ok()) return text.status();
