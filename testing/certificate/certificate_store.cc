@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
+#include "testing/certificate/sha256.h"
 
 namespace cleave {
 namespace {
@@ -12,6 +13,13 @@ namespace {
 constexpr int64_t kMaxFolderBytes = int64_t{64} << 20;
 
 constexpr char kKind[] = ".certificate";
+
+constexpr char kSampledKind[] = ".sampled";
+
+// The claims are those of all shipped rules: a quarter of a MiB.
+std::string SampledKey(absl::string_view claims) {
+  return absl::StrCat("cleave sampled ", Sha256(claims));
+}
 
 std::string Key(const std::string& op, const std::string& rule,
                 const Conditions& conditions, const Environment& environment) {
@@ -62,6 +70,16 @@ absl::Status CertificateStore::Write(Certificate certificate,
   file.conditions = conditions;
   file.Add(std::move(certificate), environment);
   return folder_->Write(key, kKind, file.ToJson());
+}
+
+absl::Status CertificateStore::SetSampled(absl::string_view claims) {
+  return folder_->Write(SampledKey(claims), kSampledKind, "sampled\n");
+}
+
+bool CertificateStore::WereSampled(absl::string_view claims) {
+  const absl::StatusOr<std::optional<std::string>> read =
+      folder_->Read(SampledKey(claims), kSampledKind);
+  return read.ok() && read->has_value();
 }
 
 std::string DefaultCertificateFolder() {

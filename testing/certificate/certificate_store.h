@@ -22,6 +22,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "engine/files/cache_folder.h"
 #include "testing/certificate/certificate.h"
 
@@ -45,6 +46,11 @@ class CertificateStore {
   // changes then.
   absl::Status Write(Certificate certificate, const Conditions& conditions,
                      const Environment& environment);
+
+  // Notes that a part of these certificates, which came from elsewhere, was
+  // checked, and whether it was. By errno.
+  absl::Status SetSampled(absl::string_view claims);
+  bool WereSampled(absl::string_view claims);
 
  private:
   explicit CertificateStore(std::unique_ptr<CacheFolder> folder)

@@ -25,17 +25,13 @@ constexpr char kOtherEnvironment[] =
     "made by another engine, compiler, library or CPU than this one: verdicts "
     "are compared, and not counts and errors";
 
-// How many of `count` ops are `part` of them, and `least` at least.
-size_t PartOf(size_t count, double part, int least) {
-  const double wanted =
-      std::max<double>(std::ceil(part * static_cast<double>(count)), least);
-  return std::min(count, static_cast<size_t>(std::max(wanted, 0.0)));
-}
-
-// So many of the names, or all of them, in their order.
+// `part` of the names, and `least` of them at least, in their order.
 std::vector<std::string> Draw(const std::vector<std::string>& names,
-                              size_t wanted, uint64_t seed) {
-  const size_t count = std::min(names.size(), wanted);
+                              double part, int least, uint64_t seed) {
+  const double wanted = std::max<double>(
+      std::ceil(part * static_cast<double>(names.size())), least);
+  const size_t count =
+      std::min(names.size(), static_cast<size_t>(std::max(wanted, 0.0)));
   std::vector<std::string> drawn;
   // Each of the rest is taken with the chance that fills what is missing: the
   // same on all machines, unlike std::sample.
@@ -74,8 +70,20 @@ class Keeper {
     Certificate certificate{hash->second, Today(), report};
     kept_[report.op] = certificate;
     if (use_.store == nullptr || full_) return;
-    const absl::Status written = use_.store->Write(
-        std::move(certificate), conditions_, use_.environment);
+    CheckKept(use_.store->Write(std::move(certificate), conditions_,
+                                use_.environment));
+  }
+
+  // A part of these claims was checked.
+  void KeepSampled(const std::string& claims) {
+    if (use_.store == nullptr || full_) return;
+    CheckKept(use_.store->SetSampled(claims));
+  }
+
+  const std::map<std::string, Certificate>& kept() const { return kept_; }
+
+ private:
+  void CheckKept(const absl::Status& written) {
     if (written.ok()) return;
     full_ = true;
     if (use_.complain) {
@@ -85,9 +93,6 @@ class Keeper {
     }
   }
 
-  const std::map<std::string, Certificate>& kept() const { return kept_; }
-
- private:
   const CheckOptions& options_;
   const CertificateUse& use_;
   const Conditions& conditions_;
@@ -156,6 +161,17 @@ std::map<std::string, Covering> FindShipped(
     }
   }
   return found;
+}
+
+// All that shipped certificates claim here, and who would sample them.
+std::string ClaimsOf(const std::map<std::string, Covering>& shipped,
+                     const Environment& environment) {
+  CertificateFile claims;
+  for (const auto& [op, covering] : shipped) {
+    claims.conditions = covering.file->second.conditions;
+    claims.Add(covering.certificate, covering.Made());
+  }
+  return absl::StrCat(claims.ToJson(), environment.ToString());
 }
 
 std::string MismatchLines(const std::vector<CertificateMismatch>& mismatches) {
@@ -246,30 +262,26 @@ absl::StatusOr<CertifiedReport> CheckCertified(
     shipped = FindShipped(use, conditions, hash_of);
   }
   result.sample_seed = use.sample_seed;
+  const std::string claims = ClaimsOf(shipped, use.environment);
+  const bool sampled_before =
+      use.store != nullptr && use.store->WereSampled(claims);
+  for (const auto& [op, covering] : own) shipped.erase(op);
   std::vector<std::string> drawn;
   for (const bool same_engine : {true, false}) {
     std::vector<std::string> names;
-    size_t before = 0;  // that this user has checked
     for (const auto& [op, covering] : shipped) {
-      if (same_engine != (covering.Made().engine == use.environment.engine)) {
-        continue;
-      }
-      if (own.count(op) != 0) {
-        ++before;
-      } else {
+      if (same_engine == (covering.Made().engine == use.environment.engine)) {
         names.push_back(op);
       }
     }
-    const size_t wanted =
-        PartOf(names.size() + before,
-               same_engine ? use.sample_part : use.sample_part_of_other_engine,
-               use.sample_least);
+    if (sampled_before) names.clear();
     for (std::string& op :
-         Draw(names, wanted - std::min(wanted, before), use.sample_seed)) {
+         Draw(names,
+              same_engine ? use.sample_part : use.sample_part_of_other_engine,
+              use.sample_least, use.sample_seed)) {
       drawn.push_back(std::move(op));
     }
   }
-  for (const auto& [op, covering] : own) shipped.erase(op);
   for (const auto& [op, covering] : shipped) {
     result.files.insert(covering.file->first);
     result.other_environment =
@@ -302,6 +314,10 @@ absl::StatusOr<CertifiedReport> CheckCertified(
     const std::optional<std::string> what =
         Difference(covering.certificate.report, *now, exactly);
     if (what) result.mismatches.push_back({op, covering.file->first, *what});
+  }
+  if (result.mismatches.empty() && result.drawn > 0 &&
+      result.sampled.size() == result.drawn) {
+    keeper.KeepSampled(claims);
   }
   if (!result.mismatches.empty()) {
     const CheckReport done = std::move(result.report);
@@ -352,9 +368,7 @@ absl::StatusOr<Verification> VerifyCertificates(
         .push_back(op);
   }
   const std::vector<std::string> drawn =
-      Draw(result.unchanged,
-           PartOf(result.unchanged.size(), options.part, kLeastVerified),
-           options.seed);
+      Draw(result.unchanged, options.part, kLeastVerified, options.seed);
   const std::set<std::string> wanted(drawn.begin(), drawn.end());
   check.known = [&](const std::string& op) {
     return wanted.count(op) != 0 ? std::nullopt

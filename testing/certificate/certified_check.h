@@ -45,9 +45,9 @@ struct CertificateUse {
   bool all = false;
   Environment environment = ThisEnvironment();
   // Draws the ops, of those that shipped certificates cover, that are checked
-  // all the same, with those that the store has: this part of them, and so many
-  // at least; more of those that another engine or checker made, which says
-  // less of this one.
+  // all the same, once for a store: this part of them, and so many at least;
+  // more of those that another engine or checker made, which says less of this
+  // one.
   uint64_t sample_seed = 1;
   double sample_part = 0.05;
   double sample_part_of_other_engine = 0.2;

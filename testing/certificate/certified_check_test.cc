@@ -301,7 +301,7 @@ TEST_F(CertifiedCheck, ChecksAPartOfWhatCameCertified) {
 TEST_F(CertifiedCheck, ChecksThreeOfThoseThatCameCertifiedAtLeast) {
   use_.shipped = {{"shipped.json", Shipped()}};
   EXPECT_THAT(CheckText(kRules, use_).checked, SizeIs(3));
-  // Once: what the user has checked is a part of them.
+  // Once.
   const Outcome second = CheckText(kRules, use_);
   EXPECT_THAT(second.checked, IsEmpty());
   EXPECT_EQ(second.certified.own, 3);
@@ -309,6 +309,23 @@ TEST_F(CertifiedCheck, ChecksThreeOfThoseThatCameCertifiedAtLeast) {
   EXPECT_THAT(second.certified.ToString(),
               HasSubstr("1 of 4 rules, as certified by shipped.json, of which "
                         "a part was checked here before; --all"));
+}
+
+TEST_F(CertifiedCheck, DrawsOfWhatCameThoughItWasCheckedInPart) {
+  CheckOptions options = Quick();
+  options.ops = "a";
+  CheckText(kRules, use_, options);
+  options.ops = "b";
+  CheckText(kRules, use_, options);
+  use_.shipped = {{"shipped.json", Shipped()}};
+  use_.sample_least = 1;
+  // What the user chose to check is no random part.
+  EXPECT_THAT(CheckText(kRules, use_).checked, SizeIs(1));
+  EXPECT_THAT(CheckText(kRules, use_).checked, IsEmpty());
+  // Another file makes other claims.
+  use_.shipped[0].second.certificates.erase("a");
+  EXPECT_THAT(CheckText(kRules, use_).checked, SizeIs(1));
+  EXPECT_THAT(CheckText(kRules, use_).checked, IsEmpty());
 }
 
 TEST_F(CertifiedCheck, SaysWhatOfThoseThatCameCertifiedAStoppedRunChecked) {
