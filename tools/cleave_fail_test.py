@@ -38,13 +38,15 @@ class CleaveFailTest(CommandTest):
         self.fail_with("", "fly")
         verbs = ["check", "fmt", "convert", "expand", "explain", "vmap", "jvp",
                  "vjp", "aot", "replay", "derive", "run", "compile",
-                 "coverage", "conformance", "example", "doc"]
+                 "coverage", "conformance", "example", "doc",
+                 "verify-certificate"]
         for verb in verbs:
             self.assertIn("Usage", self.succeed(verb, "--help"))
             self.fail_with("--help", verb, "--unknown")
         self.fail_with("--unknown", "coverage", "--unknown")
         for verb in ("check", "fmt", "convert", "expand", "aot", "replay",
-                     "derive", "run", "compile", "conformance"):
+                     "derive", "run", "compile", "conformance",
+                     "verify-certificate"):
             self.fail_with("required", verb)
         self.assertIn("cleave", self.succeed("--version"))
 

@@ -9,6 +9,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "engine/elaborate/branch_observer.h"
 #include "engine/elaborate/signature.h"
 #include "engine/ir/graph.h"
 
@@ -17,6 +18,9 @@ namespace cleave {
 class Callees {
  public:
   virtual ~Callees() = default;
+
+  // Who is told what is decided in the rules that make the calls; null: nobody.
+  virtual BranchObserver* observer() const { return nullptr; }
 
   // The types of the results of a call whose declaration does not say them
   // (host ops): those of the body. Its dtypes must be known.

@@ -22,6 +22,7 @@ absl::Status Elaborator::EvalLets(const Body& body, Scope& scope) {
   for (const Statement& statement : body.statements) {
     if (statement.kind != StatementKind::kLet) continue;
     const Equation& equation = statement.equation;
+    if (observer_ != nullptr) observer_->Evaluated(*equation.value);
     CLEAVE_ASSIGN_OR_RETURN(RuleValue value,
                             EvalEquation(equation, scope, nullptr));
     scope.Set(equation.name, std::move(value));
@@ -36,6 +37,7 @@ Elaborator::Result Elaborator::EvalBody(
   for (const Statement& statement : body.statements) {
     if (statement.kind != StatementKind::kResult) continue;
     const Equation& equation = statement.equation;
+    if (observer_ != nullptr) observer_->Evaluated(*equation.value);
     if (equation.name.empty() && equation.value->kind == ExprKind::kRecord) {
       return EvalRecord(*equation.value, scope, declared);
     }
@@ -43,6 +45,13 @@ Elaborator::Result Elaborator::EvalBody(
                         declared.size() == 1 ? &declared[0] : nullptr);
   }
   return Fail(DiagnosticKind::kSyntax, body.range, "the body has no result");
+}
+
+Elaborator::Result Elaborator::EvalStatement(const Statement& statement,
+                                             Scope& scope) {
+  const Expr& value = *statement.equation.value;
+  if (observer_ != nullptr) observer_->Evaluated(value);
+  return Eval(value, scope);
 }
 
 Elaborator::Result Elaborator::EvalFold(const Expr& e, Scope& scope) {
@@ -275,6 +284,8 @@ Elaborator::Result Elaborator::EvalCond(const Expr& e, Scope& scope) {
                 "`cond` chooses by one bool, outside of index notation",
                 "elements choose by `select(c, a, b)`");
   }
+  Decide(*e.children[0], true);
+  Decide(*e.children[0], false);
   auto call = std::make_shared<CallTerm>();
   call->primitive = Primitive::kCond;
   std::vector<std::vector<std::pair<std::string, TermPtr>>> branches;

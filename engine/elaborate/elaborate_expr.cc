@@ -28,7 +28,8 @@ Elaborator::Elaborator(const Library& library, Context& context,
     : library_(library),
       context_(context),
       rule_(std::move(rule)),
-      callees_(callees) {}
+      callees_(callees),
+      observer_(callees == nullptr ? nullptr : callees->observer()) {}
 
 absl::Status Elaborator::Fail(DiagnosticKind kind, SourceRange range,
                               absl::string_view message,
@@ -217,10 +218,15 @@ absl::StatusOr<Truth2> Elaborator::EvalTruth(const Expr& e, Scope& scope) {
 absl::StatusOr<bool> Elaborator::EvalCondition(const Expr& e, Scope& scope,
                                                absl::string_view why) {
   CLEAVE_ASSIGN_OR_RETURN(const Truth2 truth, EvalTruth(e, scope));
-  if (const bool* known = std::get_if<bool>(&truth)) return *known;
-  const Condition& condition = std::get<Condition>(truth);
-  const bool holds = HoldsForLargeSizes(condition);
-  Choose(holds ? condition : Negate(condition), why);
+  const bool* const known = std::get_if<bool>(&truth);
+  const bool holds = known != nullptr
+                         ? *known
+                         : HoldsForLargeSizes(std::get<Condition>(truth));
+  if (known == nullptr) {
+    const Condition& condition = std::get<Condition>(truth);
+    Choose(holds ? condition : Negate(condition), why);
+  }
+  Decide(e, holds);
   return holds;
 }
 
@@ -403,10 +409,7 @@ Elaborator::Result Elaborator::EvalIf(const Expr& e, Scope& scope) {
     taken = *known;
   } else {
     const Condition& condition = std::get<Condition>(truth);
-    if (taken_branches != nullptr) {
-      taken_branches->insert({&e, true});
-      taken_branches->insert({&e, false});
-    }
+    if (observer_ != nullptr) observer_->LeftOpen(*e.children[0]);
     taken = HoldsForLargeSizes(condition);
     if (has_else) {
       // A size that rests on the condition: a formula, and no guard.
@@ -426,6 +429,8 @@ Elaborator::Result Elaborator::EvalIf(const Expr& e, Scope& scope) {
           if (!chooses.ok()) {
             return At(chooses.status(), e.range, DiagnosticKind::kLimit);
           }
+          Decide(*e.children[0], true);
+          Decide(*e.children[0], false);
           return RuleValue(*std::move(chooses));
         }
       }
@@ -433,7 +438,7 @@ Elaborator::Result Elaborator::EvalIf(const Expr& e, Scope& scope) {
     Choose(taken ? condition : Negate(condition),
            "the rule chooses a branch by this size");
   }
-  if (taken_branches != nullptr) taken_branches->insert({&e, taken});
+  Decide(*e.children[0], taken);
   if (taken) return Eval(*e.children[1], scope);
   if (has_else) return Eval(*e.children[2], scope);
   return RuleValue();
@@ -533,6 +538,7 @@ Elaborator::Result Elaborator::EvalRecord(
 
 Elaborator::Result Elaborator::EvalCoalesce(const Expr& e, Scope& scope) {
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue left, Eval(*e.children[0], scope));
+  Decide(*e.children[0], !left.Is(Kind::kAbsent));
   if (left.Is(Kind::kAbsent)) return Eval(*e.children[1], scope);
   if (left.is_optional() || !left.IsDynamic()) return left;
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue right, Eval(*e.children[1], scope));

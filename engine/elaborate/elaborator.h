@@ -7,13 +7,13 @@
 #include <list>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/bind/library.h"
+#include "engine/elaborate/branch_observer.h"
 #include "engine/elaborate/callees.h"
 #include "engine/elaborate/rule_value.h"
 #include "engine/elaborate/signature.h"
@@ -113,8 +113,15 @@ class Elaborator {
     dynamic_extents_ = 0;
   }
 
-  // Branches of static `if`s that were taken: (expression, then?).
-  std::set<std::pair<const Expr*, bool>>* taken_branches = nullptr;
+  // Tells `observer` from here on, which outlives this; null: nobody. As it is
+  // made, an elaborator tells that of its callees.
+  void Observe(BranchObserver* observer) { observer_ = observer; }
+  // A statement whose value this is stands in an override.
+  Result EvalStatement(const Statement& statement, Scope& scope);
+  // What an observer is told of a condition that is evaluated elsewhere.
+  void Decide(const Expr& condition, bool holds) {
+    if (observer_ != nullptr) observer_->Decided(condition, holds);
+  }
 
   // The place in the provenance of what is made from here on.
   void SetPlace(SourceRange range);
@@ -230,6 +237,7 @@ class Elaborator {
   Context& context_;
   std::string rule_;
   const Callees* callees_;
+  BranchObserver* observer_;
   const Source* source_ = nullptr;
   TermMaker terms_;
   std::vector<ShapeGuard> choices_;

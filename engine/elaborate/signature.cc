@@ -359,7 +359,9 @@ absl::Status CheckErrors(const Callable& callable, const Scope& scope,
     const auto truth = elaborator.EvalTruth(*error.condition, inner);
     if (partial && !truth.ok()) continue;
     CLEAVE_RETURN_IF_ERROR(truth.status());
-    if (const bool* known = std::get_if<bool>(&*truth)) {
+    const bool* const known = std::get_if<bool>(&*truth);
+    elaborator.Decide(*error.condition, known != nullptr && *known);
+    if (known != nullptr) {
       if (!*known) continue;
       absl::Status status = absl::InvalidArgumentError(
           absl::StrCat(error.kind, ": ", error.message));

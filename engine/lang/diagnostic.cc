@@ -4,16 +4,10 @@
 #include <cstdint>
 
 #include "absl/strings/str_cat.h"
+#include "engine/lang/marked_line.h"
 
 namespace cleave {
 namespace {
-
-// Lines longer than this are not shown with a caret.
-constexpr size_t kMaxShownLine = 400;
-
-bool IsContinuationByte(char c) {
-  return (static_cast<unsigned char>(c) & 0xC0) == 0x80;
-}
 
 // The number of single-character insertions, deletions, replacements and swaps
 // of neighbours between two names.
@@ -59,20 +53,7 @@ std::string Render(const Diagnostic& diagnostic, const Source& source) {
     absl::StrAppend(&out, source.name(), ":", begin.line, ":", begin.column,
                     ": error: ", diagnostic.message, " [",
                     DiagnosticKindName(diagnostic.kind), "]\n");
-    const absl::string_view line = source.Line(begin.line);
-    if (line.size() <= kMaxShownLine) {
-      const Source::Position end = source.PositionOf(
-          std::max(diagnostic.range.begin, diagnostic.range.end));
-      int columns = 0;
-      for (char c : line) columns += IsContinuationByte(c) ? 0 : 1;
-      // A range of several lines is marked to the end of its first.
-      int length =
-          (end.line == begin.line ? end.column : columns + 1) - begin.column;
-      length = std::max(length, 1);
-      absl::StrAppend(&out, "  ", line, "\n  ",
-                      std::string(begin.column - 1, ' '), "^",
-                      std::string(length - 1, '~'), "\n");
-    }
+    absl::StrAppend(&out, MarkedLine(diagnostic.range, source));
   }
   if (!diagnostic.help.empty()) {
     absl::StrAppend(&out, "help: ", diagnostic.help, "\n");

@@ -25,6 +25,24 @@ namespace {
 // Mistakes reported for one op: one body's mistake shows in many combinations.
 constexpr size_t kMaxDiagnosticsPerOp = 4;
 
+// The branches of static conditions that some call takes, or may take.
+class TakenBranches : public BranchObserver {
+ public:
+  void Decided(const Expr& condition, bool holds) override {
+    taken_.emplace(&condition, holds);
+  }
+  void LeftOpen(const Expr& condition) override {
+    taken_.emplace(&condition, true);
+    taken_.emplace(&condition, false);
+  }
+  bool Has(const Expr& condition, bool holds) const {
+    return taken_.count({&condition, holds}) != 0;
+  }
+
+ private:
+  std::set<std::pair<const Expr*, bool>> taken_;
+};
+
 class OpChecker {
  public:
   // Of what `item` says, the op's own declaration or an override of it.
@@ -299,7 +317,7 @@ class OpChecker {
   bool Compile(const Signature& signature,
                const std::function<absl::Status(OpCompiler&)>& compile) {
     OpCompiler compiler = rules_.impl().MakeCompiler(callable_);
-    compiler.elaborator().taken_branches = &taken_;
+    compiler.elaborator().Observe(&taken_);
     absl::Status status = compiler.BindSignature(signature);
     if (status.ok()) status = compile(compiler);
     return Judge(status, compiler);
@@ -400,9 +418,10 @@ class OpChecker {
   void CheckBranches(const SymbolicCalls& calls) {
     const std::function<void(const Expr&)> walk = [&](const Expr& e) {
       if (e.kind == ExprKind::kIf) {
-        const bool then = taken_.count({&e, true}) > 0;
-        const bool otherwise = taken_.count({&e, false}) > 0;
-        if (then != otherwise && IsDecidable(*e.children[0], calls)) {
+        const Expr& condition = *e.children[0];
+        const bool then = taken_.Has(condition, true);
+        const bool otherwise = taken_.Has(condition, false);
+        if (then != otherwise && IsDecidable(condition, calls)) {
           if (!then) {
             Add({DiagnosticKind::kUnreachable,
                  "this branch is never taken: the condition is false for all "
@@ -484,7 +503,7 @@ class OpChecker {
   std::vector<Diagnostic>* diagnostics_;
   size_t found_ = 0;
   std::string context_;
-  std::set<std::pair<const Expr*, bool>> taken_;
+  TakenBranches taken_;
   std::vector<bool> error_held_;  // in some combination
   std::vector<bool> error_open_;  // may hold, by sizes
 };

@@ -101,7 +101,7 @@ absl::StatusOr<std::optional<RuleSet::JvpOverride>> OpCompiler::Jvp(
                   : statement.inputs[0].name,
               std::move(tangent));
     CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
-                            elaborator_.Eval(*statement.equation.value, scope));
+                            elaborator_.EvalStatement(statement, scope));
     if (value.Is(Kind::kImpossible)) {
       return Impossible(value.AsImpossible().why);
     }
@@ -187,7 +187,7 @@ absl::StatusOr<std::optional<RuleSet::VjpOverride>> OpCompiler::Vjp(
     ++place;
   }
   CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
-                          elaborator_.Eval(*statement->equation.value, scope));
+                          elaborator_.EvalStatement(*statement, scope));
   if (!value.Is(Kind::kRecord)) {
     return fail(DiagnosticKind::kType,
                 "vjp gives a record of cotangents by the inputs' names");
@@ -267,7 +267,7 @@ absl::StatusOr<std::optional<Graph>> OpCompiler::Vmap(
       scope.Set(input.name, std::move(list));
     }
     CLEAVE_ASSIGN_OR_RETURN(const RuleValue value,
-                            elaborator_.Eval(*statement.equation.value, scope));
+                            elaborator_.EvalStatement(statement, scope));
     std::vector<Elaborator::DeclaredResult> declared;
     CLEAVE_ASSIGN_OR_RETURN(declared, Declared());
     CLEAVE_ASSIGN_OR_RETURN(std::vector<TermPtr> results,

@@ -29,6 +29,8 @@ struct RuleSet::Impl : Callees {
   std::shared_ptr<Context> context;
   LoadOptions options;
   const RuleSet* rules = nullptr;  // whose this is
+  // Of a rule set that ObserveBranches made.
+  std::shared_ptr<BranchObserver> branch_observer;
 
   // A signature with which of its operands are active or batched.
   using MaskedKey = std::pair<Signature, std::vector<bool>>;
@@ -100,6 +102,8 @@ struct RuleSet::Impl : Callees {
   mutable std::atomic<int64_t> dynamic_calls{0};
   // Refers to all of the above.
   std::unique_ptr<DerivedRules> derived;
+
+  BranchObserver* observer() const override { return branch_observer.get(); }
 
   const Callable* CallableOf(OpId op) const;
   OpCompiler MakeCompiler(const Callable& callable) const;

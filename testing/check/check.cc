@@ -10,6 +10,7 @@
 #include "engine/files/threads.h"
 #include "engine/rules/rule_set.h"
 #include "ops/budget.h"
+#include "ops/status_macros.h"
 #include "testing/check/check_examples.h"
 #include "testing/check/check_host.h"
 #include "testing/check/check_primitive.h"
@@ -36,6 +37,12 @@ int CheckReport::Count(VerdictKind kind) const {
   return static_cast<int>(
       std::count_if(ops.begin(), ops.end(),
                     [&](const OpReport& op) { return op.Has(kind); }));
+}
+
+int CheckReport::CountCertified() const {
+  return static_cast<int>(std::count_if(
+      ops.begin(), ops.end(),
+      [](const OpReport& op) { return op.certified.has_value(); }));
 }
 
 const OpReport* CheckReport::Find(absl::string_view op) const {
@@ -287,13 +294,9 @@ class ItemChecks {
     }
   }
 
-  // The reports that are done, in the order of the items.
-  std::vector<OpReport> Reports() && {
-    std::vector<OpReport> reports;
-    for (std::optional<OpReport>& report : reports_) {
-      if (report.has_value()) reports.push_back(*std::move(report));
-    }
-    return reports;
+  // By item; nullopt where its check was not begun.
+  std::vector<std::optional<OpReport>> Reports() && {
+    return std::move(reports_);
   }
 
  private:
@@ -336,6 +339,7 @@ class ItemChecks {
     OpReport op;
     op.op = name;
     op.place = context.Place();
+    if (options_.error_profiles) context.profiles = &op.profiles;
     op.layers = OpChecker(context, examples_alone ? examples_ : options_,
                           clauses_.rules())
                     .Check();
@@ -377,38 +381,38 @@ int ThreadCount(const CheckOptions& options, size_t items) {
   return std::clamp<int>(count, 1, std::max<int>(static_cast<int>(items), 1));
 }
 
-}  // namespace
+// Whether the item is one of those that `options` ask for.
+bool Wanted(const RuleSet& rules, const CheckOptions& options,
+            const std::string& name, const Item* item) {
+  return item != nullptr && MatchesGlob(options.ops, name) &&
+         (options.sources.empty() ||
+          options.sources.count(rules.SourceOf(*item).name()) != 0);
+}
 
-absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
-                                       const CheckOptions& options) {
-  if (rules == nullptr) {
-    return absl::InvalidArgumentError(
-        "no rules to check: did loading them give diagnostics?");
+// The declarations and overrides whose lines `entries` check, of those that are
+// wanted. Rewrites have neither lines nor branches.
+std::vector<const Item*> ItemsToCover(const RuleSet& rules,
+                                      const std::vector<Entry>& entries,
+                                      const CheckOptions& options) {
+  std::vector<const Item*> items;
+  for (const Entry& entry : entries) {
+    if (entry.item->kind == ItemKind::kJvp) items.push_back(entry.item);
+    if (entry.item->kind != ItemKind::kOp || entry.examples_alone) continue;
+    std::vector<const Item*> parts = rules.Overrides(entry.name);
+    parts.push_back(rules.Find(entry.name));
+    for (const Item* part : parts) {
+      if (Wanted(rules, options, entry.name, part)) items.push_back(part);
+    }
   }
-  if (options.layers.count(Layer::kKernels) != 0 &&
-      options.kernels == nullptr) {
-    return absl::InvalidArgumentError(
-        "L6 is asked for, and `kernels` of CheckOptions is not set: "
-        "CheckKernels compiles and checks them");
-  }
-  for (const std::string& name : options.host_kernels.Ops()) {
-    const Item* item = rules->Find(name);
-    if (item != nullptr && item->kind == ItemKind::kOp) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the host kernel of `", name, "` is for no op of these rules",
-        item != nullptr
-            ? ": the item of that name is no `op`, and host ops are compared "
-              "with case suites"
-            : ""));
-  }
-  CheckReport report;
-  report.seed = options.seed;
-  std::vector<Entry> items;
-  std::vector<std::string> ops;
+  return items;
+}
+
+// What is checked, in the order of the report.
+std::vector<Entry> EntriesOf(const RuleSet& rules,
+                             const CheckOptions& options) {
+  std::vector<Entry> entries;
   const auto wanted = [&](const std::string& name, const Item* item) {
-    return item != nullptr && MatchesGlob(options.ops, name) &&
-           (options.sources.empty() ||
-            options.sources.count(rules->SourceOf(*item).name()) != 0);
+    return Wanted(rules, options, name, item);
   };
   const auto find = [&](const std::string& name,
                         const std::vector<const Item*>& among) -> const Item* {
@@ -417,27 +421,48 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     }
     return nullptr;
   };
-  for (const std::string& name : rules->Names(ItemKind::kOp)) {
-    const Item* shown = rules->Find(name);
-    if (!wanted(name, shown)) shown = find(name, rules->Overrides(name));
+  for (const std::string& name : rules.Names(ItemKind::kOp)) {
+    const Item* item = rules.Find(name);
+    const Item* shown = item;
+    if (!wanted(name, shown)) shown = find(name, rules.Overrides(name));
     const bool examples_alone = shown == nullptr;
-    if (examples_alone) shown = find(name, ExamplesOf(name, rules->examples()));
+    if (examples_alone) shown = find(name, ExamplesOf(name, rules.examples()));
     if (shown == nullptr) continue;
-    ops.push_back(name);
-    items.push_back({name, nullptr, shown, examples_alone});
+    entries.push_back({name, item, shown, examples_alone});
   }
-  const ClauseRules clauses = ClauseRules::Make(rules, ops);
-  for (Entry& entry : items) entry.item = clauses.rules().Find(entry.name);
-  for (const std::string& name : rules->Names(ItemKind::kJvp)) {
+  for (const std::string& name : rules.Names(ItemKind::kJvp)) {
     const std::string shown = absl::StrCat("jvp ", name);
-    const Item* item = clauses.rules().FindDerivative(name);
-    if (wanted(shown, item)) items.push_back({shown, item, item});
+    const Item* item = rules.FindDerivative(name);
+    if (wanted(shown, item)) entries.push_back({shown, item, item});
   }
-  for (const std::string& name : rules->Names(ItemKind::kRewrite)) {
+  for (const std::string& name : rules.Names(ItemKind::kRewrite)) {
     const std::string shown = absl::StrCat("rewrite ", name);
-    const Item* item = clauses.rules().FindRewrite(name);
-    if (wanted(shown, item)) items.push_back({shown, item, item});
+    const Item* item = rules.FindRewrite(name);
+    if (wanted(shown, item)) entries.push_back({shown, item, item});
   }
+  return entries;
+}
+
+// The same, where the options are none that CheckRules refuses.
+absl::StatusOr<std::vector<Entry>> CheckedEntries(const RuleSet& rules,
+                                                  const CheckOptions& options) {
+  if (options.layers.count(Layer::kKernels) != 0 &&
+      options.kernels == nullptr) {
+    return absl::InvalidArgumentError(
+        "L6 is asked for, and `kernels` of CheckOptions is not set: "
+        "CheckKernels compiles and checks them");
+  }
+  for (const std::string& name : options.host_kernels.Ops()) {
+    const Item* item = rules.Find(name);
+    if (item != nullptr && item->kind == ItemKind::kOp) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the host kernel of `", name, "` is for no op of these rules",
+        item != nullptr
+            ? ": the item of that name is no `op`, and host ops are compared "
+              "with case suites"
+            : ""));
+  }
+  std::vector<Entry> entries = EntriesOf(rules, options);
   for (const auto& [name, size] : options.sizes) {
     const auto has = [&, size_name = name](const Entry& entry) {
       const std::vector<LargeAxis> axes =
@@ -448,15 +473,87 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
                       axis.name.substr(0, axis.name.find('#')) == size_name;
              });
     };
-    if (size < 0 || std::none_of(items.begin(), items.end(), has)) {
+    if (size < 0 || std::none_of(entries.begin(), entries.end(), has)) {
       return absl::InvalidArgumentError(absl::StrCat(
           size < 0 ? "a negative size: " : "no op of these has a size ", name));
     }
   }
+  return entries;
+}
+
+// The item of these rules that is `item` in those that they extend.
+const Item* ItemIn(const RuleSet& rules, const Item& item) {
+  switch (item.kind) {
+    case ItemKind::kJvp:
+      return rules.FindDerivative(item.name);
+    case ItemKind::kRewrite:
+      return rules.FindRewrite(item.name);
+    default:
+      return rules.Find(item.name);
+  }
+}
+
+// Where an op is declared: "activation.rules:97".
+std::string PlaceOf(const RuleSet& rules, const Item& item) {
+  const Source& source = rules.SourceOf(item);
+  return absl::StrCat(source.name(), ":",
+                      source.PositionOf(item.range.begin).line);
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<CheckedOp>> OpsToCheck(const RuleSet& rules,
+                                                  const CheckOptions& options) {
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Entry> entries,
+                          CheckedEntries(rules, options));
+  std::vector<CheckedOp> ops;
+  for (const Entry& entry : entries) {
+    ops.push_back({entry.name, entry.examples_alone});
+  }
+  return ops;
+}
+
+absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
+                                       const CheckOptions& options) {
+  if (rules == nullptr) {
+    return absl::InvalidArgumentError(
+        "no rules to check: did loading them give diagnostics?");
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Entry> entries,
+                          CheckedEntries(*rules, options));
+  CheckReport report;
+  report.seed = options.seed;
+  std::vector<std::optional<OpReport>> known(entries.size());
+  std::vector<Entry> items;
+  std::vector<std::string> ops;
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const Entry& entry = entries[i];
+    if (options.known) known[i] = options.known(entry.name);
+    if (known[i].has_value()) {
+      known[i]->op = entry.name;
+      known[i]->place = PlaceOf(*rules, *entry.shown);
+      continue;
+    }
+    items.push_back(entry);
+    if (entry.item->kind == ItemKind::kOp) ops.push_back(entry.name);
+  }
+  ClauseRules clauses = ClauseRules::Make(rules, ops);
+  const auto branches = std::make_shared<BranchLog>();
+  if (options.coverage) clauses.Observe(branches);
+  for (Entry& entry : items) entry.item = ItemIn(clauses.rules(), *entry.item);
   ItemChecks checks(*rules, clauses, items, options);
   RunOnThreads(ThreadCount(options, items.size()),
                [&checks] { checks.Work(); });
-  report.ops = std::move(checks).Reports();
+  std::vector<std::optional<OpReport>> checked = std::move(checks).Reports();
+  auto next = checked.begin();
+  for (std::optional<OpReport>& one : known) {
+    std::optional<OpReport>& op = one.has_value() ? one : *next++;
+    if (op.has_value()) report.ops.push_back(*std::move(op));
+  }
+  if (options.coverage) {
+    report.coverage = CoverageOf(*rules, ItemsToCover(*rules, items, options),
+                                 options.ops == "*", *branches);
+  }
   return report;
 }
 

@@ -52,18 +52,30 @@
 #include "engine/ir/host_kernel.h"
 #include "engine/rules/rule_set.h"
 #include "ops/dtype.h"
+#include "testing/check/error_profile.h"
 #include "testing/check/host_tolerance.h"
+#include "testing/check/rule_coverage.h"
 #include "testing/check/verdict.h"
 
 namespace cleave {
+
+// Who knew a report already (CheckOptions::known).
+struct Certified {
+  std::string by;    // "own", "shipped"
+  std::string date;  // "2026-11-23"
+};
 
 struct OpReport {
   std::string op;  // "softplus", "jvp tanh", "rewrite neg_neg"
   std::string place;
   std::map<Layer, Verdict> layers;
   double seconds = 0;
+  // The op was not checked now: that is what was known of it.
+  std::optional<Certified> certified;
   // The measured maximum of L3 is below a quarter of the declared bound.
   bool loose_claim = false;
+  // Where they were asked for, and the op is a pointwise one of one input.
+  ErrorProfiles profiles;
   // A layer of this kind is among them.
   bool Has(VerdictKind kind) const;
 };
@@ -98,24 +110,36 @@ struct CheckOptions {
   std::optional<double> seconds_per_op;
   // Sizes of signatures by name: all samples have these, `n` in `x: T[n]`.
   std::map<std::string, int64_t> sizes;
+  // The largest errors along the line of inputs, of pointwise ops of one input.
+  bool error_profiles = false;
+  // Which lines and branches of the rules the calls reach: all that is compiled
+  // is compiled again for it, once.
+  bool coverage = false;
   // The check of an op ends at the first layer that refutes it, whose
   // counterexample is as it was found: for those who ask whether, and not how.
   bool stop_at_refutation = false;
   // Ops that are checked at once, by a thread each; 0: one per core. With
   // `kernels` one at a time, whose kernels take all cores.
   int threads = 0;
+  // Before all checks, for each op: the report that takes the place of its
+  // check, nullopt where there is to be one. Null: all are checked.
+  std::function<std::optional<OpReport>(const std::string& op)> known;
   // These are called by the threads, one call at a time. Before each op: true
   // ends the run with what is done.
   std::function<bool()> stop;
   // As an op's check begins.
   std::function<void(const std::string& op)> started;
-  // Behind each op, in the order in which they end.
+  // Behind each op that is checked, in the order in which they end.
   std::function<void(const OpReport& op, int done, int total)> progress;
 };
 
 struct CheckReport {
   uint64_t seed = 1;
   std::vector<OpReport> ops;
+  // Where it was asked for: of the ops that were checked now, of their
+  // overrides and of derivatives of primitives; where `ops` is `*`, of defs. A
+  // branch is covered if any op's check reaches it.
+  std::vector<RuleCoverage> coverage;
 
   // 1 if anything disagrees, is inconclusive or rests on itself (not
   // independent), but for verdicts that are `allowed`; else 0.
@@ -124,15 +148,32 @@ struct CheckReport {
   const OpReport* Find(absl::string_view op) const;
   // How many ops have a verdict of that kind in some layer.
   int Count(VerdictKind kind) const;
+  // How many are certified: known, and not checked now.
+  int CountCertified() const;
   // A table with a row per op, then counterexamples and reasons, then a
-  // summary with the seed.
+  // summary with the seed. A column more says which ops are certified, where
+  // any is. Without the coverage (CoverageText).
   std::string ToString() const;
-  // {"seed", "ops": {NAME: {"place", "seconds", "loose_claim", "layers": {"L3":
+  // {"seed", "ops": {NAME: {"place", "seconds", "loose_claim", "certified":
+  // {"by", "date"}, "layers": {"L3":
   // {"verdict", "strength", "samples", "worst_ulp", "worst_part_of_bound",
   // "worst_at", "why", "notes", "counterexample": {..}}}}}, "totals": {VERDICT:
-  // n, "rules": n}}
+  // n, "rules": n}}; with "coverage", where it was asked for: [{"item",
+  // "place", "lines", "covered_lines", "branches", "covered_branches",
+  // "uncovered": [{"place", "what", "text", "kind": "line" or "branch"}]}].
   std::string ToJson() const;
 };
+
+// What CheckRules checks with these options.
+struct CheckedOp {
+  std::string op;
+  // The op is another source's, and the examples alone are these sources':
+  // no other layer is checked.
+  bool examples_alone = false;
+};
+// In the order of the report. InvalidArgument as for CheckRules.
+absl::StatusOr<std::vector<CheckedOp>> OpsToCheck(const RuleSet& rules,
+                                                  const CheckOptions& options);
 
 // Checks the ops, the derivatives of primitives and the rewrites of `rules`.
 // Host ops rest on ops and are left to conformance.

@@ -193,6 +193,9 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
     };
     const auto comparison = compare(points);
     if (!comparison.ok()) return AddStatus(where, comparison.status(), verdict);
+    if (mode == "jvp" && context.profiles != nullptr) {
+      AddErrors(prepared, points, comparison->errors, context.profiles->slope);
+    }
     if (comparison->failure) {
       TangentFailure shown = *comparison->failure;
       std::vector<Tensor> smallest = SelectElements(points, {shown.element});

@@ -92,11 +92,11 @@ struct Counts {
   int64_t other_zeros = 0;
 };
 
-// Compares at `inputs` and adds what was found to `verdict`. False once the
-// op is refuted.
+// Compares at `inputs` and adds what was found to `verdict`, and the errors to
+// the profile of `profiled`, if there is a call. False once the op is refuted.
 bool CompareAt(const OpContext& context, const ValueComparer& comparer,
                absl::Span<const Tensor> inputs, Verdict& verdict,
-               Counts& counts) {
+               Counts& counts, const PreparedCall* profiled = nullptr) {
   const auto comparison = comparer.Compare(inputs, verdict.worst_part);
   if (!comparison.ok()) {
     if (!IsBadSample(comparison.status())) {
@@ -105,6 +105,9 @@ bool CompareAt(const OpContext& context, const ValueComparer& comparer,
                          std::string(comparison.status().message()))));
     }
     return true;
+  }
+  if (profiled != nullptr && context.profiles != nullptr) {
+    AddErrors(*profiled, inputs, comparison->errors, context.profiles->value);
   }
   if (comparison->failure) {
     Merge(verdict, Verdict::Disagrees(Explain(context, comparer, inputs,
@@ -235,7 +238,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
       }
       const auto chunk = SelectElements(
           points, Range(begin, std::min(points[0].size(), begin + kChunk)));
-      if (!CompareAt(context, comparer, chunk, verdict, counts)) {
+      if (!CompareAt(context, comparer, chunk, verdict, counts, &call)) {
         return false;
       }
     }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/lang/ast.h"
+#include "engine/rules/observe_branches.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -491,6 +492,10 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
   result.rules_ =
       loaded.rules != nullptr ? std::move(loaded.rules) : std::move(base);
   return result;
+}
+
+void ClauseRules::Observe(std::shared_ptr<BranchObserver> observer) {
+  rules_ = ObserveBranches(*rules_, std::move(observer));
 }
 
 const OpClauses& ClauseRules::Of(const std::string& op) const {

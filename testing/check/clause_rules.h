@@ -21,6 +21,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/elaborate/branch_observer.h"
 #include "engine/rules/rule_set.h"
 
 namespace cleave {
@@ -71,6 +72,9 @@ class ClauseRules {
   // The clauses of `ops`, which are names of items of `base`.
   static ClauseRules Make(std::shared_ptr<const RuleSet> base,
                           const std::vector<std::string>& ops);
+
+  // The observer is told what calls decide in the rules, from here on.
+  void Observe(std::shared_ptr<BranchObserver> observer);
 
   // `base` with the ops of the clauses.
   const RuleSet& rules() const { return *rules_; }

@@ -126,6 +126,8 @@ absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
     return low <= slope && slope <= high;
   };
   TangentComparison comparison;
+  comparison.errors.resize(inputs[active_].size(),
+                           std::numeric_limits<double>::quiet_NaN());
   size_t output = primal_.outputs().size();
   for (size_t r = 0; r < has_tangent_.size(); ++r) {
     if (!has_tangent_[r]) continue;
@@ -184,10 +186,12 @@ absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
           failure.got = FloatToString(got, tangent.dtype());
           failure.ulp = error;
           failure.bound = bound;
+          comparison.errors[i] = error;
           comparison.failure = std::move(failure);
           return comparison;
         }
       }
+      if (!(error <= comparison.errors[i])) comparison.errors[i] = error;
       comparison.worst_part = std::max(comparison.worst_part, error / bound);
       if (error > comparison.worst_ulp) {
         comparison.worst_ulp = error;

@@ -236,6 +236,12 @@ absl::Status ValueComparer::JudgeByGradient(
   return absl::OkStatus();
 }
 
+void ValueComparison::Note(int64_t element, double ulp) {
+  if (errors.empty()) return;
+  double& error = errors[element];
+  if (!(ulp <= error)) error = ulp;
+}
+
 absl::StatusOr<ValueComparison> ValueComparer::Compare(
     absl::Span<const Tensor> inputs, double known_part) const {
   const absl::StatusOr<std::vector<Tensor>> got = Interpret(body_, inputs);
@@ -302,6 +308,10 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
         const ErrorBound bound,
         reference_->Bound(inputs, static_cast<int>(r), tensor));
     comparison.bound_declared |= bound.declared;
+    if (elementwise_ && comparison.errors.empty()) {
+      comparison.errors.resize(tensor.size(),
+                               std::numeric_limits<double>::quiet_NaN());
+    }
     for (int64_t i = 0; i < tensor.size(); ++i) {
       const Real& want = expected[r].reals[i];
       Suspect suspect;
@@ -322,6 +332,7 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
       const double shown = bound.is_eps
                                ? UlpError(want, suspect.got, suspect.dtype)
                                : suspect.error;
+      comparison.Note(i, shown);
       if (shown > comparison.worst_ulp || comparison.worst_element < 0) {
         comparison.worst_ulp = shown;
         comparison.worst_result = static_cast<int>(r);
@@ -507,10 +518,12 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
           failure.got = FloatToString(suspect.got, suspect.dtype);
           failure.ulp = error;
           failure.bound = bound;
+          comparison.Note(suspect.element, error);
           comparison.failure = std::move(failure);
           continue;
         }
       }
+      comparison.Note(suspect.element, error);
       if (error > comparison.worst_ulp) {
         comparison.worst_ulp = error;
         comparison.worst_result = suspect.result;

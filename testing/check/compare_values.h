@@ -44,7 +44,13 @@ struct ValueComparison {
   // Elements of a large call whose condition was not computed, since others
   // had larger errors; they are no samples.
   int64_t left_out = 0;
+  // Of an elementwise call, per element the largest error of its results in
+  // ULP; NaN where none was judged.
+  std::vector<double> errors;
   std::optional<ValueFailure> failure;
+
+  // Notes the error of an element.
+  void Note(int64_t element, double ulp);
 };
 
 class ValueComparer {

@@ -237,6 +237,20 @@ Verdict NotTransformed(const OpContext& context, const SampledCall& call,
   return Verdict::Disagrees(std::move(example));
 }
 
+void AddErrors(const PreparedCall& call, absl::Span<const Tensor> inputs,
+               absl::Span<const double> errors,
+               std::optional<ErrorProfile>& profile) {
+  if (!call.default_attributes || inputs.size() != 1 || errors.empty()) return;
+  const DType dtype = inputs[0].dtype();
+  if (!IsFloat(dtype)) return;
+  ErrorProfile* const added =
+      ProfileFor(profile, dtype, call.call.OperandNames()[0]);
+  if (added == nullptr) return;
+  for (size_t i = 0; i < errors.size(); ++i) {
+    added->Add(inputs[0].GetDouble(static_cast<int64_t>(i)), errors[i]);
+  }
+}
+
 DType MainDType(const SampledCall& call) {
   const std::vector<TensorType> types = call.OperandTypes();
   for (const TensorType& type : types) {

@@ -7,16 +7,20 @@
 #include <chrono>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/types/span.h"
 #include "engine/ir/host_kernel.h"
 #include "engine/lang/ast.h"
 #include "ops/budget.h"
 #include "ops/dtype.h"
+#include "ops/tensor.h"
 #include "testing/check/clause_rules.h"
+#include "testing/check/error_profile.h"
 #include "testing/check/host_tolerance.h"
 #include "testing/check/samples/sampled_call.h"
 #include "testing/check/samples/value_sampler.h"
@@ -40,6 +44,8 @@ struct OpContext {
   // With a function for the op, or null.
   const HostKernels* host_kernels = nullptr;
   HostTolerance host_tolerance;
+  // The errors along the line of inputs, where they are wanted, or null.
+  ErrorProfiles* profiles = nullptr;
   // Counterexamples are made small.
   bool shrinks = true;
 
@@ -108,6 +114,12 @@ std::vector<std::string> SampleNotes(const PreparedCalls& calls);
 // not be made: that is the fault of a rule where its types or shapes are wrong.
 Verdict NotTransformed(const OpContext& context, const SampledCall& call,
                        const std::string& what, const absl::Status& status);
+
+// Adds the errors at the elements of `inputs` to `profile`, where the call has
+// one operand, of floats, and the default attributes.
+void AddErrors(const PreparedCall& call, absl::Span<const Tensor> inputs,
+               absl::Span<const double> errors,
+               std::optional<ErrorProfile>& profile);
 
 // The float dtype by which a call is named: that of its first float operand;
 // else of its first operand.

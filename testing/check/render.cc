@@ -83,6 +83,23 @@ json ToJson(const Verdict& verdict) {
   return object;
 }
 
+json ToJson(const RuleCoverage& item) {
+  json uncovered = json::array();
+  for (const UncoveredArm& arm : item.uncovered) {
+    uncovered.push_back({{"place", arm.place},
+                         {"what", arm.what},
+                         {"text", arm.text},
+                         {"kind", arm.is_line ? "line" : "branch"}});
+  }
+  return {{"item", item.item},
+          {"place", item.place},
+          {"lines", item.lines},
+          {"covered_lines", item.covered_lines},
+          {"branches", item.branches},
+          {"covered_branches", item.covered_branches},
+          {"uncovered", std::move(uncovered)}};
+}
+
 }  // namespace
 
 std::string CheckReport::ToString() const {
@@ -100,11 +117,19 @@ std::string CheckReport::ToString() const {
     shown.push_back(layer);
     rows[0].emplace_back(LayerName(layer));
   }
+  const int certified = CountCertified();
+  if (certified > 0) rows[0].emplace_back("certified");
   for (const OpReport& op : ops) {
     std::vector<std::string> row = {op.op};
     for (const Layer layer : shown) {
       const auto it = op.layers.find(layer);
       row.push_back(it == op.layers.end() ? "" : Cell(it->first, it->second));
+    }
+    if (certified > 0) {
+      row.push_back(
+          op.certified.has_value()
+              ? absl::StrCat(op.certified->by, " ", op.certified->date)
+              : "");
     }
     rows.push_back(std::move(row));
   }
@@ -146,11 +171,13 @@ std::string CheckReport::ToString() const {
                           op.layers.at(Layer::kRounding).worst_part));
     }
   }
-  absl::StrAppend(&text, "\nchecked ", ops.size(), " rules, seed ", seed, ": ",
-                  Count(VerdictKind::kDisagrees), " disagree, ",
-                  Count(VerdictKind::kInconclusive), " inconclusive, ",
-                  Count(VerdictKind::kNotIndependent), " not independent, ",
-                  loose, " loose claims\n");
+  absl::StrAppend(&text, "\nchecked ", static_cast<int>(ops.size()) - certified,
+                  " rules, ");
+  if (certified > 0) absl::StrAppend(&text, certified, " as certified, ");
+  absl::StrAppend(&text, "seed ", seed, ": ", Count(VerdictKind::kDisagrees),
+                  " disagree, ", Count(VerdictKind::kInconclusive),
+                  " inconclusive, ", Count(VerdictKind::kNotIndependent),
+                  " not independent, ", loose, " loose claims\n");
   return text;
 }
 
@@ -165,6 +192,10 @@ std::string CheckReport::ToJson() const {
                             {"seconds", op.seconds},
                             {"loose_claim", op.loose_claim},
                             {"layers", std::move(layers)}};
+    if (op.certified.has_value()) {
+      object["ops"][op.op]["certified"] = {{"by", op.certified->by},
+                                           {"date", op.certified->date}};
+    }
   }
   json totals = json::object();
   for (VerdictKind kind : {VerdictKind::kDisagrees, VerdictKind::kInconclusive,
@@ -173,6 +204,9 @@ std::string CheckReport::ToJson() const {
   }
   totals["rules"] = ops.size();
   object["totals"] = std::move(totals);
+  for (const RuleCoverage& item : coverage) {
+    object["coverage"].push_back(cleave::ToJson(item));
+  }
   return object.dump(2);
 }
 

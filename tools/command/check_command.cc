@@ -6,29 +6,44 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <random>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "engine/files/file.h"
+#include "ops/status_macros.h"
+#include "testing/certificate/certificate.h"
+#include "testing/certificate/certificate_store.h"
+#include "testing/certificate/certified_check.h"
+#include "testing/certificate/rule_hashes.h"
 #include "testing/check/check.h"
+#include "testing/check/rule_coverage.h"
 #include "testing/check/verdict.h"
+#include "testing/report/html_report.h"
 #include "tools/command/command_line.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
 
 namespace cleave {
 namespace {
+
+// Of the rules of a folder, in it.
+constexpr char kShippedCertificates[] = "certificates.json";
 
 struct CheckFlags {
   std::vector<std::string> paths;
@@ -40,7 +55,13 @@ struct CheckFlags {
   double seconds = 0;
   std::vector<std::string> allowed;
   bool kernels = false;
+  bool coverage = false;
+  std::string report;
   std::string json;
+  std::string certificates = DefaultCertificateFolder();
+  std::string certify;
+  bool all = false;
+  uint64_t sample_seed = 0;
 };
 
 // The ops that are done, for a report of those alone.
@@ -132,6 +153,8 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
     }
   }
   if (WantsKernels(flags)) options.kernels = kernels;
+  options.coverage = flags.coverage || !flags.report.empty();
+  options.error_profiles = !flags.report.empty();
   for (const std::string& name : flags.dtypes) {
     options.dtypes.insert(*ParseDType(name));
   }
@@ -168,9 +191,25 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
   return options;
 }
 
-// The exit status.
-int Print(const CheckReport& report, const CheckFlags& flags) {
-  std::cout << report.ToString();
+// The folder of the report, before there is one to write.
+absl::Status MakeFolder(const std::string& folder) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && !std::filesystem::is_directory(folder, error)) {
+    error = std::make_error_code(std::errc::not_a_directory);
+  }
+  return error ? absl::InvalidArgumentError(absl::StrCat("cannot make ", folder,
+                                                         ": ", error.message()))
+               : absl::OkStatus();
+}
+
+// The exit status. `notes` say what was not checked.
+int Print(const CheckReport& report, const std::string& notes,
+          const CheckFlags& flags) {
+  std::cout << report.ToString() << notes;
+  if (flags.coverage && !report.coverage.empty()) {
+    std::cout << "\n" << CoverageText(report.coverage);
+  }
   if (!flags.json.empty()) {
     const absl::Status written =
         WriteFileAtomically(flags.json, report.ToJson());
@@ -187,32 +226,147 @@ int Print(const CheckReport& report, const CheckFlags& flags) {
   return report.ExitStatus(allowed) != 0 ? kExitVerdict : kExitOk;
 }
 
-int Check(const CheckFlags& flags, KernelCheck kernels) {
+// The user's certificates; null, after a line that says why, where the folder
+// cannot be used: the check goes on without.
+std::unique_ptr<CertificateStore> OpenStore(const CheckFlags& flags) {
+  if (flags.certificates.empty()) return nullptr;
+  absl::StatusOr<std::unique_ptr<CertificateStore>> store =
+      CertificateStore::Open(flags.certificates);
+  if (store.ok()) return *std::move(store);
+  Complain(
+      absl::StrCat("certificates are not kept: ", store.status().message()));
+  return nullptr;
+}
+
+// The file of certificates, where there is one: a device has none. One that
+// cannot be read is an error.
+absl::StatusOr<std::optional<CertificateFile>> ReadCertificates(
+    const std::string& path) {
+  std::error_code error;
+  if (std::filesystem::is_other(path, error)) {
+    return std::optional<CertificateFile>();
+  }
+  const absl::StatusOr<std::string> text = ReadFile(path);
+  if (absl::IsNotFound(text.status())) return std::optional<CertificateFile>();
+  if (!text.ok()) return text.status();
+  CLEAVE_ASSIGN_OR_RETURN(CertificateFile file, ParseCertificates(*text, path));
+  return std::optional<CertificateFile>(std::move(file));
+}
+
+// Those that came with the rules of the given folders. A file that is damaged
+// certifies nothing.
+std::vector<std::pair<std::string, CertificateFile>> ReadShipped(
+    const CheckFlags& flags) {
+  std::vector<std::pair<std::string, CertificateFile>> shipped;
+  for (const std::string& path : flags.paths) {
+    const std::string name =
+        absl::StrCat(absl::StripSuffix(path, "/"), "/", kShippedCertificates);
+    absl::StatusOr<std::optional<CertificateFile>> file =
+        ReadCertificates(name);
+    if (!file.ok()) {
+      // The path of a rule file is no folder.
+      if (std::filesystem::is_directory(path)) {
+        Complain(absl::StrCat("certificates are left out: ",
+                              file.status().message()));
+      }
+    } else if (file->has_value()) {
+      shipped.emplace_back(name, **std::move(file));
+    }
+  }
+  return shipped;
+}
+
+// Writes the certificates of `--certify`, with those that the file has of rules
+// that were not among these, and that are still as they are certified.
+int WriteCertificates(const CheckFlags& flags, const CertifiedReport& checked,
+                      const RuleHashes& hashes,
+                      const std::optional<CertificateFile>& before) {
+  if (Interrupted()) {
+    return Complain(absl::StrCat(flags.certify, " stays as it is"));
+  }
+  CertificateFile file = checked.certificates;
+  if (before.has_value() && before->conditions == file.conditions) {
+    for (const auto& [op, certificate] : before->certificates) {
+      if (checked.report.Find(op) == nullptr &&
+          hashes.Of(op) == certificate.rule) {
+        file.Add(certificate, before->EnvironmentOf(certificate));
+      }
+    }
+  }
+  const absl::Status written =
+      WriteFileAtomically(flags.certify, file.ToJson());
+  if (!written.ok()) return Complain(written);
+  std::cout << flags.certify << ": " << file.certificates.size()
+            << " certificates\n";
+  for (const OpReport& op : checked.report.ops) {
+    if (file.certificates.count(op.op) == 0) {
+      std::cout << "not certified: " << op.op << "\n";
+    }
+  }
+  return kExitOk;
+}
+
+int Check(const CheckFlags& flags, const KernelLayer& kernels) {
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
-  if (WantsKernels(flags) && kernels == nullptr) {
+  if (WantsKernels(flags) && kernels.check == nullptr) {
     return Complain("L6 is not supported: this program has no code generator");
   }
+  if (!flags.report.empty()) {
+    const absl::Status made = MakeFolder(flags.report);
+    if (!made.ok()) return Complain(made);
+  }
+  const absl::StatusOr<RuleHashes> hashes = RuleHashes::Make(loaded->texts);
+  if (!hashes.ok()) return Complain(hashes.status());
+  std::optional<CertificateFile> before;
+  if (!flags.certify.empty()) {
+    absl::StatusOr<std::optional<CertificateFile>> file =
+        ReadCertificates(flags.certify);
+    if (!file.ok()) return Complain(file.status());
+    before = *std::move(file);
+  }
+  const std::unique_ptr<CertificateStore> store = OpenStore(flags);
+  CertificateUse use;
+  use.store = store.get();
+  use.all = flags.all;
+  if (!flags.all) use.shipped = ReadShipped(flags);
+  use.sample_seed =
+      flags.sample_seed != 0 ? flags.sample_seed : std::random_device()();
+  if (WantsKernels(flags)) use.environment.kernels = kernels.environment();
+  use.complain = [](const absl::Status& status) { Complain(status); };
   DoneSoFar done_so_far;
   done_so_far.report.seed = flags.seed;
   SetLateReport([&] {
     const std::lock_guard<std::mutex> lock(done_so_far.mutex);
-    Print(done_so_far.report, flags);
+    Print(done_so_far.report, "", flags);
   });
-  const absl::StatusOr<CheckReport> report = CheckRules(
-      loaded->rules, ToOptions(flags, *loaded, kernels, done_so_far));
+  const absl::StatusOr<CertifiedReport> checked = CheckCertified(
+      loaded->rules, *hashes,
+      ToOptions(flags, *loaded, kernels.check, done_so_far), use);
   InterruptsEnd();
   ShowProgress("");
-  if (!report.ok()) return Complain(report.status());
-  if (report->ops.empty() && !Interrupted()) {
+  if (!checked.ok()) return Complain(checked.status());
+  const CheckReport& report = checked->report;
+  if (report.ops.empty() && !Interrupted()) {
     return Complain(NothingToCheck(flags, *loaded));
   }
-  return Print(*report, flags);
+  const int status = Print(report, checked->ToString(), flags);
+  if (!flags.report.empty() && !Interrupted()) {
+    const absl::Status written =
+        WriteFileAtomically(absl::StrCat(flags.report, "/index.html"),
+                            HtmlReport(report, *loaded->rules));
+    if (!written.ok()) return Complain(written);
+  }
+  if (!flags.certify.empty()) {
+    const int written = WriteCertificates(flags, *checked, *hashes, before);
+    if (written != kExitOk) return written;
+  }
+  return checked->mismatches.empty() ? status : kExitVerdict;
 }
 
 }  // namespace
 
-void AddCheck(CommandLine& line, KernelCheck kernels) {
+void AddCheck(CommandLine& line, const KernelLayer& kernels) {
   Verb verb = line.AddVerb(
       "check", "Check ops against their specs, a verdict per op and layer.");
   auto flags = std::make_shared<CheckFlags>();
@@ -246,6 +400,13 @@ void AddCheck(CommandLine& line, KernelCheck kernels) {
         return ParseSize(text) ? std::string()
                                : text + " is no size as in n=4096";
       });
+  verb.AddFlag("--coverage", flags->coverage,
+               "Which lines and branches of the rules the checked calls reach, "
+               "per file, and each one that none of them reaches");
+  verb.Add("--report", flags->report,
+           "Write a page to read to this folder (index.html): verdicts, errors "
+           "along the line of inputs, coverage, counterexamples, rules and "
+           "what is derived from them");
   verb.Add("--seed", flags->seed, "Draws other samples (1)");
   verb.Add("--seconds", flags->seconds,
            "What takes longer for one op is inconclusive (no limit: the "
@@ -259,10 +420,31 @@ void AddCheck(CommandLine& line, KernelCheck kernels) {
   verb.Add(
       "--json", flags->json,
       "Write the report to this file: {\"seed\", \"ops\": {OP: {\"place\", "
-      "\"seconds\", \"loose_claim\", \"layers\": {LAYER: {\"verdict\", "
+      "\"seconds\", \"loose_claim\", \"certified\": {\"by\", \"date\"}, "
+      "\"layers\": {LAYER: {\"verdict\", "
       "\"samples\", \"strength\", \"worst_ulp\", \"worst_part_of_bound\", "
       "\"worst_at\", \"why\", \"notes\", \"counterexample\"}}}}, "
-      "\"totals\"}; what does not apply is absent");
+      "\"totals\", \"coverage\": [{\"item\", \"place\", \"lines\", "
+      "\"covered_lines\", \"branches\", \"covered_branches\", "
+      "\"uncovered\": [{\"place\", \"what\", \"text\", \"kind\"}]}]}; what "
+      "does not apply is absent");
+  verb.AddFlag("--all", flags->all,
+               "Check what certificates cover, too, and certify it anew; so do "
+               "--coverage and --report, for which each call is made")
+      .Group("Certificates");
+  verb.Add("--certificates", flags->certificates,
+           "The folder with certificates of checks of before: what they cover "
+           "is not checked again; empty for none")
+      .ShowDefault()
+      .Group("Certificates");
+  verb.Add("--certify", flags->certify,
+           "Write the certificates on which the report rests to this file")
+      .Group("Certificates");
+  verb.Add("--sample-seed", flags->sample_seed,
+           "Draws the rules that are checked of those that the folder's own "
+           "certificates.json covers (another one each time)")
+      .Positive()
+      .Group("Certificates");
   verb.Runs([flags, kernels] { return Check(*flags, kernels); });
 }
 

@@ -4,13 +4,21 @@
 #ifndef CLEAVE_TOOLS_COMMAND_CHECK_COMMAND_H_
 #define CLEAVE_TOOLS_COMMAND_CHECK_COMMAND_H_
 
+#include <string>
+
 #include "testing/check/check.h"
 #include "tools/command/command_line.h"
 
 namespace cleave {
 
-// `kernels` is CheckKernels of check_kernels.h, or null: then L6 is an error.
-void AddCheck(CommandLine& line, KernelCheck kernels);
+// L6, of a program that has a code generator.
+struct KernelLayer {
+  KernelCheck check = nullptr;             // CheckKernels of check_kernels.h
+  std::string (*environment)() = nullptr;  // KernelEnvironment
+};
+
+// With a KernelLayer without functions L6 is an error.
+void AddCheck(CommandLine& line, const KernelLayer& kernels);
 
 }  // namespace cleave
 

@@ -118,6 +118,15 @@ def mpfr_repository(name):
         deps = ["@gmp"],
     )
 
+def nettle_repository(name):
+    pkg_config_repository(
+        name = name,
+        debian_package = "nettle-dev",
+        headers = ["nettle"],
+        minimum_version = "3.8",
+        modules = {":nettle": "nettle"},
+    )
+
 def nlohmann_json_repository(name):
     pkg_config_repository(
         name = name,
