@@ -326,6 +326,10 @@ class ItemChecks {
     context.shrinks = !options_.stop_at_refutation;
     if (item->kind == ItemKind::kOp && options_.host_kernels.Has(name)) {
       context.host_kernels = &options_.host_kernels;
+      const auto replay = options_.host_replays.find(name);
+      if (replay != options_.host_replays.end()) {
+        context.host_replay = replay->second;
+      }
     }
     Limits limits = limits_;
     if (options_.seconds_per_op.has_value()) {

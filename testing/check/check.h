@@ -100,6 +100,9 @@ struct CheckOptions {
   // items. They are called by the threads, as they are when graphs are run.
   HostKernels host_kernels;
   HostTolerance host_tolerance;
+  // By op, what is added to `cleave check FILE --op OP --seed S` to find a
+  // counterexample of its kernel again. Else the lines of C++ are shown.
+  std::map<std::string, std::string> host_replays;
   // L6 too, by CheckKernels of check_kernels.h: compiling kernels takes 50 to
   // 150 ms each. A program that leaves it null needs no code generator; it is
   // an error then to ask for L6 in `layers`.

@@ -389,8 +389,12 @@ class HostCheck {
     return inputs;
   }
 
-  // The kernel is in the host's program: what is run again is written in C++.
+  // Where the kernel is in the host's program, what is run again is written in
+  // C++.
   std::string Replay() const {
+    if (!context_.host_replay.empty()) {
+      return absl::StrCat(context_.Replay(), context_.host_replay);
+    }
     std::string text = absl::StrCat("options.ops = \"", context_.item->name,
                                     "\"; options.seed = ", context_.run_seed,
                                     "; options.layers = {Layer::kHostKernel};");

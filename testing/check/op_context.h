@@ -43,6 +43,7 @@ struct OpContext {
   std::map<std::string, int64_t> sizes;
   // With a function for the op, or null.
   const HostKernels* host_kernels = nullptr;
+  std::string host_replay;  // CheckOptions::host_replays
   HostTolerance host_tolerance;
   // The errors along the line of inputs, where they are wanted, or null.
   ErrorProfiles* profiles = nullptr;

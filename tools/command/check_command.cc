@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <iostream>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -38,6 +39,7 @@
 #include "tools/command/command_line.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
+#include "tools/command/oracle_flags.h"
 
 namespace cleave {
 namespace {
@@ -62,6 +64,7 @@ struct CheckFlags {
   std::string certify;
   bool all = false;
   uint64_t sample_seed = 0;
+  OracleFlags oracle;
 };
 
 // The ops that are done, for a report of those alone.
@@ -115,8 +118,6 @@ std::vector<std::string> AllowNames() {
 std::vector<std::string> LayerNames() {
   std::vector<std::string> names;
   for (int i = 0; i < kNumLayers; ++i) {
-    // Only a host's program has its kernels.
-    if (static_cast<Layer>(i) == Layer::kHostKernel) continue;
     names.emplace_back(LayerName(static_cast<Layer>(i)));
   }
   return names;
@@ -306,6 +307,31 @@ int WriteCertificates(const CheckFlags& flags, const CertifiedReport& checked,
   return kExitOk;
 }
 
+// Libraries change, so that no certificate covers what they compute.
+int CheckOracles(const CheckFlags& flags, const LoadedRules& loaded,
+                 CheckOptions options) {
+  const absl::Status applied = ApplyOracles(flags.oracle, options);
+  if (!applied.ok()) return Complain(applied);
+  CheckReport report;
+  report.seed = options.seed;
+  // What has no oracle is no part of the report.
+  for (const std::string& op : options.host_kernels.Ops()) {
+    options.ops = op;
+    absl::StatusOr<CheckReport> one = CheckRules(loaded.rules, options);
+    if (!one.ok()) {
+      InterruptsEnd();
+      return Complain(one.status());
+    }
+    std::move(one->ops.begin(), one->ops.end(), std::back_inserter(report.ops));
+  }
+  InterruptsEnd();
+  ShowProgress("");
+  if (report.ops.empty() && !Interrupted()) {
+    return Complain(NothingToCheck(flags, loaded));
+  }
+  return Print(report, "", flags);
+}
+
 int Check(const CheckFlags& flags, const KernelLayer& kernels) {
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
@@ -340,9 +366,14 @@ int Check(const CheckFlags& flags, const KernelLayer& kernels) {
     const std::lock_guard<std::mutex> lock(done_so_far.mutex);
     Print(done_so_far.report, "", flags);
   });
-  const absl::StatusOr<CertifiedReport> checked = CheckCertified(
-      loaded->rules, *hashes,
-      ToOptions(flags, *loaded, kernels.check, done_so_far), use);
+  const CheckOptions options =
+      ToOptions(flags, *loaded, kernels.check, done_so_far);
+  if (!flags.oracle.oracles.empty() ||
+      options.layers.count(Layer::kHostKernel) != 0) {
+    return CheckOracles(flags, *loaded, options);
+  }
+  const absl::StatusOr<CertifiedReport> checked =
+      CheckCertified(loaded->rules, *hashes, options, use);
   InterruptsEnd();
   ShowProgress("");
   if (!checked.ok()) return Complain(checked.status());
@@ -432,6 +463,7 @@ void AddCheck(CommandLine& line, const KernelLayer& kernels) {
                "Check what certificates cover, too, and certify it anew; so do "
                "--coverage and --report, for which each call is made")
       .Group("Certificates");
+  AddOracleFlags(verb, flags->oracle);
   verb.Add("--certificates", flags->certificates,
            "The folder with certificates of checks of before: what they cover "
            "is not checked again; empty for none")

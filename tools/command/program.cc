@@ -6,6 +6,7 @@
 #include "ops/budget.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
+#include "tools/oracle/oracle.h"
 
 namespace cleave {
 namespace {
@@ -48,6 +49,8 @@ int RunWithin(const Limits& limits, const Action& action) {
 }  // namespace
 
 int RunProgram(int argc, char** argv, std::initializer_list<AddVerb> verbs) {
+  // This program is also the process of an oracle.
+  if (const auto status = RunOracleWorker(argc, argv)) return *status;
   CommandLine line("cleave", "Checks, transforms and runs operator rules.",
                    "cleave 0.1");
   Limits limits;
