@@ -12,6 +12,7 @@
 #include "nlohmann/json.hpp"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/dtype.h"
 #include "testing/certificate/certificate_json.h"
 
 namespace cleave {

@@ -1,6 +1,7 @@
 #include "testing/certificate/certificate.h"
 
 #include <limits>
+#include <random>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -114,6 +115,43 @@ TEST(ParseCertificates, RefusesATextThatEndsEarly) {
                 StatusIs(absl::StatusCode::kInvalidArgument))
         << size;
   }
+}
+
+TEST(ParseCertificates, TakesOrRefusesAnyText) {
+  const std::string text = File().ToJson();
+  std::mt19937_64 random(1);
+  int taken = 0;
+  for (int trial = 0; trial < 3000; ++trial) {
+    std::string changed = text;
+    for (uint64_t edits = 1 + random() % 3; edits > 0; --edits) {
+      const size_t at = random() % changed.size();
+      switch (random() % 3) {
+        case 0:
+          changed[at] = static_cast<char>(random());
+          break;
+        case 1:
+          changed.erase(at, random() % 40);
+          break;
+        default:
+          changed.insert(at, text, random() % text.size(), random() % 40);
+      }
+    }
+    const absl::StatusOr<CertificateFile> file =
+        ParseCertificates(changed, "a.json");
+    if (!file.ok()) {
+      EXPECT_THAT(file, StatusIs(absl::StatusCode::kInvalidArgument));
+      EXPECT_THAT(std::string(file.status().message()),
+                  ::testing::StartsWith("a.json: "));
+      continue;
+    }
+    ++taken;
+    // What is taken is whole: it can be written, and is read as the same.
+    EXPECT_THAT(ParseCertificates(file->ToJson(), "b.json"), IsOk());
+    for (const auto& [op, certificate] : file->certificates) {
+      EXPECT_TRUE(IsCertifiable(certificate.report)) << op;
+    }
+  }
+  EXPECT_GT(taken, 0);
 }
 
 TEST(ParseCertificates, SaysWhereATextIsNoJson) {

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "nlohmann/json.hpp"
+#include "ops/dtype.h"
 #include "ops/status_macros.h"
 #include "testing/certificate/certificate.h"
 #include "testing/certificate/certificate_json.h"
