@@ -54,6 +54,11 @@ absl::StatusOr<DTypePtr> PointwiseDType(Primitive p,
       CLEAVE_RETURN_IF_ERROR(
           Unify(x[1]->dtype, DTypeVariable::Known(DType::kI32)));
       return x[0]->dtype;
+    case Primitive::kAbs: {
+      const std::optional<DType> dtype = x[0]->dtype->dtype();
+      const bool is_complex = dtype.has_value() && IsComplex(*dtype);
+      return is_complex ? PartOf(x[0]->dtype) : x[0]->dtype;
+    }
     case Primitive::kReal:
     case Primitive::kImag:
       return PartOf(x[0]->dtype);

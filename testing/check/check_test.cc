@@ -190,7 +190,7 @@ TEST(Check, ATangentThatCancelsIsRightOverTheReals) {
 
 TEST(Check, ClausesBesideADTypeThatAnAttributeGives) {
   ExpectAgrees(Check(R"(op checked(x: T[n], *, D: dtype = T) -> D[]
-  where T: number, D: number
+  where T: real, D: number
   spec y = sum[i](convert(x[i], dtype: D))
   accuracy D within n eps * sum[i](abs(convert(x[i], dtype: D)))
   = reduce_sum(convert(x, dtype: D), axes: [0], keepdims: false)
@@ -266,6 +266,17 @@ TEST(Check, ComplexInputsAreNotSampled) {
               std::string::npos)
         << verdict.why;
   }
+}
+
+// Complex numbers are typed, where the dtype may be one.
+TEST(Check, BodyThatDoesNotTypeForComplexNumbersIsRefuted) {
+  constexpr char kAway[] =
+      "op checked(x: T[n]) -> T[n]\n  where T: inexact\n"
+      "  = if T is complex then $ else select(x < 0, x - 1, x + 1)\n";
+  ExpectRefuted(
+      Check(absl::StrReplaceAll(kAway, {{"$", "select(x < 0, x - 1, x + 1)"}})),
+      Layer::kTypes);
+  ExpectAgrees(Check(absl::StrReplaceAll(kAway, {{"$", "x + 1"}})));
 }
 
 TEST(Check, KernelsAreNotCheckedUnlessAskedFor) {

@@ -114,6 +114,20 @@ std::optional<Verdict> Disagreement(const OpContext& context,
       Explain(context, call, "type of the spec", TypesOf(graphs.call), spec));
 }
 
+// The complex dtypes that the first dtype variable may be: no other layer has
+// samples of these.
+std::vector<DType> ComplexDTypes(const Item& item) {
+  if (item.where.empty()) return {};
+  const auto dtype_class = ParseDTypeClass(item.where[0].dtype_class);
+  std::vector<DType> dtypes;
+  for (const DType dtype : {DType::kC64, DType::kC128}) {
+    if (dtype_class.ok() && InClass(dtype, *dtype_class)) {
+      dtypes.push_back(dtype);
+    }
+  }
+  return dtypes;
+}
+
 }  // namespace
 
 Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
@@ -151,9 +165,14 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
   // More signatures, typed only.
   SignatureSampler sampler(*context.item, context.seed + 8);
   sampler.FixSizes(context.sizes);
-  const std::vector<DType> all = sampler.DTypes();
-  for (int trial = 0; trial < kTypedSignatures && !context.Expired(); ++trial) {
+  const std::vector<DType> sampled = sampler.DTypes();
+  const std::vector<DType> complex = ComplexDTypes(*context.item);
+  const int typed = kTypedSignatures +
+                    kTypedComplexSignatures * static_cast<int>(complex.size());
+  for (int trial = 0; trial < typed && !context.Expired(); ++trial) {
     DrawOptions options;
+    const std::vector<DType>& all =
+        trial < kTypedSignatures ? sampled : complex;
     if (!all.empty()) options.dtype = all[trial % all.size()];
     options.distinct = trial % 4 == 3;
     const absl::StatusOr<SampledCall> call = sampler.Draw(options);

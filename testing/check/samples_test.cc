@@ -85,6 +85,31 @@ INSTANTIATE_TEST_SUITE_P(
 }
 )",
                 "<", "<="},
+        Planted{"one_negative_number", Layer::kRounding,
+                R"(op checked(x: T[S..], *, by: real = 1) -> T[S..]
+  where T: float
+  spec y[s..] = x[s..] * 2
+  accuracy T within 1 ulp
+  = if by == -inf then $ else x + x
+)",
+                "x", "2 * x"},
+        Planted{"one_string", Layer::kRounding,
+                R"(op checked(x: T[S..], *, how: str = "twice") -> T[S..]
+  where T: float
+  spec y[s..] = x[s..] * 2
+  accuracy T within 1 ulp
+  = if how == "added" then $ else x + x
+)",
+                "x", "2 * x"},
+        Planted{"one_second_dtype", Layer::kRounding,
+                R"(op checked(x: T[n], m: M[n]) -> T[n]
+  where T: float, M: any
+  error type "m must be bool or of x's type" if not (M is bool or M == T)
+  spec y[i] = if M is bool then select(m[i], x[i], 0) else x[i] + m[i]
+  accuracy T within 1 ulp
+  = if M is bool then $ else x + m
+)",
+                "x", "select(not m, 0, x)"},
         Planted{"one_rank", Layer::kRounding,
                 R"(op checked(x: T[S..]) -> T[S..]
   where T: float

@@ -114,7 +114,7 @@ std::string Verdicts(const OpReport& op) {
       "div",
       Element("table", absl::StrCat(Element("thead", Element("tr", head)),
                                     Element("tbody", rows))),
-      "class=\"scroll\"");
+      "class=\"scroll\" tabindex=\"0\"");
 }
 
 std::string CounterexampleBox(Layer layer, const Counterexample& example) {

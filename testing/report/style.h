@@ -51,15 +51,18 @@ pre {
   background: var(--panel); border: 1px solid var(--line);
   border-radius: 6px; overflow-x: auto; tab-size: 2;
 }
-nav ul, .numbers, .files {
+nav ul, .files {
   display: flex; flex-wrap: wrap; gap: 0.35rem 1.25rem;
   list-style: none; margin: 0.75rem 0; padding: 0;
 }
 li { overflow-wrap: anywhere; min-width: 0; }
 .muted { color: var(--muted); }
-.numbers { gap: 0.75rem; margin: 1.25rem 0; }
+.numbers {
+  display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr));
+  gap: 0.75rem; margin: 1.25rem 0;
+}
 .numbers div {
-  min-width: 8.5rem; flex: 1 1 8.5rem; padding: 0.6rem 0.9rem;
+  padding: 0.6rem 0.9rem;
   background: var(--panel); border: 1px solid var(--line);
   border-radius: 6px;
 }
@@ -83,6 +86,7 @@ tbody th { font-weight: 500; }
   white-space: nowrap; }
 .verdicts td { white-space: nowrap; font-size: 0.85rem; }
 article td:nth-child(2) { white-space: nowrap; }
+article .scroll td:last-child { min-width: 18rem; }
 .counterexample td:nth-child(2) { white-space: normal; }
 .agrees { color: var(--good); }
 .disagrees { color: var(--bad); font-weight: 700; }

@@ -1,5 +1,6 @@
 #include "testing/check/samples/attribute_values.h"
 
+#include <optional>
 #include <set>
 
 #include "ops/dtype.h"
@@ -7,6 +8,24 @@
 
 namespace cleave {
 namespace {
+
+// A number, -inf or a string that stands in a rule; nullopt for all else.
+std::optional<StaticValue> LiteralOf(const Expr& expr) {
+  if (expr.kind == ExprKind::kString) return StaticValue(expr.text);
+  if (expr.kind == ExprKind::kUnary && expr.text == "-") {
+    const std::optional<StaticValue> value = LiteralOf(*expr.children[0]);
+    if (!value || value->kind() != StaticValue::Kind::kReal) {
+      return std::nullopt;
+    }
+    return StaticValue(-value->AsReal());
+  }
+  if (expr.kind == ExprKind::kNumber ||
+      (expr.kind == ExprKind::kName && expr.text == "inf")) {
+    const auto value = Exact::Parse(expr.text);
+    if (value.ok()) return StaticValue(*value);
+  }
+  return std::nullopt;
+}
 
 // Each attribute that stands in a comparison with a literal, and the literals.
 void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
@@ -19,11 +38,8 @@ void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
       const Expr& name = *expr->children[side];
       const Expr& literal = *expr->children[1 - side];
       if (name.kind != ExprKind::kName || names.count(name.text) == 0) continue;
-      if (literal.kind == ExprKind::kNumber ||
-          (literal.kind == ExprKind::kName && literal.text == "inf")) {
-        const auto value = Exact::Parse(literal.text);
-        if (value.ok()) found[name.text].push_back(StaticValue(*value));
-      }
+      const std::optional<StaticValue> value = LiteralOf(literal);
+      if (value) found[name.text].push_back(*value);
     }
   }
   for (const ExprPtr& child : expr->children) {
@@ -35,6 +51,19 @@ void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
   for (const Equation& field : expr->fields) {
     CollectCompared(field.value, names, found);
   }
+}
+
+// Adds the classes by which `expr` asks for dtype variables: `M is bool`.
+void CollectAsked(const ExprPtr& expr,
+                  std::map<std::string, std::set<std::string>>& found) {
+  if (expr == nullptr) return;
+  if (expr->kind == ExprKind::kBinary && expr->text == "is" &&
+      expr->children[0]->kind == ExprKind::kName) {
+    found[expr->children[0]->text].insert(expr->children[1]->text);
+  }
+  for (const ExprPtr& child : expr->children) CollectAsked(child, found);
+  for (const NamedExpr& named : expr->named) CollectAsked(named.value, found);
+  for (const Equation& field : expr->fields) CollectAsked(field.value, found);
 }
 
 void CollectCompared(const BodyPtr& body, const std::set<std::string>& names,
@@ -71,6 +100,26 @@ ComparedValues ComparedConstants(const Item& item) {
   return found;
 }
 
+std::map<std::string, std::vector<DTypeClass>> AskedClasses(const Item& item) {
+  std::map<std::string, std::set<std::string>> names;
+  for (const BodyPtr& body : {item.body, item.spec}) {
+    if (body == nullptr) continue;
+    for (const Statement& statement : body->statements) {
+      CollectAsked(statement.equation.value, names);
+    }
+  }
+  std::map<std::string, std::vector<DTypeClass>> asked;
+  for (size_t w = 1; w < item.where.size(); ++w) {
+    for (const std::string& name : names[item.where[w].variable]) {
+      const auto dtype_class = ParseDTypeClass(name);
+      if (dtype_class.ok()) {
+        asked[item.where[w].variable].push_back(*dtype_class);
+      }
+    }
+  }
+  return asked;
+}
+
 std::vector<StaticValue> AttributeValues(const Item& item,
                                          const AttributeDecl& attribute,
                                          const ComparedValues& compared) {
@@ -101,7 +150,13 @@ std::vector<StaticValue> AttributeValues(const Item& item,
   const auto constants = compared.find(attribute.name);
   if (constants != compared.end() && !attribute.list) {
     for (const StaticValue& constant : constants->second) {
-      if (type == "real" || type == "scalar") {
+      const bool is_text = constant.kind() == StaticValue::Kind::kString;
+      if (is_text != (type == "str")) continue;
+      if (is_text) {
+        // One that it is not, too.
+        if (values.empty()) values.push_back(StaticValue("sampled"));
+        values.push_back(constant);
+      } else if (type == "real" || type == "scalar") {
         // On both sides of it, too.
         values.push_back(constant);
         if (constant.AsReal().IsFinite()) {

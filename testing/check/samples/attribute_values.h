@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "engine/lang/ast.h"
+#include "ops/dtype.h"
 #include "ops/static_value.h"
 
 namespace cleave {
@@ -16,11 +17,17 @@ namespace cleave {
 using ComparedValues = std::map<std::string, std::vector<StaticValue>>;
 
 // The literals with which the body, the spec or an error clause compares an
-// attribute: 20 for `threshold` in `if threshold < 20 then ..`.
+// attribute: 20 for `threshold` in `if threshold < 20 then ..`; numbers, also
+// negative ones, infinities and strings.
 ComparedValues ComparedConstants(const Item& item);
 
+// The classes that the body or the spec asks of a dtype variable behind the
+// first: bool of M in `if M is bool then ..`.
+std::map<std::string, std::vector<DTypeClass>> AskedClasses(const Item& item);
+
 // Each value of an enum or a bool, some numbers and those that `compared` has
-// for it, dtypes that the `where` clause allows. Empty for axes and strings.
+// for it, dtypes that the `where` clause allows. Strings are those that
+// `compared` has, and one more. Empty for axes.
 std::vector<StaticValue> AttributeValues(const Item& item,
                                          const AttributeDecl& attribute,
                                          const ComparedValues& compared);

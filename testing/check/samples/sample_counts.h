@@ -29,6 +29,8 @@ inline constexpr int kMaxCombinations = 48;
 inline constexpr int kMaxSignatureTrials = 400;
 // Typed alone in L1.
 inline constexpr int kTypedSignatures = 160;
+// The same in each complex dtype.
+inline constexpr int kTypedComplexSignatures = 16;
 // Elements of one sampled tensor.
 inline constexpr int64_t kMaxSampleElements = 60;
 

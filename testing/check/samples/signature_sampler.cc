@@ -34,7 +34,10 @@ struct SignatureSampler::Environment {
 };
 
 SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
-    : item_(item), random_(seed), compared_(ComparedConstants(item)) {
+    : item_(item),
+      random_(seed),
+      compared_(ComparedConstants(item)),
+      asked_(AskedClasses(item)) {
   for (const AttributeDecl& attribute : item.attributes) {
     if (attribute.list || attribute.type == "axis" || attribute.type == "dim") {
       continue;
@@ -455,6 +458,16 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
         wanted && InClass(*wanted, dtype_class)
             ? *wanted
             : dtypes[Uniform(0, dtypes.size() - 1)];
+    // What the rule asks for is not always the dtype of the others.
+    const auto asked = asked_.find(where.variable);
+    if (asked == asked_.end() || Chance(0.5)) continue;
+    const DTypeClass wanted =
+        asked->second[Uniform(0, asked->second.size() - 1)];
+    dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
+                                [&](DType d) { return !InClass(d, wanted); }),
+                 dtypes.end());
+    if (dtypes.empty()) continue;
+    environment.dtypes[where.variable] = dtypes[Uniform(0, dtypes.size() - 1)];
   }
   call.dtypes = environment.dtypes;
   if (options.shape) {

@@ -122,6 +122,8 @@ class SignatureSampler {
   std::mt19937_64 random_;
   // Attributes that the rule compares with constants, and those constants.
   const ComparedValues compared_;
+  // Classes that the rule asks of dtype variables.
+  const std::map<std::string, std::vector<DTypeClass>> asked_;
   std::vector<Factor> factors_;
   std::map<std::string, int64_t> fixed_sizes_;
 };

@@ -1,0 +1,86 @@
+// Derivatives of primitives, right ones and wrong ones, over real and complex
+// numbers.
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/files/file.h"
+#include "gtest/gtest.h"
+#include "testing/check/check.h"
+#include "testing/check/check_testing.h"
+#include "testing/status_matchers.h"
+#include "transforms/derived_rules.h"
+
+namespace cleave {
+namespace {
+
+// The report on `jvp sinh`, whose derivative is `slope`.
+CheckReport SinhWith(const std::string& slope) {
+  const std::string arithmetic = "rules/derivative/arithmetic.rules";
+  const absl::StatusOr<std::string> shipped = ReadFile(arithmetic);
+  EXPECT_OK(shipped);
+  const LoadResult loaded = LoadRules(
+      {{arithmetic, shipped.value_or("")},
+       {"test.rules", absl::StrCat("language 1\n\njvp sinh(x) = ", slope,
+                                   "\n\njvp cosh(x) = dx * sinh(x)\n")}},
+      std::make_shared<Context>(), WithTransforms());
+  for (const std::string& diagnostic : loaded.diagnostics) {
+    ADD_FAILURE() << diagnostic;
+  }
+  CheckOptions options;
+  options.ops = "jvp sinh";
+  return CheckedRules(loaded.rules, options);
+}
+
+TEST(CheckPrimitive, RightSlopeAgrees) {
+  const CheckReport report = SinhWith("dx * cosh(x)");
+  ASSERT_EQ(report.ops.size(), 1u);
+  const Verdict& verdict = report.ops[0].layers.at(Layer::kTransforms);
+  EXPECT_EQ(verdict.kind, VerdictKind::kAgrees) << report.ToString();
+}
+
+TEST(CheckPrimitive, WrongSlopeIsRefuted) {
+  const CheckReport report = SinhWith("dx * -cosh(x)");
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kTransforms).kind,
+            VerdictKind::kDisagrees)
+      << report.ToString();
+}
+
+// The branch for complex numbers alone is wrong.
+TEST(CheckPrimitive, WrongComplexSlopeIsRefuted) {
+  const CheckReport report =
+      SinhWith("if dtype(x) is complex then dx * sinh(x) else dx * cosh(x)");
+  ASSERT_EQ(report.ops.size(), 1u);
+  const Verdict& verdict = report.ops[0].layers.at(Layer::kTransforms);
+  ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees) << report.ToString();
+  EXPECT_NE(verdict.counterexample->what.find("by x in c128 along "),
+            std::string::npos)
+      << verdict.counterexample->what;
+}
+
+// A derivative of real numbers, which have an order, says so.
+TEST(CheckPrimitive, SlopeOfRealNumbersAloneAgrees) {
+  const CheckReport report = SinhWith("dx * select(x < 0, cosh(-x), cosh(x))");
+  ASSERT_EQ(report.ops.size(), 1u);
+  const Verdict& verdict = report.ops[0].layers.at(Layer::kTransforms);
+  EXPECT_EQ(verdict.kind, VerdictKind::kAgrees) << report.ToString();
+  ASSERT_FALSE(verdict.notes.empty());
+  EXPECT_NE(verdict.notes[0].find("in c128"), std::string::npos)
+      << verdict.notes[0];
+}
+
+// A branch that does not type for complex numbers is no agreement.
+TEST(CheckPrimitive, ComplexSlopeThatDoesNotTypeIsInconclusive) {
+  const CheckReport report = SinhWith(
+      "if dtype(x) is complex then dx * cosh(floor(x)) else dx * cosh(x)");
+  ASSERT_EQ(report.ops.size(), 1u);
+  const Verdict& verdict = report.ops[0].layers.at(Layer::kTransforms);
+  EXPECT_EQ(verdict.kind, VerdictKind::kInconclusive) << report.ToString();
+  EXPECT_NE(verdict.why.find("in c128"), std::string::npos) << verdict.why;
+}
+
+}  // namespace
+}  // namespace cleave
