@@ -449,14 +449,9 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
       return NotSupported("dtypes of class ", where.dtype_class,
                           " are not sampled");
     }
-    std::optional<DType> wanted = options.dtype;
-    if (options.alike && where.variable != item_.where.front().variable &&
-        Chance(0.4)) {
-      wanted = DType::kBool;
-    }
     environment.dtypes[where.variable] =
-        wanted && InClass(*wanted, dtype_class)
-            ? *wanted
+        options.dtype && InClass(*options.dtype, dtype_class)
+            ? *options.dtype
             : dtypes[Uniform(0, dtypes.size() - 1)];
     // What the rule asks for is not always the dtype of the others.
     const auto asked = asked_.find(where.variable);
@@ -482,7 +477,9 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
           const auto choice = AxesChoiceOf(factor.name, options);
           return choice == AxesChoice::kFirst || choice == AxesChoice::kLast;
         });
-    environment.base = DrawPack(some ? 2 : Uniform(0, 2), options, environment);
+    // Two axes are kept of three, now and then.
+    const int64_t rank = some ? 2 : Chance(0.15) ? 3 : Uniform(0, 2);
+    environment.base = DrawPack(rank, options, environment);
   }
   for (const InputDecl& input : item_.inputs) {
     if (input.is_static) {

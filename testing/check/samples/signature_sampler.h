@@ -41,8 +41,8 @@ struct DrawOptions {
   std::optional<std::vector<int>> row;
   // Extents of different names differ, as far as there are enough of them.
   bool distinct = false;
-  // Sizes, extents of packs and dtypes are mostly one: for an op that refuses
-  // most of what differs (heads that divide heads, a mask that broadcasts).
+  // Sizes and extents of packs are mostly one: for an op that refuses most of
+  // what differs (heads that divide heads, a mask that broadcasts).
   bool alike = false;
   // All other extents are then small.
   std::optional<LargeAxis> large;
