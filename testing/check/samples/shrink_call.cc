@@ -177,6 +177,17 @@ CallInputs ShrinkCall(const Item& item, CallInputs failing,
         }
       }
     }
+    // Of extents that are equal by chance each may be smaller alone.
+    for (size_t axis = 0; axis < rank; ++axis) {
+      std::vector<std::vector<int64_t>> shapes = ShapesOf(failing);
+      bool longer = false;
+      for (std::vector<int64_t>& shape : shapes) {
+        if (shape.size() != rank || shape[axis] <= 1) continue;
+        shape[axis] = 1;
+        longer = true;
+      }
+      if (longer && takes(WithShapes(failing, shapes))) changed = true;
+    }
     for (size_t axis = 0; axis < rank; ++axis) {
       auto smaller =
           WithoutAxis(item, failing, rank, static_cast<int64_t>(axis));

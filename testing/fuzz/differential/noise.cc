@@ -139,14 +139,60 @@ bool IsExactSum(Primitive primitive, const std::vector<Tensor>& operands,
   return true;
 }
 
-Tensor AtLeastOne(const Tensor& magnitudes) {
+// `change` of each magnitude; complex magnitudes have no second part.
+template <typename Change>
+Tensor Changed(const Tensor& magnitudes, const Change& change) {
   if (!IsInexact(magnitudes.dtype())) return magnitudes;
   Tensor result(magnitudes.dtype(), magnitudes.shape());
   for (int64_t i = 0; i < result.size(); ++i) {
-    const double size = GetPart(magnitudes, i * PartsOf(result.dtype()));
-    SetPart(result, i * PartsOf(result.dtype()), size < 1 ? 1 : size);
+    const int64_t at = i * PartsOf(result.dtype());
+    SetPart(result, at, change(GetPart(magnitudes, at)));
   }
   return result;
+}
+
+// The product at the changed magnitudes.
+template <typename Change>
+absl::StatusOr<Tensor> ProductOf(const EvaluatedNode& node,
+                                 const std::vector<Tensor>& magnitudes,
+                                 const Change& change) {
+  std::vector<Tensor> changed;
+  for (const Tensor& tensor : magnitudes) {
+    changed.push_back(Changed(tensor, change));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      std::vector<Tensor> products,
+      EvalReference(node.primitive, node.graph.attributes(node.value),
+                    changed));
+  return std::move(products[0]);
+}
+
+// In some order a product of a part of the factors leaves the range, whatever
+// the whole is: 1e-310 1e-45 1e300 is 0, or 1e-55. There the result is NaN,
+// which decides nothing.
+absl::Status AddRangeNoise(const EvaluatedNode& node,
+                           const std::vector<Tensor>& magnitudes,
+                           const Tensor& largest) {
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Tensor smallest,
+      ProductOf(node, magnitudes, [](double x) { return x > 1 ? 1 : x; }));
+  // Without these a zero would look like an underflow.
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Tensor factors,
+      ProductOf(node, magnitudes, [](double x) { return x == 0 ? 0 : 1; }));
+  Tensor& result = node.results[0];
+  const double least = SmallestStep(result.dtype()) / Epsilon(result.dtype());
+  const int parts = PartsOf(result.dtype());
+  Tensor noisy(result.dtype(), result.shape());
+  for (int64_t i = 0; i < Parts(result); ++i) {
+    const int64_t at = i / parts * parts;
+    const bool leaves =
+        !std::isfinite(GetPart(largest, at)) ||
+        (GetPart(smallest, at) < least && GetPart(factors, at) != 0);
+    SetPart(noisy, i, leaves ? NAN : GetPart(result, i));
+  }
+  result = noisy;
+  return absl::OkStatus();
 }
 
 // About how many roundings one element of a sum has gone through.
@@ -205,16 +251,18 @@ absl::Status AddSumNoise(const EvaluatedNode& node, Random& random) {
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Tensor> bounds,
       EvalReference(node.primitive, attributes, magnitudes));
-  std::vector<Tensor> largest = bounds;
+  Tensor largest = bounds[0];
   if (IsProduct(node.primitive)) {
-    for (Tensor& tensor : magnitudes) tensor = AtLeastOne(tensor);
-    CLEAVE_ASSIGN_OR_RETURN(
-        largest, EvalReference(node.primitive, attributes, magnitudes));
+    CLEAVE_ASSIGN_OR_RETURN(largest, ProductOf(node, magnitudes, [](double x) {
+                              return x < 1 ? 1 : x;
+                            }));
   }
-  if (!IsExactSum(node.primitive, node.operands, largest[0])) {
-    AddNoise(node.results[0], bounds[0], SumUlp(node), random);
+  if (IsExactSum(node.primitive, node.operands, largest)) {
+    return absl::OkStatus();
   }
-  return absl::OkStatus();
+  AddNoise(node.results[0], bounds[0], SumUlp(node), random);
+  return IsProduct(node.primitive) ? AddRangeNoise(node, magnitudes, largest)
+                                   : absl::OkStatus();
 }
 
 // Whether a region computes something that is free.
