@@ -249,7 +249,7 @@ class CertificateTest(CommandTest):
         self.assertEqual(re.findall(r'^"([a-d])": ', self.read("c.json"), re.M),
                          NAMES)
         self.assertNotEqual(self.read("c.json"), whole)
-        # Of another seed: the file is of one.
+        # Another seed: the file is of one.
         out, _ = self.check(*QUICK, "--certify", "c.json", "--op", "b",
                             "--seed", "2")
         self.assertIn("c.json: 1 certificates\n", out)

@@ -19,7 +19,7 @@ from cleave_testing import (  # pylint: disable=wrong-import-position
 
 NAMESPACE = "{http://www.w3.org/1999/xhtml}"
 
-# What would be markup, if it were not escaped; a counterexample; a branch that
+# Text that would be markup, if it were not escaped; a counterexample; a branch that
 # no sample reaches.
 HOSTILE = """\
 language 1

@@ -16,7 +16,7 @@
 
 namespace cleave {
 
-// Of a rule set it is called by all threads that use it, any of them at a time.
+// A rule set calls it from all threads that use the set, any of them at a time.
 class BranchObserver {
  public:
   virtual ~BranchObserver() = default;

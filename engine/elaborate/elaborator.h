@@ -118,7 +118,8 @@ class Elaborator {
   void Observe(BranchObserver* observer) { observer_ = observer; }
   // A statement whose value this is stands in an override.
   Result EvalStatement(const Statement& statement, Scope& scope);
-  // What an observer is told of a condition that is evaluated elsewhere.
+  // The arm that an observer is told of, where a condition is evaluated
+  // elsewhere.
   void Decide(const Expr& condition, bool holds) {
     if (observer_ != nullptr) observer_->Decided(condition, holds);
   }

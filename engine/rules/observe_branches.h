@@ -16,7 +16,7 @@
 namespace cleave {
 
 // The rules of `base`, its items and its context, in a rule set that has
-// compiled nothing yet. What it compiles, and the clauses of each call, tell
+// compiled nothing yet. Its bodies, and the clauses of each call, tell
 // the observer; a body is compiled once, so it tells once for each signature.
 std::shared_ptr<const RuleSet> ObserveBranches(
     const RuleSet& base, std::shared_ptr<BranchObserver> observer);

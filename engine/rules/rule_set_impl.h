@@ -29,7 +29,7 @@ struct RuleSet::Impl : Callees {
   std::shared_ptr<Context> context;
   LoadOptions options;
   const RuleSet* rules = nullptr;  // whose this is
-  // Of a rule set that ObserveBranches made.
+  // A rule set that ObserveBranches made has one.
   std::shared_ptr<BranchObserver> branch_observer;
 
   // A signature with which of its operands are active or batched.

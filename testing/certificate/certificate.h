@@ -50,13 +50,13 @@ struct Conditions {
   bool kernels = false;             // L6, too
   std::vector<std::string> dtypes;  // "f32"; empty: all
   std::map<std::string, int64_t> sizes;
-  // Those of ops/budget.h that are not the defaults, by their names.
+  // The limits of ops/budget.h that are not the defaults, by their names.
   std::map<std::string, int64_t> limits;
 
   // With the limits of this thread. The options have no host kernels, and do
   // not end at a refutation.
   static Conditions Of(const CheckOptions& options);
-  // What has its own variable in `options`: all but the limits and `kernels`.
+  // All that has its own variable in `options`, but the limits and `kernels`.
   void Set(CheckOptions& options) const;
   // All of it, on one line.
   std::string ToString() const;
@@ -97,7 +97,7 @@ struct CertificateFile {
 absl::StatusOr<CertificateFile> ParseCertificates(absl::string_view text,
                                                   const std::string& name);
 
-// What differs; nullopt where nothing does. `exactly`: counts, the largest
+// The difference; nullopt where there is none. `exactly`: counts, the largest
 // errors and where they are, too; else the kinds of the verdicts alone. Notes
 // may name lines of files, and do not count.
 std::optional<std::string> Difference(const OpReport& certified,

@@ -1,4 +1,5 @@
-// What writing and reading certificates share. Internal to certificate.h.
+// The names that writing and reading certificates share. Internal to
+// certificate.h.
 
 #ifndef CLEAVE_TESTING_CERTIFICATE_CERTIFICATE_JSON_H_
 #define CLEAVE_TESTING_CERTIFICATE_CERTIFICATE_JSON_H_

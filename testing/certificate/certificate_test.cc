@@ -64,7 +64,7 @@ CertificateFile File() {
   return file;
 }
 
-// Of the file with a part of it replaced.
+// The outcome for the file with a part of it replaced.
 std::string ErrorWith(const std::string& part, const std::string& other) {
   const std::string text = File().ToJson();
   const std::string changed = absl::StrReplaceAll(text, {{part, other}});
@@ -145,7 +145,8 @@ TEST(ParseCertificates, TakesOrRefusesAnyText) {
       continue;
     }
     ++taken;
-    // What is taken is whole: it can be written, and is read as the same.
+    // A file that is taken is whole: it can be written, and is read as the
+    // same.
     EXPECT_THAT(ParseCertificates(file->ToJson(), "b.json"), IsOk());
     for (const auto& [op, certificate] : file->certificates) {
       EXPECT_TRUE(IsCertifiable(certificate.report)) << op;

@@ -147,7 +147,7 @@ std::map<std::string, Covering> ReadOwn(
   return found;
 }
 
-// Those of files that came with the rules.
+// The certificates of files that came with the rules.
 std::map<std::string, Covering> FindShipped(
     const CertificateUse& use, const Conditions& conditions,
     const std::map<std::string, std::string>& hashes) {

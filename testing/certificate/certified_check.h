@@ -10,10 +10,10 @@
 //       not checked now: 189 of 199 rules, which rules/certificates.json ..
 //
 // A certificate covers an op where the rule, and all that it uses, the seed,
-// the layers and the other conditions are the same. Those of the user's own
-// store hold for one engine on one machine, and are trusted. Those that come
-// with rules were made elsewhere: a part of them is checked again, and where
-// one of these does not come out as it is certified, all are.
+// the layers and the other conditions are the same. The certificates of the
+// user's own store hold for one engine on one machine, and are trusted. The
+// others, which come with rules were made elsewhere: a part of them is checked
+// again, and where one of these does not come out as it is certified, all are.
 
 #ifndef CLEAVE_TESTING_CERTIFICATE_CERTIFIED_CHECK_H_
 #define CLEAVE_TESTING_CERTIFICATE_CERTIFIED_CHECK_H_
@@ -37,7 +37,7 @@
 namespace cleave {
 
 struct CertificateUse {
-  // Of this user: is read, and gets what is checked. Null: none.
+  // The user's own: it is read, and gets what is checked. Null: none.
   CertificateStore* store = nullptr;
   // By the names of their files.
   std::vector<std::pair<std::string, CertificateFile>> shipped;
@@ -80,7 +80,7 @@ struct CertifiedReport {
   bool other_environment = false;
   int own = 0;      // that were taken from the store
   int shipped = 0;  // from files that came with rules
-  // What was not done, and why, and the mismatches; empty where all was
+  // The checks not done, and why, and the mismatches; empty where all was
   // checked.
   std::string ToString() const;
 };
@@ -108,7 +108,7 @@ struct Verification {
   std::vector<std::string> changed;    // it is another one, or gone
   std::vector<std::string> verified;   // checked again
   std::vector<CertificateMismatch> mismatches;
-  // Of those that were checked again.
+  // Among the ops that were checked again.
   int other_environment = 0;
 
   bool Holds() const { return mismatches.empty() && changed.empty(); }

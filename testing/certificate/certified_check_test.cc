@@ -97,7 +97,7 @@ std::vector<std::string> Ops(const CheckReport& report) {
   return ops;
 }
 
-// What the rules' own file of certificates says of them.
+// The text of the rules' own file of certificates.
 CertificateFile Shipped() {
   return CheckText(kRules, CertificateUse()).certified.certificates;
 }
@@ -217,7 +217,7 @@ TEST_F(CertifiedCheck, DoesNotCertifyWhatTookTooLong) {
   options.seconds_per_op = 1e-9;
   CheckText(kRules, use_, options);
   EXPECT_THAT(CheckText(kRules, use_).checked, SizeIs(4));
-  // What was done in time is as good as without a limit.
+  // A check that was done in time is as good as without a limit.
   options.seconds_per_op = 3600;
   use_.all = true;
   CheckText(kRules, use_, options);
@@ -319,7 +319,7 @@ TEST_F(CertifiedCheck, DrawsOfWhatCameThoughItWasCheckedInPart) {
   CheckText(kRules, use_, options);
   use_.shipped = {{"shipped.json", Shipped()}};
   use_.sample_least = 1;
-  // What the user chose to check is no random part.
+  // The ops that the user chose to check are no random part.
   EXPECT_THAT(CheckText(kRules, use_).checked, SizeIs(1));
   EXPECT_THAT(CheckText(kRules, use_).checked, IsEmpty());
   // Another file makes other claims.

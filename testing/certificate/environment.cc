@@ -45,8 +45,8 @@ std::string Compiler() {
   return text;
 }
 
-// What the C library chooses its functions by, and a code generator its
-// vectors.
+// The features by which the C library chooses its functions, and a code
+// generator its vectors.
 std::string Cpu() {
 #if defined(__x86_64__)
   std::string text = "x86-64:";

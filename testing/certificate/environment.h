@@ -18,7 +18,7 @@ struct Environment {
   std::string libm;      // "glibc 2.36"
   std::string mpfr;      // "4.2.0"
   std::string cpu;       // "x86-64: avx avx2 fma"
-  // Of L6: the generator of code, its Halide, the vectors, the cores. Empty
+  // For L6: the generator of code, its Halide, the vectors, the cores. Empty
   // where no kernels are checked.
   std::string kernels;
 
@@ -33,7 +33,7 @@ struct Environment {
   }
 };
 
-// Of this program on this machine, without L6.
+// The environment of this program on this machine, without L6.
 Environment ThisEnvironment();
 
 }  // namespace cleave

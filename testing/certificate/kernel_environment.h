@@ -1,4 +1,5 @@
-// What the verdicts of L6 depend on besides: for programs that compile kernels.
+// The parts that the verdicts of L6 depend on besides: for programs that
+// compile kernels.
 
 #ifndef CLEAVE_TESTING_CERTIFICATE_KERNEL_ENVIRONMENT_H_
 #define CLEAVE_TESTING_CERTIFICATE_KERNEL_ENVIRONMENT_H_

@@ -29,10 +29,10 @@ namespace cleave {
 
 class RuleHashes {
  public:
-  // Of no rules.
+  // Hashes of no rules.
   RuleHashes() = default;
-  // Of all rules that are loaded together: another file may override an op, or
-  // add a rewrite. Linear in their text. InvalidArgument for what does not
+  // Takes all rules that are loaded together: another file may override an op,
+  // or add a rewrite. Linear in their text. InvalidArgument for what does not
   // parse.
   static absl::StatusOr<RuleHashes> Make(
       const std::vector<NamedSource>& sources);

@@ -411,7 +411,7 @@ std::vector<const Item*> ItemsToCover(const RuleSet& rules,
   return items;
 }
 
-// What is checked, in the order of the report.
+// The entries that are checked, in the order of the report.
 std::vector<Entry> EntriesOf(const RuleSet& rules,
                              const CheckOptions& options) {
   std::vector<Entry> entries;

@@ -167,7 +167,7 @@ struct CheckReport {
   std::string ToJson() const;
 };
 
-// What CheckRules checks with these options.
+// The ops that CheckRules checks with these options.
 struct CheckedOp {
   std::string op;
   // The op is another source's, and the examples alone are these sources':

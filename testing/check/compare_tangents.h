@@ -33,7 +33,7 @@ struct TangentComparison {
   double worst_ulp = 0;
   double worst_part = 0;
   int64_t worst_element = -1;
-  // Of ComparePoints, per element of `samples` its error in ULP; NaN else.
+  // ComparePoints gives per element of `samples` its error in ULP; NaN else.
   std::vector<double> errors;
   std::optional<TangentFailure> failure;
 };

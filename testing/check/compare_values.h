@@ -44,7 +44,7 @@ struct ValueComparison {
   // Elements of a large call whose condition was not computed, since others
   // had larger errors; they are no samples.
   int64_t left_out = 0;
-  // Of an elementwise call, per element the largest error of its results in
+  // For an elementwise call, per element the largest error of its results in
   // ULP; NaN where none was judged.
   std::vector<double> errors;
   std::optional<ValueFailure> failure;
@@ -77,7 +77,7 @@ class ValueComparer {
 
  private:
   struct Suspect;
-  // Of the spec, made when it is first asked for; null where it has none.
+  // The spec's, made when it is first asked for; null where it has none.
   absl::StatusOr<const Graph*> Gradient() const;
   absl::StatusOr<double> ConditionByGradient(const Graph& gradient,
                                              absl::Span<const Tensor> inputs,

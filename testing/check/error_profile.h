@@ -50,8 +50,9 @@ class ErrorProfile {
   std::vector<Bin> bins_;
 };
 
-// Those of one op, which layers fill: of a pointwise op of one float input, at
-// its default attributes, in f32 or, where it takes none, its first dtype.
+// The profiles of one op, which layers fill: for a pointwise op of one float
+// input, at its default attributes, in f32 or, where it takes none, its first
+// dtype.
 struct ErrorProfiles {
   std::optional<ErrorProfile> value;  // L3
   std::optional<ErrorProfile> slope;  // L5, of jvp

@@ -85,7 +85,7 @@ class ItemBranches {
     }
   }
 
-  // Those that no override of the op replaces.
+  // The lines that no override of the op replaces.
   void AddLinesInForce() {
     bool any = false;
     for (const StatementKind kind :

@@ -52,7 +52,7 @@ struct RuleCoverage {
   std::vector<UncoveredArm> uncovered;  // in the order of the text
 };
 
-// What was decided and evaluated. Thread-safe.
+// Collects decisions and evaluations. Thread-safe.
 class BranchLog : public BranchObserver {
  public:
   void Decided(const Expr& condition, bool holds) override;

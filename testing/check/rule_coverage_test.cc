@@ -57,7 +57,8 @@ TEST(RuleCoverage, Golden) {
                  });
 }
 
-// What another op's check reaches counts, since a def has no check of its own.
+// A branch that another op's check reaches counts: a def has no check of its
+// own.
 TEST(RuleCoverage, JoinsWhatOpsReachOfADef) {
   const auto rules = LoadText("test.rules", kTwoOps);
   const CheckReport report = Covered(rules);
@@ -71,7 +72,7 @@ TEST(RuleCoverage, JoinsWhatOpsReachOfADef) {
   }
 }
 
-// Of one op alone, what others would reach of a def is not asked.
+// Where one op is checked alone, defs are not asked: others may reach them.
 TEST(RuleCoverage, LeavesDefsOutWhereNotAllOpsAreChecked) {
   const CheckReport report = Covered(LoadText("test.rules", kTwoOps), "still");
   ASSERT_EQ(report.coverage.size(), 1u);

@@ -42,7 +42,7 @@ op seldom(x: T[n]) -> T[n]
 }
 )";
 
-// What a page says of another one, in which no script is.
+// A page that speaks of another one, in which no script is.
 constexpr char kProbe[] = R"html(<!DOCTYPE html>
 <body><iframe id="page" src="index.html" style="width:WIDTHpx;height:900px">
 </iframe><script>
@@ -127,7 +127,7 @@ TEST(Browser, LaysThePageOut) {
       ASSERT_EQ(found.size(), 5u);
       EXPECT_EQ(found[0], "0") << width;
       EXPECT_EQ(found[1], "2");
-      // Of the pointwise op the value's and the derivative's.
+      // The pointwise op has the value's and the derivative's.
       EXPECT_EQ(found[2], "2");
       EXPECT_EQ(found[3], "0");
       EXPECT_EQ(found[4] == "rgb(255,255,255)", !dark) << found[4];

@@ -24,9 +24,9 @@
 
 namespace cleave {
 
-// `rules` are those that were checked. What the report lacks (coverage,
-// profiles) is left out of the page. A part of a millisecond for each rule, and
-// ten for each that is derived from an op.
+// `rules` are those that were checked. Parts that the report lacks (coverage,
+// profiles) are left out of the page. A part of a millisecond for each rule,
+// and ten for each that is derived from an op.
 std::string HtmlReport(const CheckReport& report, const RuleSet& rules);
 
 }  // namespace cleave

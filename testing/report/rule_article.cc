@@ -22,7 +22,7 @@
 namespace cleave {
 namespace {
 
-// What each layer compares, in a few words.
+// The comparison of each layer, in a few words.
 const char* LayerTitle(Layer layer) {
   switch (layer) {
     case Layer::kForm:

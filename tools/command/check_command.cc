@@ -44,7 +44,7 @@
 namespace cleave {
 namespace {
 
-// Of the rules of a folder, in it.
+// The file of a folder's rules, in it.
 constexpr char kShippedCertificates[] = "certificates.json";
 
 struct CheckFlags {
@@ -254,8 +254,8 @@ absl::StatusOr<std::optional<CertificateFile>> ReadCertificates(
   return std::optional<CertificateFile>(std::move(file));
 }
 
-// Those that came with the rules of the given folders. A file that is damaged
-// certifies nothing.
+// The certificates that came with the rules of the given folders. A file that
+// is damaged certifies nothing.
 std::vector<std::pair<std::string, CertificateFile>> ReadShipped(
     const CheckFlags& flags) {
   std::vector<std::pair<std::string, CertificateFile>> shipped;
@@ -314,7 +314,7 @@ int CheckOracles(const CheckFlags& flags, const LoadedRules& loaded,
   if (!applied.ok()) return Complain(applied);
   CheckReport report;
   report.seed = options.seed;
-  // What has no oracle is no part of the report.
+  // An op without an oracle is no part of the report.
   for (const std::string& op : options.host_kernels.Ops()) {
     options.ops = op;
     absl::StatusOr<CheckReport> one = CheckRules(loaded.rules, options);

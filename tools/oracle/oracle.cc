@@ -48,7 +48,7 @@ class Process {
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
     posix_spawn_file_actions_adddup2(&actions, ends[1], kWorkerSocket);
-    // What the library prints is none of the report.
+    // The library's own output is none of the report.
     posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
     const std::vector<const char*> arguments = {
         options_.program.c_str(), kWorkerFlag, options_.library.c_str(),

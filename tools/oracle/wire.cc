@@ -44,8 +44,8 @@ void PutTensor(std::string& bytes, const Tensor& tensor) {
           {reinterpret_cast<const char*>(tensor.data()), BytesOf(tensor)});
 }
 
-// Takes values from the front of bytes. What is not there is 0 or empty, and
-// `ok` false from then on.
+// Takes values from the front of bytes. A value that is not there is 0 or
+// empty, and `ok` false from then on.
 class Reader {
  public:
   explicit Reader(absl::string_view bytes) : bytes_(bytes) {}

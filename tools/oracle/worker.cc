@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kArguments = 4;
 
-// What the library was linked with to make statuses; null where it makes none.
+// The functions that the library makes statuses with; null where it has none.
 struct StatusFunctions {
   int32_t (*code)(const cleave_status*) = nullptr;
   const char* (*message)(const cleave_status*) = nullptr;
@@ -107,7 +107,7 @@ int Serve(const char* path, const char* symbol) {
     reply =
         call.ok() ? Run(function, statuses, *call) : OracleReply(call.status());
   }
-  // What the library does as a process ends is none of the check.
+  // The library's work as a process ends is none of the check.
   _exit(0);
 }
 

@@ -177,7 +177,7 @@ CallInputs ShrinkCall(const Item& item, CallInputs failing,
         }
       }
     }
-    // Of extents that are equal by chance each may be smaller alone.
+    // Extents that are equal by chance may be smaller one by one.
     for (size_t axis = 0; axis < rank; ++axis) {
       std::vector<std::vector<int64_t>> shapes = ShapesOf(failing);
       bool longer = false;

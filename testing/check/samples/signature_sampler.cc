@@ -453,7 +453,7 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
         options.dtype && InClass(*options.dtype, dtype_class)
             ? *options.dtype
             : dtypes[Uniform(0, dtypes.size() - 1)];
-    // What the rule asks for is not always the dtype of the others.
+    // The dtype that the rule asks for is not always that of the others.
     const auto asked = asked_.find(where.variable);
     if (asked == asked_.end() || Chance(0.5)) continue;
     const DTypeClass wanted =
