@@ -351,6 +351,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   const std::vector<DType> dtypes = WantedDTypes(context, sampler);
   std::vector<DType> turn = FloatsInTurn(dtypes);
   if (turn.empty()) turn = dtypes;
+  const bool has_sizes = sampler.LargeAxes().size() > 1;
   int trials = 0;
   const auto ended = [&] {
     return trials >= kMaxSignatureTrials || prepared.exceeded ||
@@ -365,7 +366,8 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
     for (int draw = 0; draw < draws && !ended(); ++draw) {
       ++trials;
       // Some are square: there a transposed read has the right shape.
-      options.alike = draw >= draws / 2 || prepared.calls.size() % 4 == 2;
+      options.alike =
+          draw >= draws / 2 || (has_sizes && prepared.calls.size() % 4 == 2);
       absl::StatusOr<SampledCall> call = sampler.Draw(options);
       if (!call.ok()) {
         if (IsRejection(call.status())) continue;
