@@ -82,8 +82,7 @@ class Fuser {
     if (group.kind != GroupKind::kReduction) return std::nullopt;
     GroupSpace space;
     for (const Value v : group.nodes) {
-      const Primitive primitive = ToPrimitive(graph_.node(v).op);
-      if (ClassOf(primitive) != PrimitiveClass::kReduction) continue;
+      if (!IsReduction(graph_, v)) continue;
       const Shape& shape = graph_.type(graph_.operands(v)[0]).shape;
       if (space.reduces && shape != space.shape) return std::nullopt;
       space.reduces = true;
@@ -210,16 +209,16 @@ class Fuser {
                      size_t group) const {
     if (joined.count(group) > 0) return false;
     const FusionGroup& beside = plan_.groups[group];
-    const FusionGroup home = Joined(joined);
     const std::optional<GroupSpace> space = SpaceOf(beside);
     const std::set<size_t> readers = ReadersOf(group);
     if (!space.has_value() || !space->keeps_none ||
         NonUnit(space->shape) != kept || readers.empty() ||
         !std::includes(joined.begin(), joined.end(), readers.begin(),
-                       readers.end()) ||
-        CostOfGroup(home) + CostOfGroup(beside) > kMaxGroupCost) {
+                       readers.end())) {
       return false;
     }
+    const FusionGroup home = Joined(joined);
+    if (CostOfGroup(home) + CostOfGroup(beside) > kMaxGroupCost) return false;
     for (const Value v : beside.outputs) {
       if (returned_.count(v) > 0) return false;
     }

@@ -9,10 +9,6 @@
 namespace cleave {
 namespace {
 
-bool IsReduction(const Graph& graph, Value v) {
-  return ClassOf(ToPrimitive(graph.node(v).op)) == PrimitiveClass::kReduction;
-}
-
 ReductionSpace SpaceOf(const Graph& graph, Value reduction) {
   ReductionSpace space;
   space.shape = graph.type(graph.operands(reduction)[0]).shape;

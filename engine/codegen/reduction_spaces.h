@@ -15,9 +15,14 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "ops/primitive.h"
 #include "ops/tensor_type.h"
 
 namespace cleave {
+
+inline bool IsReduction(const Graph& graph, Value v) {
+  return ClassOf(ToPrimitive(graph.node(v).op)) == PrimitiveClass::kReduction;
+}
 
 struct ReductionSpace {
   Shape shape;

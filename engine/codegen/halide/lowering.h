@@ -33,10 +33,6 @@ inline DType SumType(DType dtype) {
   return dtype == DType::kF16 || dtype == DType::kBF16 ? DType::kF32 : dtype;
 }
 
-inline bool IsReduction(const Graph& graph, Value v) {
-  return ClassOf(ToPrimitive(graph.node(v).op)) == PrimitiveClass::kReduction;
-}
-
 // A node with a Func of its own.
 struct Stage {
   enum class Role {
