@@ -1,5 +1,4 @@
-// DLPack's dtypes and dense tensors. Internal to those that call functions over
-// DLTensors: engine/embed, and the oracles of the checker.
+// DLPack's dtypes and dense tensors. Internal to engine/embed.
 
 #ifndef CLEAVE_ENGINE_EMBED_DLPACK_TYPES_H_
 #define CLEAVE_ENGINE_EMBED_DLPACK_TYPES_H_

@@ -5,11 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "absl/types/span.h"
-#include "engine/embed/dlpack_types.h"
-#include "engine/embed/dlpack_view.h"
 #include "engine/embed/handles.h"
+#include "engine/embed/host_call.h"
 #include "ops/status_macros.h"
 #include "ops/tensor.h"
 
@@ -30,51 +27,15 @@ class CallerFunction {
   }
 
   absl::StatusOr<std::vector<Tensor>> operator()(const HostCall& call) const {
-    std::vector<Tensor> results;
-    for (const TensorType& type : call.results) {
-      std::vector<int64_t> shape;
-      for (const Dim& extent : type.shape) {
-        const std::optional<int64_t> value = extent.Value();
-        if (!value.has_value()) {
-          return absl::UnimplementedError(
-              absl::StrCat("not supported: a host function in C for `", call.op,
-                           "`, whose results decide their own sizes"));
-        }
-        shape.push_back(*value);
-      }
-      CLEAVE_ASSIGN_OR_RETURN(Tensor tensor,
-                              Tensor::Create(type.dtype, std::move(shape)));
-      results.push_back(std::move(tensor));
-    }
-    std::vector<DLTensor> tensors;
-    tensors.reserve(call.inputs.size() + results.size());
-    std::vector<const DLTensor*> inputs;
-    for (const Tensor& input : call.inputs) {
-      inputs.push_back(&tensors.emplace_back(DenseTensor(
-          const_cast<std::byte*>(input.data()), input.dtype(), input.shape())));
-    }
-    std::vector<DLTensor*> written;
-    for (Tensor& result : results) {
-      written.push_back(&tensors.emplace_back(
-          DenseTensor(result.mutable_data(), result.dtype(), result.shape())));
-    }
-    const std::string op(call.op);
-    const std::string attributes = call.attributes.ToString();
-    cleave_host_call given = {};
-    given.struct_size = sizeof(given);
-    given.op = op.c_str();
-    given.attributes = attributes.c_str();
-    given.inputs = inputs.data();
-    given.input_count = inputs.size();
-    given.results = written.data();
-    given.result_count = written.size();
-    const std::unique_ptr<cleave_status, void (*)(cleave_status*)> status(
-        function_(context_, &given), cleave_status_free);
-    if (status != nullptr) {
-      return absl::Status(static_cast<absl::StatusCode>(status->code),
-                          status->message);
-    }
-    return results;
+    return CallOnTensors(
+        std::string(call.op), call.attributes.ToString(), call.inputs,
+        call.results, [&](const cleave_host_call* given) -> absl::Status {
+          const std::unique_ptr<cleave_status, void (*)(cleave_status*)> status(
+              function_(context_, given), cleave_status_free);
+          if (status == nullptr) return absl::OkStatus();
+          return absl::Status(static_cast<absl::StatusCode>(status->code),
+                              status->message);
+        });
   }
 
  private:

@@ -54,8 +54,10 @@ std::string FindProgram(const std::string& name) {
   return "";
 }
 
+int ChildDescriptor(int index) { return kFirstFile + index; }
+
 std::string ChildFile(int index) {
-  return absl::StrCat("/proc/self/fd/", kFirstFile + index);
+  return absl::StrCat("/proc/self/fd/", ChildDescriptor(index));
 }
 
 absl::StatusOr<pid_t> StartProgram(const std::vector<std::string>& arguments,
@@ -73,7 +75,7 @@ absl::StatusOr<pid_t> StartProgram(const std::vector<std::string>& arguments,
   pass(messages, STDOUT_FILENO);
   pass(messages, STDERR_FILENO);
   for (size_t i = 0; i < files.size(); ++i) {
-    pass(files[i], kFirstFile + static_cast<int>(i));
+    pass(files[i], ChildDescriptor(static_cast<int>(i)));
   }
   // The thread that asks may block signals, and a host may ignore some.
   posix_spawnattr_t attributes;

@@ -20,7 +20,9 @@ namespace cleave {
 // The file that execvp would run; empty if there is none.
 std::string FindProgram(const std::string& name);
 
-// The path by which the child reaches file `index` of those that it is given.
+// The descriptor that file `index` of those that it is given has in the child,
+// and the path by which the child reaches it.
+int ChildDescriptor(int index);
 std::string ChildFile(int index);
 
 // Starts arguments[0] with no input, with its output and errors in the

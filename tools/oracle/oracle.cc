@@ -1,8 +1,6 @@
 #include "tools/oracle/oracle.h"
 
-#include <fcntl.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,18 +14,13 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/program.h"
 #include "ops/status_macros.h"
 #include "tools/oracle/wire.h"
 #include "tools/oracle/worker.h"
 
-extern char** environ;
-
 namespace cleave {
 namespace {
-
-absl::Status SystemError(const char* what, int error) {
-  return absl::InternalError(absl::StrCat(what, ": ", strerror(error)));
-}
 
 // One process at a time, and the socket to it.
 class Process {
@@ -42,27 +35,21 @@ class Process {
     if (child_ > 0) return absl::OkStatus();
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
-      return SystemError("no socket for the oracle", errno);
+      return absl::InternalError(
+          absl::StrCat("no socket for the oracle: ", strerror(errno)));
     }
     socket_ = ends[0];
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, ends[1], kWorkerSocket);
     // The library's own output is none of the report.
-    posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO);
-    const std::vector<const char*> arguments = {
-        options_.program.c_str(), kWorkerFlag, options_.library.c_str(),
-        options_.symbol.c_str(), nullptr};
-    const int error =
-        posix_spawn(&child_, options_.program.c_str(), &actions, nullptr,
-                    const_cast<char* const*>(arguments.data()), environ);
-    posix_spawn_file_actions_destroy(&actions);
+    const absl::StatusOr<pid_t> child = StartProgram(
+        {options_.program, kWorkerFlag, options_.library, options_.symbol},
+        {ends[1]}, STDERR_FILENO);
     close(ends[1]);
-    if (error != 0) {
-      child_ = 0;
+    if (!child.ok()) {
       Stop();
-      return SystemError("the oracle's process does not start", error);
+      return absl::InternalError(absl::StrCat("no process for the oracle: ",
+                                              child.status().message()));
     }
+    child_ = *child;
     return Receive().status();
   }
 
@@ -114,7 +101,7 @@ class Process {
   void Stop() {
     if (child_ > 0) {
       kill(child_, SIGKILL);
-      while (waitpid(child_, nullptr, 0) < 0 && errno == EINTR) continue;
+      WaitForProgram(child_);
     }
     child_ = 0;
     if (socket_ >= 0) close(socket_);

@@ -9,10 +9,9 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/embed/cleave.h"
-#include "engine/embed/dlpack_types.h"
-#include "ops/status_macros.h"
+#include "engine/embed/host_call.h"
+#include "engine/runtime/program.h"
 #include "tools/oracle/oracle.h"
 #include "tools/oracle/wire.h"
 
@@ -44,50 +43,27 @@ void EndWithParent() {
 
 OracleReply Run(cleave_host_function function, const StatusFunctions& statuses,
                 const OracleCall& call) {
-  std::vector<Tensor> results;
-  for (const TensorType& type : call.results) {
-    std::vector<int64_t> shape;
-    for (const Dim& extent : type.shape) shape.push_back(*extent.Value());
-    CLEAVE_ASSIGN_OR_RETURN(Tensor result,
-                            Tensor::Create(type.dtype, std::move(shape)));
-    results.push_back(std::move(result));
-  }
-  std::vector<DLTensor> tensors;
-  tensors.reserve(call.inputs.size() + results.size());
-  std::vector<const DLTensor*> inputs;
-  for (const Tensor& input : call.inputs) {
-    inputs.push_back(&tensors.emplace_back(embed::DenseTensor(
-        const_cast<std::byte*>(input.data()), input.dtype(), input.shape())));
-  }
-  std::vector<DLTensor*> written;
-  for (Tensor& result : results) {
-    written.push_back(&tensors.emplace_back(embed::DenseTensor(
-        result.mutable_data(), result.dtype(), result.shape())));
-  }
-  cleave_host_call given = {};
-  given.struct_size = sizeof(given);
-  given.op = call.op.c_str();
-  given.attributes = call.attributes.c_str();
-  given.inputs = inputs.data();
-  given.input_count = inputs.size();
-  given.results = written.data();
-  given.result_count = written.size();
-  cleave_status* const status = function(/*context=*/nullptr, &given);
-  if (status == nullptr) return results;
-  if (statuses.code == nullptr || statuses.message == nullptr) {
-    return absl::UnknownError("it returned a status");
-  }
-  absl::Status error(static_cast<absl::StatusCode>(statuses.code(status)),
-                     statuses.message(status));
-  if (statuses.free != nullptr) statuses.free(status);
-  return error.ok() ? absl::UnknownError("it returned a status") : error;
+  return embed::CallOnTensors(
+      call.op, call.attributes, call.inputs, call.results,
+      [&](const cleave_host_call* given) -> absl::Status {
+        cleave_status* const status = function(/*context=*/nullptr, given);
+        if (status == nullptr) return absl::OkStatus();
+        if (statuses.code == nullptr || statuses.message == nullptr) {
+          return absl::UnknownError("it returned a status");
+        }
+        absl::Status error(static_cast<absl::StatusCode>(statuses.code(status)),
+                           statuses.message(status));
+        if (statuses.free != nullptr) statuses.free(status);
+        return error.ok() ? absl::UnknownError("it returned a status") : error;
+      });
 }
 
 int Serve(const char* path, const char* symbol) {
   EndWithParent();
+  const int socket = ChildDescriptor(0);
   const auto refuse = [&](absl::string_view why) {
     const OracleReply reply = absl::NotFoundError(why);
-    static_cast<void>(WriteMessage(kWorkerSocket, Serialize(reply)));
+    static_cast<void>(WriteMessage(socket, Serialize(reply)));
     return 1;
   };
   void* const library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
@@ -100,8 +76,8 @@ int Serve(const char* path, const char* symbol) {
   Find(library, "cleave_status_message", statuses.message);
   Find(library, "cleave_status_free", statuses.free);
   OracleReply reply = std::vector<Tensor>();
-  while (WriteMessage(kWorkerSocket, Serialize(reply)).ok()) {
-    const absl::StatusOr<std::string> bytes = ReadMessage(kWorkerSocket);
+  while (WriteMessage(socket, Serialize(reply)).ok()) {
+    const absl::StatusOr<std::string> bytes = ReadMessage(socket);
     if (!bytes.ok()) break;
     const absl::StatusOr<OracleCall> call = ParseOracleCall(*bytes);
     reply =

@@ -8,8 +8,6 @@ namespace cleave {
 // The first argument of the worker, before the library and the symbol; no verb
 // has such a name.
 inline constexpr char kWorkerFlag[] = "--oracle-worker";
-// The descriptor of its socket.
-inline constexpr int kWorkerSocket = 3;
 
 }  // namespace cleave
 
