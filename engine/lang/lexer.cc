@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/lang/utf8.h"
 
 namespace cleave {
 namespace {
@@ -20,39 +21,6 @@ constexpr absl::string_view kSymbols[] = {
 bool IsNameStart(char c) { return absl::ascii_isalpha(c) || c == '_'; }
 bool IsNameCharacter(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 
-// The length of the UTF-8 sequence at the start of `text`, 0 if it is none.
-size_t Utf8Length(absl::string_view text) {
-  const auto byte = [&](size_t i) {
-    return static_cast<unsigned char>(text[i]);
-  };
-  const unsigned char first = byte(0);
-  size_t length = 0;
-  uint32_t code = 0;
-  if (first < 0x80) return 1;
-  if (first >= 0xC2 && first < 0xE0) {
-    length = 2;
-    code = first & 0x1F;
-  } else if (first >= 0xE0 && first < 0xF0) {
-    length = 3;
-    code = first & 0x0F;
-  } else if (first >= 0xF0 && first < 0xF5) {
-    length = 4;
-    code = first & 0x07;
-  } else {
-    return 0;
-  }
-  if (text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xC0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3F);
-  }
-  if (length == 3 && (code < 0x800 || (code >= 0xD800 && code < 0xE000))) {
-    return 0;
-  }
-  if (length == 4 && (code < 0x10000 || code > 0x10FFFF)) return 0;
-  return length;
-}
-
 // Whether all of `text` is UTF-8 without control characters but those allowed.
 bool IsCleanText(absl::string_view text, absl::string_view allowed) {
   while (!text.empty()) {
@@ -60,7 +28,7 @@ bool IsCleanText(absl::string_view text, absl::string_view allowed) {
     if ((c < 0x20 || c == 0x7F) && !absl::StrContains(allowed, text[0])) {
       return false;
     }
-    const size_t length = Utf8Length(text);
+    const size_t length = Utf8At(text).length;
     if (length == 0) return false;
     text.remove_prefix(length);
   }
@@ -286,7 +254,7 @@ void Lexer::ReadSymbol() {
       return;
     }
   }
-  const size_t length = Utf8Length(rest);
+  const size_t length = Utf8At(rest).length;
   const char c = rest[0];
   if (c == '\t') {
     Report(DiagnosticKind::kBadCharacter, "a tab: lines are indented by spaces",
