@@ -22,9 +22,7 @@ std::vector<std::string> Split(const char* text, char by) {
 }
 
 absl::StatusOr<Layer> ParseLayer(absl::string_view name) {
-  for (int i = 0; i < kNumLayers; ++i) {
-    if (LayerName(static_cast<Layer>(i)) == name) return static_cast<Layer>(i);
-  }
+  if (const auto layer = FindLayer(name)) return *layer;
   return absl::InvalidArgumentError(
       absl::StrCat("there is no layer `", name, "`"));
 }

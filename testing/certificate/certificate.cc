@@ -40,7 +40,7 @@ json NumberJson(double number) {
 
 json VerdictJson(const Verdict& verdict) {
   return {{"verdict", std::string(VerdictKindName(verdict.kind))},
-          {"strength", StrengthName(verdict.strength)},
+          {"strength", std::string(StrengthName(verdict.strength))},
           {"samples", verdict.samples},
           {"worst_ulp", NumberJson(verdict.worst_ulp)},
           {"worst_part_of_bound", NumberJson(verdict.worst_part)},
@@ -80,18 +80,6 @@ std::string CertificateText(const std::string& op,
 
 }  // namespace
 
-const char* StrengthName(Strength strength) {
-  switch (strength) {
-    case Strength::kSampled:
-      return "SAMPLED";
-    case Strength::kExhaustive:
-      return "EXHAUSTIVE";
-    case Strength::kProved:
-      return "PROVED";
-  }
-  return "";
-}
-
 std::string Dump(const json& value) {
   // Rule names and messages are UTF-8 as the lexer takes them.
   return value.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -128,11 +116,10 @@ Conditions Conditions::Of(const CheckOptions& options) {
 void Conditions::Set(CheckOptions& options) const {
   options.seed = seed;
   options.layers.clear();
-  for (int i = 0; i < kNumLayers; ++i) {
-    const Layer layer = static_cast<Layer>(i);
-    if (std::count(layers.begin(), layers.end(), LayerName(layer)) != 0) {
-      options.layers.insert(layer);
-    }
+  for (const std::string& name : layers) {
+    const std::optional<Layer> layer = FindLayer(name);
+    CLEAVE_CHECK(layer.has_value()) << name;
+    options.layers.insert(*layer);
   }
   options.dtypes.clear();
   for (const std::string& name : dtypes) {
@@ -217,8 +204,8 @@ std::optional<std::string> Difference(const OpReport& certified,
                     absl::StrCat(y.samples));
     }
     if (x.strength != y.strength) {
-      return differ(layer, "strength", StrengthName(x.strength),
-                    StrengthName(y.strength));
+      return differ(layer, "strength", std::string(StrengthName(x.strength)),
+                    std::string(StrengthName(y.strength)));
     }
     if (x.worst_ulp != y.worst_ulp) {
       return differ(layer, "the largest error in ulp", number(x.worst_ulp),

@@ -7,14 +7,10 @@
 #include <string>
 
 #include "nlohmann/json_fwd.hpp"
-#include "testing/check/verdict.h"
 
 namespace cleave {
 
 inline constexpr char kCertificateFormat[] = "cleave-certificates/1";
-
-// "SAMPLED", "EXHAUSTIVE", "PROVED".
-const char* StrengthName(Strength strength);
 
 // On one line.
 std::string Dump(const nlohmann::json& value);

@@ -115,11 +115,9 @@ absl::StatusOr<std::string> Hash(const Placed& node, size_t digits) {
 }
 
 absl::StatusOr<Layer> ParseLayer(absl::string_view name, const Placed& node) {
-  for (int i = 0; i < kNumLayers; ++i) {
-    const Layer layer = static_cast<Layer>(i);
-    // A host's kernel is in no certificate.
-    if (layer != Layer::kHostKernel && LayerName(layer) == name) return layer;
-  }
+  const std::optional<Layer> layer = FindLayer(name);
+  // A host's kernel is in no certificate.
+  if (layer && *layer != Layer::kHostKernel) return *layer;
   return node.Wrong(absl::StrCat("there is no layer `", name, "`"));
 }
 

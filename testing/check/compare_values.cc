@@ -130,17 +130,17 @@ absl::StatusOr<ValueComparer> ValueComparer::Make(const ClauseRules& clauses,
       !comparer.elementwise_ &&
       2.0 * static_cast<double>(elements) * WorkOf(*graphs.spec) > kManyWork;
   comparer.rules_ = &clauses.rules();
-  comparer.spec_ = *graphs.spec;
   return comparer;
 }
 
 absl::StatusOr<const Graph*> ValueComparer::Gradient() const {
   if (!gradient_is_made_) {
+    const Graph& spec = reference_->spec();
     std::vector<bool> active;
-    for (const NamedValue& input : spec_->inputs()) {
-      active.push_back(IsFloat(spec_->type(input.value).dtype));
+    for (const NamedValue& input : spec.inputs()) {
+      active.push_back(IsFloat(spec.type(input.value).dtype));
     }
-    absl::StatusOr<VjpResult> vjp = Vjp(*spec_, active, *rules_);
+    absl::StatusOr<VjpResult> vjp = Vjp(spec, active, *rules_);
     if (vjp.ok()) {
       CLEAVE_ASSIGN_OR_RETURN(gradient_, Expand(vjp->graph, *rules_));
     } else if (!absl::IsUnimplemented(vjp.status())) {

@@ -108,7 +108,6 @@ class ValueComparer {
   // Those without one are not judged by a condition.
   bool many_elements_ = false;
   const RuleSet* rules_ = nullptr;
-  std::optional<Graph> spec_;
   mutable bool gradient_is_made_ = false;
   mutable std::optional<Graph> gradient_;
 };

@@ -54,6 +54,7 @@ class SpecReference {
   absl::StatusOr<ErrorBound> Bound(absl::Span<const Tensor> inputs, int result,
                                    const Tensor& got) const;
   bool elementwise() const { return elementwise_; }
+  const Graph& spec() const { return spec_; }
 
  private:
   absl::StatusOr<std::vector<RealTensor>> EvaluateReals(

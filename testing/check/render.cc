@@ -65,10 +65,7 @@ json ToJson(const Verdict& verdict) {
   json object = {{"verdict", std::string(VerdictKindName(verdict.kind))},
                  {"samples", verdict.samples}};
   if (verdict.kind == VerdictKind::kAgrees) {
-    object["strength"] = verdict.strength == Strength::kProved ? "PROVED"
-                         : verdict.strength == Strength::kExhaustive
-                             ? "EXHAUSTIVE"
-                             : "SAMPLED";
+    object["strength"] = std::string(StrengthName(verdict.strength));
   }
   if (std::isfinite(verdict.worst_ulp)) object["worst_ulp"] = verdict.worst_ulp;
   if (std::isfinite(verdict.worst_part)) {

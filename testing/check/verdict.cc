@@ -36,6 +36,26 @@ absl::string_view LayerName(Layer layer) {
   return kNames[static_cast<int>(layer)];
 }
 
+std::optional<Layer> FindLayer(absl::string_view name) {
+  for (int i = 0; i < kNumLayers; ++i) {
+    const Layer layer = static_cast<Layer>(i);
+    if (LayerName(layer) == name) return layer;
+  }
+  return std::nullopt;
+}
+
+absl::string_view StrengthName(Strength strength) {
+  switch (strength) {
+    case Strength::kSampled:
+      return "SAMPLED";
+    case Strength::kExhaustive:
+      return "EXHAUSTIVE";
+    case Strength::kProved:
+      return "PROVED";
+  }
+  return "";
+}
+
 absl::string_view VerdictKindName(VerdictKind kind) {
   switch (kind) {
     case VerdictKind::kAgrees:
@@ -95,10 +115,10 @@ Verdict Verdict::Disagrees(Counterexample counterexample) {
 std::string Verdict::ToString() const {
   std::string text(VerdictKindName(kind));
   if (kind == VerdictKind::kAgrees) {
-    absl::StrAppend(&text, strength == Strength::kProved ? " PROVED"
-                           : strength == Strength::kExhaustive
-                               ? absl::StrCat(" EXHAUSTIVE(", samples, ")")
-                               : absl::StrCat(" SAMPLED(", samples, ")"));
+    absl::StrAppend(&text, " ", StrengthName(strength));
+    if (strength != Strength::kProved) {
+      absl::StrAppend(&text, "(", samples, ")");
+    }
     if (!worst_at.empty()) {
       absl::StrAppend(&text, absl::StrFormat(", worst %.3g ulp", worst_ulp),
                       " at ", worst_at);

@@ -35,6 +35,8 @@ enum class Layer : uint8_t {
 inline constexpr int kNumLayers = 9;
 // "L0", ..., "L6", "host", "examples".
 absl::string_view LayerName(Layer layer);
+// The layer of that name; nullopt where there is none.
+std::optional<Layer> FindLayer(absl::string_view name);
 
 enum class VerdictKind : uint8_t {
   kAgrees,
@@ -48,6 +50,8 @@ absl::string_view VerdictKindName(VerdictKind kind);
 
 // How strong agreement is.
 enum class Strength : uint8_t { kSampled, kExhaustive, kProved };
+// "SAMPLED", "EXHAUSTIVE", "PROVED".
+absl::string_view StrengthName(Strength strength);
 
 // Inputs at which a rule fails, as small as they could be made.
 struct Counterexample {

@@ -325,11 +325,7 @@ void ExpectAgrees(const CheckReport& report) {
 }
 
 Layer LayerOf(const ZooEntry& entry) {
-  for (int i = 0; i < kNumLayers; ++i) {
-    if (LayerName(static_cast<Layer>(i)) == entry.layer) {
-      return static_cast<Layer>(i);
-    }
-  }
+  if (const auto layer = FindLayer(entry.layer)) return *layer;
   ADD_FAILURE() << "no layer `" << entry.layer << "`";
   return Layer::kTransforms;
 }

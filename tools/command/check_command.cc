@@ -27,6 +27,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/files/file.h"
+#include "ops/check.h"
 #include "ops/status_macros.h"
 #include "testing/certificate/certificate.h"
 #include "testing/certificate/certificate_store.h"
@@ -75,22 +76,13 @@ struct DoneSoFar {
 
 // Why the report is empty.
 std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
+  CheckOptions all;
+  all.sources = loaded.sources;
   std::vector<std::string> names;
-  const auto add = [&](const std::string& name, const Item* item) {
-    if (item != nullptr &&
-        loaded.sources.count(loaded.rules->SourceOf(*item).name()) != 0) {
-      names.push_back(name);
-    }
-  };
-  for (const std::string& name : loaded.rules->Names(ItemKind::kOp)) {
-    if (loaded.Gives(name)) names.push_back(name);
-  }
-  for (const std::string& name : loaded.rules->Names(ItemKind::kJvp)) {
-    add(absl::StrCat("jvp ", name), loaded.rules->FindDerivative(name));
-  }
-  for (const std::string& name : loaded.rules->Names(ItemKind::kRewrite)) {
-    add(absl::StrCat("rewrite ", name), loaded.rules->FindRewrite(name));
-  }
+  const absl::StatusOr<std::vector<CheckedOp>> ops =
+      OpsToCheck(*loaded.rules, all);
+  CLEAVE_CHECK(ops.ok()) << ops.status().ToString();
+  for (const CheckedOp& op : *ops) names.push_back(op.op);
   if (names.empty()) {
     return "nothing to check: these files declare no op, no override, no "
            "example, no derivative and no rewrite (`cleave conformance` "
@@ -147,11 +139,8 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
   options.sources = loaded.sources;
   options.seed = flags.seed;
   if (flags.seconds > 0) options.seconds_per_op = flags.seconds;
-  for (int i = 0; i < kNumLayers; ++i) {
-    for (const std::string& name : flags.layers) {
-      const Layer layer = static_cast<Layer>(i);
-      if (LayerName(layer) == name) options.layers.insert(layer);
-    }
+  for (const std::string& name : flags.layers) {
+    options.layers.insert(*FindLayer(name));
   }
   if (WantsKernels(flags)) options.kernels = kernels;
   options.coverage = flags.coverage || !flags.report.empty();

@@ -1,6 +1,5 @@
 #include "tools/command/oracle_flags.h"
 
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -72,7 +71,6 @@ absl::Status ApplyOracles(const OracleFlags& flags, CheckOptions& options) {
     return absl::InvalidArgumentError(
         "the layer `host` compares an oracle: --oracle names one");
   }
-  std::set<std::string> ops;
   for (const std::string& text : flags.oracles) {
     CLEAVE_ASSIGN_OR_RETURN(OracleFlag flag, ParseOracle(text));
     if (flag.op.empty()) flag.op = options.ops;
@@ -83,7 +81,7 @@ absl::Status ApplyOracles(const OracleFlags& flags, CheckOptions& options) {
                        "--oracle OP=",
                        text));
     }
-    if (!ops.insert(flag.op).second) {
+    if (options.host_kernels.Has(flag.op)) {
       return absl::InvalidArgumentError(
           absl::StrCat("`", flag.op, "` has two oracles"));
     }
