@@ -7,6 +7,7 @@
 #include "tools/command/check_command.h"
 #include "tools/command/command.h"
 #include "tools/command/command_line.h"
+#include "tools/command/merge_command.h"
 #include "tools/command/mutate_command.h"
 #include "tools/command/program.h"
 #include "tools/command/verify_command.h"
@@ -23,6 +24,7 @@ int main(int argc, char** argv) {
             cleave::AddVerifyCertificate(line, kKernels);
           },
           cleave::AddMutate,
+          cleave::AddMerge,
           cleave::AddFmt,
           cleave::AddConvert,
           cleave::AddExpand,

@@ -177,13 +177,16 @@ std::string ClaimsOf(const std::map<std::string, Covering>& shipped,
 std::string MismatchLines(const std::vector<CertificateMismatch>& mismatches) {
   std::string text;
   for (const CertificateMismatch& mismatch : mismatches) {
-    absl::StrAppend(&text, "NOT AS CERTIFIED by ", mismatch.file, ": ",
-                    mismatch.op, " ", mismatch.what, "\n");
+    absl::StrAppend(&text, mismatch.ToString(), "\n");
   }
   return text;
 }
 
 }  // namespace
+
+std::string CertificateMismatch::ToString() const {
+  return absl::StrCat("NOT AS CERTIFIED by ", file, ": ", op, " ", what);
+}
 
 std::string CertifiedReport::ToString() const {
   std::string text = MismatchLines(mismatches);

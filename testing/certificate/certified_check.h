@@ -62,6 +62,8 @@ struct CertificateMismatch {
   std::string op;
   std::string file;  // that has the certificate
   std::string what;  // "L3: samples 173000 certified, 173001 now"
+  // "NOT AS CERTIFIED by rules/certificates.json: softplus L3: .."
+  std::string ToString() const;
 };
 
 struct CertifiedReport {

@@ -447,9 +447,20 @@ std::vector<Entry> EntriesOf(const RuleSet& rules,
   return entries;
 }
 
-// The same, where the options are none that CheckRules refuses.
-absl::StatusOr<std::vector<Entry>> CheckedEntries(const RuleSet& rules,
-                                                  const CheckOptions& options) {
+// Those of the shard.
+std::vector<Entry> OfShard(const std::vector<Entry>& entries,
+                           const CheckOptions& options) {
+  std::vector<Entry> mine;
+  for (size_t i = options.shard - 1; i < entries.size(); i += options.shards) {
+    mine.push_back(entries[i]);
+  }
+  return mine;
+}
+
+// The entries of all shards, where the options are none that CheckRules
+// refuses.
+absl::StatusOr<std::vector<Entry>> AllEntries(const RuleSet& rules,
+                                              const CheckOptions& options) {
   if (options.layers.count(Layer::kKernels) != 0 &&
       options.kernels == nullptr) {
     return absl::InvalidArgumentError(
@@ -465,6 +476,11 @@ absl::StatusOr<std::vector<Entry>> CheckedEntries(const RuleSet& rules,
             ? ": the item of that name is no `op`, and host ops are compared "
               "with case suites"
             : ""));
+  }
+  if (options.shards < 1 || options.shard < 1 ||
+      options.shard > options.shards) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no shard ", options.shard, " of ", options.shards));
   }
   std::vector<Entry> entries = EntriesOf(rules, options);
   for (const auto& [name, size] : options.sizes) {
@@ -508,10 +524,10 @@ std::string PlaceOf(const RuleSet& rules, const Item& item) {
 
 absl::StatusOr<std::vector<CheckedOp>> OpsToCheck(const RuleSet& rules,
                                                   const CheckOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Entry> entries,
-                          CheckedEntries(rules, options));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Entry> all,
+                          AllEntries(rules, options));
   std::vector<CheckedOp> ops;
-  for (const Entry& entry : entries) {
+  for (const Entry& entry : OfShard(all, options)) {
     ops.push_back({entry.name, entry.examples_alone});
   }
   return ops;
@@ -523,8 +539,8 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     return absl::InvalidArgumentError(
         "no rules to check: did loading them give diagnostics?");
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Entry> entries,
-                          CheckedEntries(*rules, options));
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<Entry> all, AllEntries(*rules, options));
+  const std::vector<Entry> entries = OfShard(all, options);
   CheckReport report;
   report.seed = options.seed;
   std::vector<std::optional<OpReport>> known(entries.size());
@@ -555,7 +571,12 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     if (op.has_value()) report.ops.push_back(*std::move(op));
   }
   if (options.coverage) {
-    report.coverage = CoverageOf(*rules, ItemsToCover(*rules, items, options),
+    // Of one shard the items are those of all, so that the same are counted.
+    std::vector<Entry>& covered = options.shards > 1 ? all : items;
+    for (Entry& entry : covered) {
+      entry.item = ItemIn(clauses.rules(), *entry.item);
+    }
+    report.coverage = CoverageOf(*rules, ItemsToCover(*rules, covered, options),
                                  options.ops == "*", *branches);
   }
   return report;

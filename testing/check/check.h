@@ -56,6 +56,7 @@
 #include "testing/check/host_tolerance.h"
 #include "testing/check/rule_coverage.h"
 #include "testing/check/verdict.h"
+#include "testing/run_shard.h"
 
 namespace cleave {
 
@@ -93,6 +94,10 @@ struct CheckOptions {
   std::string ops = "*";
   // Only items of these sources (file names as they were loaded); empty: all.
   std::set<std::string> sources;
+  // Of the ops that these choose every `shards`-th, beginning with number
+  // `shard`, from 1: the ops of all shards are those of one run.
+  int shard = 1;
+  int shards = 1;
   uint64_t seed = 1;
   std::set<Layer>
       layers;  // empty: all but L6, and `host` where it has a kernel
@@ -141,8 +146,11 @@ struct CheckReport {
   std::vector<OpReport> ops;
   // Where it was asked for: of the ops that were checked now, of their
   // overrides and of derivatives of primitives; where `ops` is `*`, of defs. A
-  // branch is covered if any op's check reaches it.
+  // branch is covered if any op's check reaches it. A shard's is of the ops of
+  // all shards, as far as this one reaches them.
   std::vector<RuleCoverage> coverage;
+  // The part of a run that it is of, to be merged (merge_reports.h).
+  std::optional<RunShard> shard;
 
   // 1 if anything disagrees, is inconclusive or rests on itself (not
   // independent), but for verdicts that are `allowed`; else 0.
@@ -163,7 +171,8 @@ struct CheckReport {
   // "worst_at", "why", "notes", "counterexample": {..}}}}}, "totals": {VERDICT:
   // n, "rules": n}}; with "coverage", where it was asked for: [{"item",
   // "place", "lines", "covered_lines", "branches", "covered_branches",
-  // "uncovered": [{"place", "what", "text", "kind": "line" or "branch"}]}].
+  // "uncovered": [{"place", "what", "text", "marked", "kind": "line" or
+  // "branch", "index"}]}]; with "shard" (run_shard.h), where it is one.
   std::string ToJson() const;
 };
 
@@ -182,7 +191,7 @@ absl::StatusOr<std::vector<CheckedOp>> OpsToCheck(const RuleSet& rules,
 // Host ops rest on ops and are left to conformance.
 //
 // InvalidArgument where `rules` is null, a host kernel has the name of no op,
-// or none of the ops has a size that is fixed.
+// none of the ops has a size that is fixed, or there is no such shard.
 absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
                                        const CheckOptions& options = {});
 

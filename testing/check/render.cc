@@ -5,13 +5,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "nlohmann/json.hpp"
 #include "testing/check/check.h"
 
 namespace cleave {
 namespace {
-
-using nlohmann::json;
 
 // 950, 17k, 3.2M.
 std::string ShortCount(int64_t n) {
@@ -48,53 +45,6 @@ std::string Cell(Layer layer, const Verdict& verdict) {
       return "-";
   }
   return "";
-}
-
-json ToJson(const Counterexample& example) {
-  json object = {{"call", example.call},    {"inputs", example.inputs},
-                 {"what", example.what},    {"expected", example.expected},
-                 {"got", example.got},      {"place", example.place},
-                 {"replay", example.replay}};
-  // JSON has no infinity.
-  if (std::isfinite(example.ulp)) object["ulp"] = example.ulp;
-  if (std::isfinite(example.bound)) object["bound"] = example.bound;
-  return object;
-}
-
-json ToJson(const Verdict& verdict) {
-  json object = {{"verdict", std::string(VerdictKindName(verdict.kind))},
-                 {"samples", verdict.samples}};
-  if (verdict.kind == VerdictKind::kAgrees) {
-    object["strength"] = std::string(StrengthName(verdict.strength));
-  }
-  if (std::isfinite(verdict.worst_ulp)) object["worst_ulp"] = verdict.worst_ulp;
-  if (std::isfinite(verdict.worst_part)) {
-    object["worst_part_of_bound"] = verdict.worst_part;
-  }
-  if (!verdict.worst_at.empty()) object["worst_at"] = verdict.worst_at;
-  if (!verdict.why.empty()) object["why"] = verdict.why;
-  if (!verdict.notes.empty()) object["notes"] = verdict.notes;
-  if (verdict.counterexample) {
-    object["counterexample"] = ToJson(*verdict.counterexample);
-  }
-  return object;
-}
-
-json ToJson(const RuleCoverage& item) {
-  json uncovered = json::array();
-  for (const UncoveredArm& arm : item.uncovered) {
-    uncovered.push_back({{"place", arm.place},
-                         {"what", arm.what},
-                         {"text", arm.text},
-                         {"kind", arm.is_line ? "line" : "branch"}});
-  }
-  return {{"item", item.item},
-          {"place", item.place},
-          {"lines", item.lines},
-          {"covered_lines", item.covered_lines},
-          {"branches", item.branches},
-          {"covered_branches", item.covered_branches},
-          {"uncovered", std::move(uncovered)}};
 }
 
 }  // namespace
@@ -176,35 +126,6 @@ std::string CheckReport::ToString() const {
                   " inconclusive, ", Count(VerdictKind::kNotIndependent),
                   " not independent, ", loose, " loose claims\n");
   return text;
-}
-
-std::string CheckReport::ToJson() const {
-  json object = {{"seed", seed}, {"ops", json::object()}};
-  for (const OpReport& op : ops) {
-    json layers = json::object();
-    for (const auto& [layer, verdict] : op.layers) {
-      layers[std::string(LayerName(layer))] = cleave::ToJson(verdict);
-    }
-    object["ops"][op.op] = {{"place", op.place},
-                            {"seconds", op.seconds},
-                            {"loose_claim", op.loose_claim},
-                            {"layers", std::move(layers)}};
-    if (op.certified.has_value()) {
-      object["ops"][op.op]["certified"] = {{"by", op.certified->by},
-                                           {"date", op.certified->date}};
-    }
-  }
-  json totals = json::object();
-  for (VerdictKind kind : {VerdictKind::kDisagrees, VerdictKind::kInconclusive,
-                           VerdictKind::kNotIndependent}) {
-    totals[std::string(VerdictKindName(kind))] = Count(kind);
-  }
-  totals["rules"] = ops.size();
-  object["totals"] = std::move(totals);
-  for (const RuleCoverage& item : coverage) {
-    object["coverage"].push_back(cleave::ToJson(item));
-  }
-  return object.dump(2);
 }
 
 }  // namespace cleave

@@ -232,30 +232,32 @@ RuleCoverage CoverageOfItem(const RuleSet& rules, const Item& item,
   coverage.place = absl::StrCat(source.name(), ":",
                                 source.PositionOf(item.range.begin).line);
   std::vector<Counted> uncovered;
-  const auto miss = [&](SourceRange range, const char* what, bool is_line) {
+  const auto miss = [&](SourceRange range, const char* what, bool is_line,
+                        int index) {
     const Source::Position at = source.PositionOf(range.begin);
     uncovered.push_back(
         {range.begin,
          {absl::StrCat(source.name(), ":", at.line, ":", at.column), what,
-          OneLine(range, source), MarkedLine(range, source), is_line}});
+          OneLine(range, source), MarkedLine(range, source), is_line, index}});
   };
   for (const Statement* line : branches.lines()) {
-    ++coverage.lines;
     if (log.WasEvaluated(*line->equation.value)) {
       ++coverage.covered_lines;
     } else {
-      miss(line->range, "no checked call evaluates this line", true);
+      miss(line->range, "no checked call evaluates this line", true,
+           coverage.lines);
     }
+    ++coverage.lines;
   }
   for (const Arm& arm : branches.arms()) {
-    ++coverage.branches;
     if (log.WasDecided(*arm.condition, arm.holds)) {
       ++coverage.covered_branches;
     } else if (log.WasDecided(*arm.condition, !arm.holds)) {
-      miss(arm.range, arm.what, false);
+      miss(arm.range, arm.what, false, coverage.branches);
     } else {
-      miss(arm.range, "no checked call asks for this condition", false);
+      miss(arm.range, kNeverAsked, false, coverage.branches);
     }
+    ++coverage.branches;
   }
   std::stable_sort(
       uncovered.begin(), uncovered.end(),

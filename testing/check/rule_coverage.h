@@ -31,6 +31,9 @@
 
 namespace cleave {
 
+// Of a branch: neither it nor its opposite was taken.
+inline constexpr char kNeverAsked[] = "no checked call asks for this condition";
+
 // A line that no checked call evaluated, or a branch that none took.
 struct UncoveredArm {
   std::string place;  // "rules/core/loss.rules:12:7"
@@ -39,6 +42,8 @@ struct UncoveredArm {
   // The line with a caret, as diagnostics show it; empty where it is too long.
   std::string marked;
   bool is_line = false;  // else a branch
+  // Which of the item's lines or branches, from 0.
+  int index = 0;
 };
 
 struct RuleCoverage {

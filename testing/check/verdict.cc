@@ -72,6 +72,24 @@ absl::string_view VerdictKindName(VerdictKind kind) {
   return "";
 }
 
+std::optional<VerdictKind> FindVerdictKind(absl::string_view name) {
+  for (const VerdictKind kind :
+       {VerdictKind::kAgrees, VerdictKind::kDisagrees,
+        VerdictKind::kInconclusive, VerdictKind::kNotIndependent,
+        VerdictKind::kNotChecked}) {
+    if (VerdictKindName(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
+std::optional<Strength> FindStrength(absl::string_view name) {
+  for (const Strength strength :
+       {Strength::kSampled, Strength::kExhaustive, Strength::kProved}) {
+    if (StrengthName(strength) == name) return strength;
+  }
+  return std::nullopt;
+}
+
 std::string Counterexample::ToString() const {
   std::vector<std::string> lines;
   const auto line = [&](absl::string_view label, const std::string& text) {

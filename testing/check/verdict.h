@@ -47,11 +47,15 @@ enum class VerdictKind : uint8_t {
 };
 // "agrees", "disagrees", "inconclusive", "not independent", "not checked".
 absl::string_view VerdictKindName(VerdictKind kind);
+// The kind of that name; nullopt where there is none.
+std::optional<VerdictKind> FindVerdictKind(absl::string_view name);
 
 // How strong agreement is.
 enum class Strength : uint8_t { kSampled, kExhaustive, kProved };
 // "SAMPLED", "EXHAUSTIVE", "PROVED".
 absl::string_view StrengthName(Strength strength);
+// The strength of that name; nullopt where there is none.
+std::optional<Strength> FindStrength(absl::string_view name);
 
 // Inputs at which a rule fails, as small as they could be made.
 struct Counterexample {

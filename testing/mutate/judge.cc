@@ -115,6 +115,7 @@ void Judge::Decide(const RuleTexts::Place& place, const Mutation& mutation,
     if (mutant.fate != MutantFate::kKilled) continue;
     if (IsRefuted(rule.name)) {
       mutant.fate = MutantFate::kRejected;
+      mutant.refuted = rule.name;
       mutant.why = absl::StrCat(rule.name, " is refuted as it is");
       return;
     }
@@ -186,15 +187,6 @@ bool Judge::IsRefuted(const std::string& rule) const {
       CheckOne(original_, rule, true, true).Has(VerdictKind::kDisagrees);
   const std::lock_guard<std::mutex> lock(mutex_);
   return refuted_[rule] = refuted;
-}
-
-std::vector<std::string> Judge::Refuted() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  std::vector<std::string> rules;
-  for (const auto& [rule, refuted] : refuted_) {
-    if (refuted) rules.push_back(rule);
-  }
-  return rules;
 }
 
 bool Judge::IsElementwise(const Item& item) const {

@@ -31,9 +31,6 @@ class Judge {
   MutantReport Check(const RuleTexts::Place& place,
                      const Mutation& mutation) const;
 
-  // The rules among those that were looked at that are refuted as they are.
-  std::vector<std::string> Refuted() const;
-
  private:
   Judge(const RuleTexts& texts, const RuleUses& uses, uint64_t seed,
         std::shared_ptr<const RuleSet> original)

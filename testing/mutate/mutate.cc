@@ -37,6 +37,7 @@ class Run {
     while (const std::optional<Job> job = Next()) {
       MutantReport mutant =
           judge_.Check(places_[job->drawn.rule], job->drawn.mutation);
+      mutant.number = job->number * options_.shards + options_.shard;
       const std::lock_guard<std::mutex> lock(mutex_);
       // What was cut off is not judged.
       if (Cancelled()) return;
@@ -49,7 +50,7 @@ class Run {
   // Those that are settled.
   void MoveTo(MutationReport& report) && {
     report.mutants = std::move(settled_);
-    report.rejected = rejected_;
+    report.rejected = std::move(rejected_);
     report.mutations = draw_.total();
   }
 
@@ -68,7 +69,9 @@ class Run {
     if (done_ || Cancelled() || (options_.stop && options_.stop())) {
       return std::nullopt;
     }
-    while (std::optional<MutationDraw::Drawn> drawn = draw_.Next()) {
+    while (options_.draws == 0 || drawn_ < options_.draws) {
+      std::optional<MutationDraw::Drawn> drawn = draw_.Next();
+      if (!drawn) break;
       if (drawn_++ % options_.shards != options_.shard) continue;
       return Job{next_++, *std::move(drawn)};
     }
@@ -83,7 +86,7 @@ class Run {
       ended_.erase(ended_.begin());
       ++next_settled_;
       if (mutant.fate == MutantFate::kRejected) {
-        ++rejected_;
+        rejected_.push_back({mutant.number, mutant.refuted});
         continue;
       }
       counted_ += mutant.fate != MutantFate::kProvedEquivalent;
@@ -104,7 +107,7 @@ class Run {
   int64_t next_settled_ = 0;
   std::map<int64_t, MutantReport> ended_;
   std::vector<MutantReport> settled_;
-  int64_t rejected_ = 0;
+  std::vector<RejectedMutant> rejected_;
   int counted_ = 0;
   bool done_ = false;
 };
@@ -152,7 +155,6 @@ absl::StatusOr<MutationReport> MutateRules(
   MutationReport report;
   report.seed = options.seed;
   std::move(run).MoveTo(report);
-  report.refuted = (*judge)->Refuted();
   report.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
           .count();

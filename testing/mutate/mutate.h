@@ -30,6 +30,7 @@
 #include "engine/rules/rule_set.h"
 #include "testing/check/verdict.h"
 #include "testing/mutate/mutation.h"
+#include "testing/run_shard.h"
 
 namespace cleave {
 
@@ -41,6 +42,8 @@ enum class MutantFate : uint8_t {
 };
 
 struct MutantReport {
+  // In the order in which all of the run are drawn, from 0.
+  int64_t number = 0;
   // The rule, as "softplus", "def nan_free", "jvp tanh", "rewrite neg_neg".
   std::string rule;
   MutationOperator op{};
@@ -54,6 +57,8 @@ struct MutantReport {
   std::optional<Layer> layer;
   std::string by;
   std::string why;
+  // Of a rejected one: the rule that is refuted as it is, where that is why.
+  std::string refuted;
   // A value of an elementwise op.
   bool elementwise = false;
   bool allclose_kills = false;
@@ -63,10 +68,21 @@ struct MutantReport {
   double seconds = 0;
 };
 
+// A mutant that does not count.
+struct RejectedMutant {
+  int64_t number = 0;  // as of a MutantReport
+  // The rule that is refuted as it is, where that is why.
+  std::string refuted;
+};
+
 struct MutateOptions {
   uint64_t seed = 1;
   // Mutants that count, after which the run ends. 0: all.
   int count = 0;
+  // Mutants, whether they count or not, after which the run ends. 0: all.
+  // Unlike `count` the draws of a run are known before, so that its shards have
+  // equal parts of them.
+  int64_t draws = 0;
   // `*` and `?` as in a shell, for the names of rules (MutantReport::rule).
   std::string ops = "*";
   // Only rules of these sources; empty: all.
@@ -74,7 +90,8 @@ struct MutateOptions {
   // Mutants that are checked at once; 0: one per core. The report does not
   // depend on it.
   int jobs = 0;
-  // Of every `shards` mutations that are drawn, number `shard`, from 0.
+  // Of every `shards` mutations that are drawn, number `shard`, from 0. With
+  // `count` each shard goes on until so many of its own count.
   int shard = 0;
   int shards = 1;
   // These are called by the threads, one call at a time. Before each mutant:
@@ -88,13 +105,15 @@ struct MutationReport {
   uint64_t seed = 1;
   // Those that count and those that are proved equivalent, as they were drawn.
   std::vector<MutantReport> mutants;
-  int64_t mutations = 0;  // of the rules that were asked for
-  int64_t rejected = 0;   // of those drawn
-  // Rules that are refuted as they are.
-  std::vector<std::string> refuted;
+  std::vector<RejectedMutant> rejected;  // as they were drawn
+  int64_t mutations = 0;                 // of the rules that were asked for
   double seconds = 0;
+  // The part of a run that it is of, to be merged (merge_mutations.h).
+  std::optional<RunShard> shard;
 
   int Count(MutantFate fate) const;
+  // Rules that are refuted as they are, so that their mutants do not count.
+  std::vector<std::string> Refuted() const;
   // How many that count the baseline of allclose.h kills.
   int AllcloseKilled() const;
   // Tables by operator and by layer, then the survivors as rule text. Lines of
@@ -105,7 +124,9 @@ struct MutationReport {
   // {the same}, "operators": {NAME: {the same}}, "layers": {LAYER: killed},
   // "refuted_rules", "survivors": [{"rule", "operator", "part", "place",
   // "before", "after", "text", "verdicts": {"softplus L3": VERDICT},
-  // "allclose_kills"}], "proved_equivalent": [the same]}
+  // "allclose_kills"}], "proved_equivalent": [the same]}; with "shard"
+  // (run_shard.h) and "drawn": [{"number", "fate", "operator", "layer",
+  // "elementwise", "allclose_kills", "refuted"}] where it is that of a shard.
   std::string ToJson() const;
 };
 

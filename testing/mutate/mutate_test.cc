@@ -69,7 +69,7 @@ TEST(Mutate, KillsAllMutantsOfATightRule) {
   const MutationReport report = Mutate(kTight, "excess");
   EXPECT_GT(report.Count(MutantFate::kKilled), 8) << report.ToString(80);
   EXPECT_EQ(report.Count(MutantFate::kSurvived), 0) << report.ToString(80);
-  EXPECT_TRUE(report.refuted.empty());
+  EXPECT_TRUE(report.Refuted().empty());
   for (const MutantReport& mutant : report.mutants) {
     EXPECT_TRUE(mutant.elementwise) << mutant.after;
     // The famous one, which random samples do not find.
@@ -196,7 +196,7 @@ op wrong(x: T[S..]) -> T[S..]
 TEST(Mutate, DoesNotCountMutantsOfARefutedRule) {
   const MutationReport report = Mutate(kWrong, "wrong");
   EXPECT_EQ(report.Count(MutantFate::kKilled), 0) << report.ToString(80);
-  EXPECT_EQ(report.refuted, std::vector<std::string>{"wrong"});
+  EXPECT_EQ(report.Refuted(), std::vector<std::string>{"wrong"});
   EXPECT_TRUE(absl::StrContains(report.ToString(80), "wrong is refuted"));
 }
 

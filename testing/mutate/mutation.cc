@@ -370,6 +370,39 @@ absl::string_view MutationOperatorName(MutationOperator op) {
   return kOperatorNames[static_cast<int>(op)];
 }
 
+std::optional<MutationOperator> FindMutationOperator(absl::string_view name) {
+  for (int i = 0; i < kNumMutationOperators; ++i) {
+    const auto op = static_cast<MutationOperator>(i);
+    if (MutationOperatorName(op) == name) return op;
+  }
+  return std::nullopt;
+}
+
+absl::string_view MutatedPartName(MutatedPart part) {
+  switch (part) {
+    case MutatedPart::kValue:
+      return "value";
+    case MutatedPart::kJvp:
+      return "jvp";
+    case MutatedPart::kVjp:
+      return "vjp";
+    case MutatedPart::kVmap:
+      return "vmap";
+    case MutatedPart::kRewrite:
+      return "rewrite";
+  }
+  return "";
+}
+
+std::optional<MutatedPart> FindMutatedPart(absl::string_view name) {
+  for (const MutatedPart part :
+       {MutatedPart::kValue, MutatedPart::kJvp, MutatedPart::kVjp,
+        MutatedPart::kVmap, MutatedPart::kRewrite}) {
+    if (MutatedPartName(part) == name) return part;
+  }
+  return std::nullopt;
+}
+
 std::vector<Mutation> MutationsOf(const Item& item) {
   std::vector<Mutation> mutations = ItemMutator(item).Run();
   std::stable_sort(mutations.begin(), mutations.end(),

@@ -18,6 +18,7 @@
 #define CLEAVE_TESTING_MUTATE_MUTATION_H_
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,9 +40,15 @@ inline constexpr int kNumMutationOperators = 0
 
 // "constant-digits".
 absl::string_view MutationOperatorName(MutationOperator op);
+// The operator of that name; nullopt where there is none.
+std::optional<MutationOperator> FindMutationOperator(absl::string_view name);
 
 // What of an item computes.
 enum class MutatedPart : uint8_t { kValue, kJvp, kVjp, kVmap, kRewrite };
+// "value", "jvp", "vjp", "vmap", "rewrite".
+absl::string_view MutatedPartName(MutatedPart part);
+// The part of that name; nullopt where there is none.
+std::optional<MutatedPart> FindMutatedPart(absl::string_view name);
 
 struct Mutation {
   MutationOperator op{};

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -6,68 +7,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
-#include "nlohmann/json.hpp"
 #include "testing/mutate/mutate.h"
+#include "testing/mutate/mutation_tally.h"
 
 namespace cleave {
 namespace {
 
-using json = nlohmann::ordered_json;
-
 // Characters of a text before or after the mutation that are shown.
 constexpr size_t kShownText = 100;
-
-struct Tally {
-  int killed = 0;
-  int survived = 0;
-  int proved_equivalent = 0;
-  int allclose_killed = 0;
-
-  void Add(const MutantReport& mutant) {
-    killed += mutant.fate == MutantFate::kKilled;
-    survived += mutant.fate == MutantFate::kSurvived;
-    proved_equivalent += mutant.fate == MutantFate::kProvedEquivalent;
-    allclose_killed +=
-        mutant.fate != MutantFate::kProvedEquivalent && mutant.allclose_kills;
-  }
-  int Counted() const { return killed + survived; }
-  json ToJson() const {
-    return {{"killed", killed},
-            {"survived", survived},
-            {"proved_equivalent", proved_equivalent},
-            {"allclose_killed", allclose_killed}};
-  }
-};
-
-const char* PartName(MutatedPart part) {
-  switch (part) {
-    case MutatedPart::kValue:
-      return "value";
-    case MutatedPart::kJvp:
-      return "jvp";
-    case MutatedPart::kVjp:
-      return "vjp";
-    case MutatedPart::kVmap:
-      return "vmap";
-    case MutatedPart::kRewrite:
-      return "rewrite";
-  }
-  return "";
-}
-
-json ToJson(const MutantReport& mutant) {
-  return {{"rule", mutant.rule},
-          {"operator", std::string(MutationOperatorName(mutant.op))},
-          {"part", PartName(mutant.part)},
-          {"place", mutant.place},
-          {"before", mutant.before},
-          {"after", mutant.after},
-          {"text", mutant.text},
-          {"verdicts", mutant.verdicts},
-          {"elementwise", mutant.elementwise},
-          {"allclose_kills", mutant.allclose_kills},
-          {"seconds", mutant.seconds}};
-}
 
 std::string Cut(absl::string_view text, size_t length) {
   if (text.size() <= length) return std::string(text);
@@ -140,6 +87,14 @@ int MutationReport::Count(MutantFate fate) const {
       [&](const MutantReport& mutant) { return mutant.fate == fate; }));
 }
 
+std::vector<std::string> MutationReport::Refuted() const {
+  std::set<std::string> rules;
+  for (const RejectedMutant& one : rejected) {
+    if (!one.refuted.empty()) rules.insert(one.refuted);
+  }
+  return std::vector<std::string>(rules.begin(), rules.end());
+}
+
 int MutationReport::AllcloseKilled() const {
   Tally tally;
   for (const MutantReport& mutant : mutants) tally.Add(mutant);
@@ -178,7 +133,7 @@ std::string MutationReport::ToString(int width) const {
     rows.push_back({std::string(LayerName(layer)), absl::StrCat(count)});
   }
   absl::StrAppend(&text, "\n", Table(rows, width));
-  for (const std::string& rule : refuted) {
+  for (const std::string& rule : Refuted()) {
     absl::StrAppend(&text, "\n", rule,
                     " is refuted as it is: its mutants do not count\n");
   }
@@ -196,49 +151,9 @@ std::string MutationReport::ToString(int width) const {
       " killed (", Percent(all.killed, all.Counted()), "), ", all.survived,
       " survived, ", all.proved_equivalent, " proved equivalent; allclose ",
       "kills ", all.allclose_killed, " (",
-      Percent(all.allclose_killed, all.Counted()), "); ", rejected,
+      Percent(all.allclose_killed, all.Counted()), "); ", rejected.size(),
       " rejected by the loader or L1; ", absl::StrFormat("%.0f s\n", seconds));
   return text;
-}
-
-std::string MutationReport::ToJson() const {
-  Tally all;
-  Tally elementwise;
-  std::vector<Tally> by_operator(kNumMutationOperators);
-  json layers = json::object();
-  json survivors = json::array();
-  json equivalents = json::array();
-  for (const MutantReport& mutant : mutants) {
-    all.Add(mutant);
-    if (mutant.elementwise) elementwise.Add(mutant);
-    by_operator[static_cast<int>(mutant.op)].Add(mutant);
-    if (mutant.layer) {
-      json& count = layers[std::string(LayerName(*mutant.layer))];
-      count = (count.is_null() ? 0 : count.get<int>()) + 1;
-    }
-    if (mutant.fate == MutantFate::kSurvived) {
-      survivors.push_back(cleave::ToJson(mutant));
-    } else if (mutant.fate == MutantFate::kProvedEquivalent) {
-      equivalents.push_back(cleave::ToJson(mutant));
-    }
-  }
-  json operators = json::object();
-  for (int op = 0; op < kNumMutationOperators; ++op) {
-    operators[std::string(MutationOperatorName(
-        static_cast<MutationOperator>(op)))] = by_operator[op].ToJson();
-  }
-  const json object = {{"seed", seed},
-                       {"seconds", seconds},
-                       {"mutations", mutations},
-                       {"rejected", rejected},
-                       {"totals", all.ToJson()},
-                       {"elementwise_values", elementwise.ToJson()},
-                       {"operators", std::move(operators)},
-                       {"layers", std::move(layers)},
-                       {"refuted_rules", refuted},
-                       {"survivors", std::move(survivors)},
-                       {"proved_equivalent", std::move(equivalents)}};
-  return object.dump(2);
 }
 
 }  // namespace cleave

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <iostream>
 #include <iterator>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -16,6 +17,7 @@
 #include <set>
 #include <string>
 #include <system_error>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -23,7 +25,6 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "engine/files/file.h"
@@ -32,15 +33,19 @@
 #include "testing/certificate/certificate.h"
 #include "testing/certificate/certificate_store.h"
 #include "testing/certificate/certified_check.h"
+#include "testing/certificate/environment.h"
 #include "testing/certificate/rule_hashes.h"
 #include "testing/check/check.h"
 #include "testing/check/rule_coverage.h"
 #include "testing/check/verdict.h"
 #include "testing/report/html_report.h"
+#include "testing/run_shard.h"
+#include "tools/command/allow_flag.h"
 #include "tools/command/command_line.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
 #include "tools/command/oracle_flags.h"
+#include "tools/command/shard_flag.h"
 
 namespace cleave {
 namespace {
@@ -65,6 +70,7 @@ struct CheckFlags {
   std::string certify;
   bool all = false;
   uint64_t sample_seed = 0;
+  std::string shard;
   OracleFlags oracle;
 };
 
@@ -92,19 +98,12 @@ std::string NothingToCheck(const CheckFlags& flags, const LoadedRules& loaded) {
                       flags.op, "`", DidYouMean(flags.op, names));
 }
 
-// What is no disagreement, and not green either.
-constexpr VerdictKind kKindsToAllow[] = {VerdictKind::kInconclusive,
-                                         VerdictKind::kNotIndependent};
-
-// "not-independent".
-std::string AllowName(VerdictKind kind) {
-  return absl::StrReplaceAll(VerdictKindName(kind), {{" ", "-"}});
-}
-
-std::vector<std::string> AllowNames() {
-  std::vector<std::string> names;
-  for (const VerdictKind kind : kKindsToAllow) names.push_back(AllowName(kind));
-  return names;
+// Whether any shard has an op to check: of many shards some have none.
+bool AnyToCheck(const RuleSet& rules, CheckOptions options) {
+  options.shard = 1;
+  options.shards = 1;
+  const absl::StatusOr<std::vector<CheckedOp>> ops = OpsToCheck(rules, options);
+  return ops.ok() && !ops->empty();
 }
 
 std::vector<std::string> LayerNames() {
@@ -138,6 +137,7 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
   options.ops = flags.op;
   options.sources = loaded.sources;
   options.seed = flags.seed;
+  std::tie(options.shard, options.shards) = ParsedShard(flags.shard);
   if (flags.seconds > 0) options.seconds_per_op = flags.seconds;
   for (const std::string& name : flags.layers) {
     options.layers.insert(*FindLayer(name));
@@ -193,6 +193,35 @@ absl::Status MakeFolder(const std::string& folder) {
                : absl::OkStatus();
 }
 
+// The part of a run that a report is of; nullopt where it is all of it.
+std::optional<RunShard> ShardOf(const CheckFlags& flags,
+                                const CheckOptions& options,
+                                const LoadedRules& loaded) {
+  if (flags.shard.empty()) return std::nullopt;
+  RunShard shard;
+  std::tie(shard.number, shard.shards) = ParsedShard(flags.shard);
+  const Conditions conditions = Conditions::Of(options);
+  const auto pairs = [](const std::map<std::string, int64_t>& numbers) {
+    return absl::StrJoin(numbers, " ", absl::PairFormatter("="));
+  };
+  shard.run = {
+      {"verb", "check"},
+      {"engine", ThisEnvironment().engine},
+      {"rules", HashOfTexts(loaded.texts)},
+      {"checked", absl::StrJoin(loaded.sources, " ")},
+      {"op", flags.op},
+      {"seed", absl::StrCat(conditions.seed)},
+      {"layers", absl::StrJoin(conditions.layers, " ")},
+      {"kernels", conditions.kernels ? "true" : "false"},
+      {"dtypes", absl::StrJoin(conditions.dtypes, " ")},
+      {"sizes", pairs(conditions.sizes)},
+      {"limits", pairs(conditions.limits)},
+      {"seconds", absl::StrCat(flags.seconds)},
+      {"coverage", options.coverage ? "true" : "false"},
+  };
+  return shard;
+}
+
 // The exit status. `notes` say what was not checked.
 int Print(const CheckReport& report, const std::string& notes,
           const CheckFlags& flags) {
@@ -200,20 +229,18 @@ int Print(const CheckReport& report, const std::string& notes,
   if (flags.coverage && !report.coverage.empty()) {
     std::cout << "\n" << CoverageText(report.coverage);
   }
+  if (report.shard.has_value()) {
+    std::cout << "shard " << flags.shard
+              << " of the rules; `cleave merge` makes one report of all\n";
+  }
   if (!flags.json.empty()) {
     const absl::Status written =
         WriteFileAtomically(flags.json, report.ToJson());
     if (!written.ok()) return Complain(written);
   }
   if (Interrupted()) Complain("interrupted: not every op was checked");
-  std::set<VerdictKind> allowed;
-  for (const VerdictKind kind : kKindsToAllow) {
-    if (std::count(flags.allowed.begin(), flags.allowed.end(),
-                   AllowName(kind)) != 0) {
-      allowed.insert(kind);
-    }
-  }
-  return report.ExitStatus(allowed) != 0 ? kExitVerdict : kExitOk;
+  return report.ExitStatus(AllowedKinds(flags.allowed)) != 0 ? kExitVerdict
+                                                             : kExitOk;
 }
 
 // The user's certificates; null, after a line that says why, where the folder
@@ -322,6 +349,9 @@ int CheckOracles(const CheckFlags& flags, const LoadedRules& loaded,
 }
 
 int Check(const CheckFlags& flags, const KernelLayer& kernels) {
+  if (!flags.shard.empty() && !flags.oracle.oracles.empty()) {
+    return Complain("--shard divides rules, and an oracle is for one alone");
+  }
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
   if (WantsKernels(flags) && kernels.check == nullptr) {
@@ -351,23 +381,34 @@ int Check(const CheckFlags& flags, const KernelLayer& kernels) {
   use.complain = [](const absl::Status& status) { Complain(status); };
   DoneSoFar done_so_far;
   done_so_far.report.seed = flags.seed;
-  SetLateReport([&] {
-    const std::lock_guard<std::mutex> lock(done_so_far.mutex);
-    Print(done_so_far.report, "", flags);
-  });
   const CheckOptions options =
       ToOptions(flags, *loaded, kernels.check, done_so_far);
+  std::optional<RunShard> shard = ShardOf(flags, options, *loaded);
+  SetLateReport([&] {
+    const std::lock_guard<std::mutex> lock(done_so_far.mutex);
+    done_so_far.report.shard = shard;
+    if (shard) done_so_far.report.shard->complete = false;
+    Print(done_so_far.report, "", flags);
+  });
   if (!flags.oracle.oracles.empty() ||
       options.layers.count(Layer::kHostKernel) != 0) {
     return CheckOracles(flags, *loaded, options);
   }
-  const absl::StatusOr<CertifiedReport> checked =
+  absl::StatusOr<CertifiedReport> checked =
       CheckCertified(loaded->rules, *hashes, options, use);
   InterruptsEnd();
   ShowProgress("");
   if (!checked.ok()) return Complain(checked.status());
-  const CheckReport& report = checked->report;
-  if (report.ops.empty() && !Interrupted()) {
+  CheckReport& report = checked->report;
+  if (shard) {
+    shard->complete = !Interrupted();
+    for (const CertificateMismatch& mismatch : checked->mismatches) {
+      shard->failures.push_back(mismatch.ToString());
+    }
+    report.shard = shard;
+  }
+  if (report.ops.empty() && !Interrupted() &&
+      !AnyToCheck(*loaded->rules, options)) {
     return Complain(NothingToCheck(flags, *loaded));
   }
   const int status = Print(report, checked->ToString(), flags);
@@ -402,11 +443,7 @@ void AddCheck(CommandLine& line, const KernelLayer& kernels) {
   verb.AddFlag("--kernels", flags->kernels,
                "L6 too: compile each op, and compare its kernels with the "
                "interpreter");
-  verb.Add("--allow", flags->allowed,
-           "Exit with 0 in spite of these verdicts; else only what agrees, or "
-           "is not checked, gives 0")
-      .CommaSeparated()
-      .OneOf(AllowNames());
+  AddAllowFlag(verb, flags->allowed);
   verb.Add("--dtype", flags->dtypes, "Only these dtypes")
       .CommaSeparated()
       .Check([](const std::string& name) {
@@ -428,6 +465,7 @@ void AddCheck(CommandLine& line, const KernelLayer& kernels) {
            "along the line of inputs, coverage, counterexamples, rules and "
            "what is derived from them");
   verb.Add("--seed", flags->seed, "Draws other samples (1)");
+  AddShardFlag(verb, flags->shard, "rules");
   verb.Add("--seconds", flags->seconds,
            "What takes longer for one op is inconclusive (no limit: the "
            "samples are counted)")
@@ -446,8 +484,8 @@ void AddCheck(CommandLine& line, const KernelLayer& kernels) {
       "\"worst_at\", \"why\", \"notes\", \"counterexample\"}}}}, "
       "\"totals\", \"coverage\": [{\"item\", \"place\", \"lines\", "
       "\"covered_lines\", \"branches\", \"covered_branches\", "
-      "\"uncovered\": [{\"place\", \"what\", \"text\", \"kind\"}]}]}; what "
-      "does not apply is absent");
+      "\"uncovered\": [{\"place\", \"what\", \"text\", \"marked\", "
+      "\"kind\", \"index\"}]}], \"shard\"}; what does not apply is absent");
   verb.AddFlag("--all", flags->all,
                "Check what certificates cover, too, and certify it anew; so do "
                "--coverage and --report, for which each call is made")

@@ -2,7 +2,6 @@
 
 #include "tools/command/mutate_command.h"
 
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <chrono>
@@ -10,25 +9,26 @@
 #include <iostream>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <string>
-#include <utility>
+#include <tuple>
 #include <vector>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
+#include "absl/strings/str_join.h"
 #include "engine/files/file.h"
+#include "testing/certificate/environment.h"
+#include "testing/mutate/merge_mutations.h"
 #include "testing/mutate/mutate.h"
+#include "testing/run_shard.h"
 #include "tools/command/command_line.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
+#include "tools/command/shard_flag.h"
+#include "tools/command/terminal.h"
 
 namespace cleave {
 namespace {
 
-// Where the output is no terminal.
-constexpr int kDefaultWidth = 80;
 // Mutants behind which a line says how far it is, where there is no terminal.
 constexpr int kMutantsPerLine = 100;
 
@@ -37,10 +37,16 @@ struct MutateFlags {
   std::string ops = "*";
   uint64_t seed = 1;
   int count = 300;
+  int64_t draws = 0;
   int jobs = 0;
   std::string shard;
   std::string json;
 };
+
+// 0: all that are drawn.
+int WantedCount(const MutateFlags& flags) {
+  return flags.draws > 0 ? 0 : flags.count;
+}
 
 // What is done, for a report of that alone.
 struct DoneSoFar {
@@ -50,30 +56,11 @@ struct DoneSoFar {
   MutationReport report;
 };
 
-int TerminalWidth() {
-  winsize size = {};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) {
-    return kDefaultWidth;
-  }
-  return size.ws_col;
-}
-
-// `1/4`: the first of four.
-std::optional<std::pair<int, int>> ParseShard(const std::string& text) {
-  const std::vector<std::string> parts = absl::StrSplit(text, '/');
-  int shard = 0;
-  int shards = 0;
-  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &shard) ||
-      !absl::SimpleAtoi(parts[1], &shards) || shard < 1 || shard > shards) {
-    return std::nullopt;
-  }
-  return std::make_pair(shard, shards);
-}
-
 void ShowMutant(const MutantReport& mutant, const MutationReport& so_far,
                 const MutateFlags& flags) {
   const int killed = so_far.Count(MutantFate::kKilled);
   const int survived = so_far.Count(MutantFate::kSurvived);
+  const int count = WantedCount(flags);
   const bool terminal = isatty(STDERR_FILENO) != 0;
   if (mutant.fate == MutantFate::kSurvived) {
     ShowProgress("");
@@ -81,9 +68,9 @@ void ShowMutant(const MutantReport& mutant, const MutationReport& so_far,
               << MutationOperatorName(mutant.op) << "\n";
   }
   const std::string line =
-      absl::StrCat("[", killed + survived, flags.count > 0 ? "/" : "",
-                   flags.count > 0 ? absl::StrCat(flags.count) : "", "] ",
-                   killed, " killed, ", survived, " survived; ", mutant.rule);
+      absl::StrCat("[", killed + survived, count > 0 ? "/" : "",
+                   count > 0 ? absl::StrCat(count) : "", "] ", killed,
+                   " killed, ", survived, " survived; ", mutant.rule);
   if (terminal) {
     ShowProgress(line);
   } else if (mutant.fate != MutantFate::kRejected &&
@@ -96,22 +83,21 @@ MutateOptions ToOptions(const MutateFlags& flags, const LoadedRules& loaded,
                         DoneSoFar& done_so_far) {
   MutateOptions options;
   options.seed = flags.seed;
-  options.count = flags.count;
+  options.count = WantedCount(flags);
+  options.draws = flags.draws;
   options.ops = flags.ops;
   options.files = loaded.sources;
   options.jobs = flags.jobs;
-  if (!flags.shard.empty()) {
-    const auto [shard, shards] = *ParseShard(flags.shard);
-    options.shard = shard - 1;
-    options.shards = shards;
-  }
+  const auto [shard, shards] = ParsedShard(flags.shard);
+  options.shard = shard - 1;
+  options.shards = shards;
   options.stop = [] { return Interrupted().load(); };
   options.progress = [&](const MutantReport& mutant) {
     {
       const std::lock_guard<std::mutex> lock(done_so_far.mutex);
       MutationReport& report = done_so_far.report;
       if (mutant.fate == MutantFate::kRejected) {
-        ++report.rejected;
+        report.rejected.push_back({mutant.number, mutant.refuted});
       } else {
         report.mutants.push_back(mutant);
       }
@@ -121,7 +107,29 @@ MutateOptions ToOptions(const MutateFlags& flags, const LoadedRules& loaded,
   return options;
 }
 
-int Print(const MutationReport& report, const MutateFlags& flags) {
+// What the shards of one run have in common.
+RunShard ShardOf(const MutateFlags& flags, const LoadedRules& loaded) {
+  RunShard shard;
+  std::tie(shard.number, shard.shards) = ParsedShard(flags.shard);
+  shard.run = {
+      {"verb", "mutate"},
+      {"engine", ThisEnvironment().engine},
+      {"rules", HashOfTexts(loaded.texts)},
+      {"mutated", absl::StrJoin(loaded.sources, " ")},
+      {"ops", flags.ops},
+      {"seed", absl::StrCat(flags.seed)},
+      {kCountOfRun, absl::StrCat(WantedCount(flags))},
+      {"draws", absl::StrCat(flags.draws)},
+  };
+  return shard;
+}
+
+int Print(MutationReport& report, const MutateFlags& flags,
+          const LoadedRules& loaded) {
+  if (!flags.shard.empty()) {
+    report.shard = ShardOf(flags, loaded);
+    report.shard->complete = !Interrupted();
+  }
   std::cout << report.ToString(TerminalWidth());
   if (!flags.json.empty()) {
     const absl::Status written =
@@ -143,14 +151,14 @@ int Mutate(const MutateFlags& flags) {
         std::chrono::duration<double>(std::chrono::steady_clock::now() -
                                       done_so_far.start)
             .count();
-    Print(done_so_far.report, flags);
+    Print(done_so_far.report, flags, *loaded);
   });
-  const absl::StatusOr<MutationReport> report =
+  absl::StatusOr<MutationReport> report =
       MutateRules(loaded->texts, ToOptions(flags, *loaded, done_so_far));
   InterruptsEnd();
   ShowProgress("");
   if (!report.ok()) return Complain(report.status());
-  return Print(*report, flags);
+  return Print(*report, flags, *loaded);
 }
 
 }  // namespace
@@ -168,20 +176,22 @@ void AddMutate(CommandLine& line) {
            "Only rules that this glob matches; `jvp exp` for the derivative of "
            "a primitive, `def left` and `rewrite neg_neg` for those");
   verb.Add("--seed", flags->seed, "Draws other mutants and other samples (1)");
-  verb.Add("--count", flags->count,
-           "Mutants that the loader and L1 accept, after which it ends; 0 for "
-           "all that there are")
-      .Between(0, 1'000'000)
-      .ShowDefault();
+  const Option count =
+      verb.Add("--count", flags->count,
+               "Mutants that the loader and L1 accept, after which it ends; 0 "
+               "for all that there are. A shard goes on until so many of its "
+               "own count, since it does not know of the others")
+          .Between(0, 1'000'000)
+          .ShowDefault();
+  verb.Add("--draws", flags->draws,
+           "In place of --count: mutants, whether they count or not, after "
+           "which it ends; shards have equal parts of them")
+      .Positive()
+      .Excludes(count);
   verb.Add("--jobs", flags->jobs,
            "Mutants that are checked at once (one per core)")
       .Positive();
-  verb.Add("--shard", flags->shard,
-           "2/4: the second of four parts of the mutants")
-      .Check([](const std::string& text) {
-        return ParseShard(text) ? std::string()
-                                : text + " is no shard as 2/4 is one";
-      });
+  AddShardFlag(verb, flags->shard, "mutants");
   verb.Add("--json", flags->json,
            "Write the report to this file: {\"seed\", \"totals\": {\"killed\", "
            "\"survived\", \"proved_equivalent\", \"allclose_killed\"}, "
