@@ -39,14 +39,14 @@ class CleaveFailTest(CommandTest):
         verbs = ["check", "fmt", "convert", "expand", "explain", "vmap", "jvp",
                  "vjp", "aot", "replay", "derive", "run", "compile",
                  "coverage", "conformance", "example", "doc",
-                 "verify-certificate"]
+                 "verify-certificate", "mutate", "merge"]
         for verb in verbs:
             self.assertIn("Usage", self.succeed(verb, "--help"))
             self.fail_with("--help", verb, "--unknown")
         self.fail_with("--unknown", "coverage", "--unknown")
         for verb in ("check", "fmt", "convert", "expand", "aot", "replay",
                      "derive", "run", "compile", "conformance",
-                     "verify-certificate"):
+                     "verify-certificate", "merge"):
             self.fail_with("required", verb)
         self.assertIn("cleave", self.succeed("--version"))
 
@@ -57,6 +57,7 @@ class CleaveFailTest(CommandTest):
         for verb in ("expand", "explain", "jvp", "vjp", "aot"):
             self.fail_with("none.rules", verb, "none.rules", "--fn", "f")
         self.fail_with("none.json", "replay", "none.json")
+        self.fail_with("none.json", "merge", "none.json")
         self.fail_with("none.rules", "coverage", "none.rules")
         self.fail_with("none.rules", "derive", "softmax", "jvp", "none.rules")
         self.fail_with("none", "conformance", "none")
