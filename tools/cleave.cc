@@ -34,6 +34,7 @@ int main(int argc, char** argv) {
           cleave::AddVjp,
           cleave::AddDerive,
           cleave::AddRun,
+          cleave::AddDebug,
           cleave::AddCompile,
           cleave::AddCoverage,
           cleave::AddConformance,

@@ -37,15 +37,15 @@ class CleaveFailTest(CommandTest):
         self.fail_with("subcommand")
         self.fail_with("", "fly")
         verbs = ["check", "fmt", "convert", "expand", "explain", "vmap", "jvp",
-                 "vjp", "aot", "replay", "derive", "run", "compile",
-                 "coverage", "conformance", "example", "doc",
+                 "vjp", "aot", "replay", "derive", "run", "debug",
+                 "compile", "coverage", "conformance", "example", "doc",
                  "verify-certificate", "mutate", "merge"]
         for verb in verbs:
             self.assertIn("Usage", self.succeed(verb, "--help"))
             self.fail_with("--help", verb, "--unknown")
         self.fail_with("--unknown", "coverage", "--unknown")
         for verb in ("check", "fmt", "convert", "expand", "aot", "replay",
-                     "derive", "run", "compile", "conformance",
+                     "derive", "run", "debug", "compile", "conformance",
                      "verify-certificate", "merge"):
             self.fail_with("required", verb)
         self.assertIn("cleave", self.succeed("--version"))
@@ -54,7 +54,7 @@ class CleaveFailTest(CommandTest):
         self.fail_with("none.rules", "check", "none.rules")
         self.fail_with("none.rules", "fmt", "none.rules")
         self.fail_with("none.rules", "convert", "none.rules")
-        for verb in ("expand", "explain", "jvp", "vjp", "aot"):
+        for verb in ("expand", "explain", "jvp", "vjp", "aot", "debug"):
             self.fail_with("none.rules", verb, "none.rules", "--fn", "f")
         self.fail_with("none.json", "replay", "none.json")
         self.fail_with("none.json", "merge", "none.json")
@@ -82,6 +82,7 @@ class CleaveFailTest(CommandTest):
             "derive": ["soft_argmax", "vjp", "new.rules"],
             "run": ["new.rules", "--fn", "pick", "--input", "i",
                     "--output", "o"],
+            "debug": ["new.rules", "--fn", "pick", "--at", "x=[1]"],
             "compile": ["new.rules", "--fn", "pick", "-o", "o"],
         }
         for verb, arguments in verbs.items():
@@ -112,7 +113,7 @@ class CleaveFailTest(CommandTest):
                        "aten.gelus")
         self.fail_with("did you mean `soft_argmax`?", "expand", "new.rules",
                        "--fn", "pick", "--preserve", "softargmax")
-        for verb in ("expand", "explain", "jvp", "vjp", "aot"):
+        for verb in ("expand", "explain", "jvp", "vjp", "aot", "debug"):
             self.fail_with("did you mean `pick`?", verb, "new.rules", "--fn",
                            "pik")
         self.fail_with("did you mean `pick`?", "run", "new.rules", "--fn",
@@ -201,6 +202,43 @@ class CleaveFailTest(CommandTest):
         self.fail_with("no_folder", "run", "new.rules", "--fn", "pick",
                        "--input", "x", "--output", "no_folder/out")
         self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_malformed_values(self):
+        debug = ("debug", "new.rules", "--fn", "pick")
+        self.fail_with("no tensor `x`", *debug)
+        for value, message in {
+            "x": "`x` is not of the form NAME=VALUE",
+            "=1": "not of the form NAME=VALUE",
+            "x=": "it ends early",
+            "x=[1": "it ends early",
+            "x=[1]]": "unexpected `]`",
+            "x=[1,]": "unexpected `]`",
+            "x=[1 2]": "unexpected `2`",
+            "x=[[1,2],[3]]": "a list of 1 beside one of 2",
+            "x=[[1],2]": "a number beside a list",
+            "x=[[],2]": "a number beside a list",
+            "x=" + "[" * 99: "more than 32 axes",
+            "x=[1.5.2]": "`1.5.2` is no f64",
+            "x=1": "the input `x` has 0 axes",
+            "z=1": "no tensor `x`",
+        }.items():
+            self.fail_with(message, *debug, "--at", value)
+        self.fail_with("no input `z`", *debug, "--at", "x=[1]", "z=1")
+        self.fail_with("`x` is given twice", *debug, "--at", "x=[1]", "x=[2]")
+        self.fail_with("x.tangent", *debug, "--at", "x=[1]", "--jvp", "--wrt",
+                       "x")
+        self.fail_with("no tensor named", *debug, "--at", "x=[1]", "--jvp")
+        self.fail_with("y.cotangent", *debug, "--at", "x=[1]", "--vjp")
+        self.fail_with("there is no output `z`: y", *debug, "--at", "x=[1]",
+                       "--of", "z")
+        self.fail_with("no element [3] of `y`", *debug, "--at", "x=[1]",
+                       "--element", "3")
+        self.fail_with("`b` is no index", *debug, "--at", "x=[1]",
+                       "--element", "b")
+        self.fail_with("--ulp", *debug, "--at", "x=[1]", "--ulp", "-1")
+        self.fail_with("--atol", *debug, "--at", "x=[1]", "--atol", "-1")
+        self.fail_with("an axis of extent 0 has no index", *debug, "--at",
+                       "x=[]")
 
     # A rule may be wrong, hostile or huge; it does not abort the command.
     def test_hostile_rules(self):

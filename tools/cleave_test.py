@@ -65,6 +65,29 @@ class CleaveTest(CommandTest):
         self.assertEqual(layers["L3"]["verdict"], "not checked")
         self.assertEqual(layers["L3"]["why"], "it takes none of these dtypes")
 
+    def test_a_function_is_debugged(self):
+        self.write("f.rules", "language 1\n\n"
+                   "fn f(x: f64[n]) -> f64[n] = (1 - cos(x)) / (x * x)\n")
+        debug = ("debug", "f.rules", "--fn", "f")
+        right = self.succeed(*debug, "--at", "x=[1, 0x1p+1]")
+        self.assertIn("no node is off: each output is within 8 ulp", right)
+        write_safetensors(self.path("x"), {"x": ([2], [1, 1e-6]),
+                                           "x.tangent": ([2], [1, 1])})
+        result = self.run_cleave(*debug, "--input", "x", "--jvp", "--json")
+        self.assertEqual(result.returncode, 1, result.stderr)
+        report = json.loads(result.stdout)
+        self.assertEqual([output["name"] for output in report["outputs"]],
+                         ["y", "y.tangent"])
+        for output in report["outputs"]:
+            cause = output["cause"]
+            self.assertEqual(cause["finding"], "cancellation")
+            self.assertEqual(cause["first"]["element"], [1])
+        self.assertFalse(report["differs"])
+        # A value of the line comes before that of the file.
+        right = self.succeed(*debug, "--input", "x", "--at", "x=[1, 2]",
+                             "--jvp", "--of", "y.tangent", "--element", "1")
+        self.assertIn("y.tangent[1] is within", right)
+
     def test_new_op_is_refuted_where_it_is_wrong(self):
         self.write("new.rules", SOFT_ARGMAX.replace(
             "sum[i](i * p[", "sum[i]((i + 1) * p["))

@@ -21,6 +21,7 @@ void AddJvp(CommandLine& line);          // graph_commands.cc
 void AddVjp(CommandLine& line);          // graph_commands.cc
 void AddDerive(CommandLine& line);       // derive_command.cc
 void AddRun(CommandLine& line);          // run_command.cc
+void AddDebug(CommandLine& line);        // debug_command.cc
 void AddCompile(CommandLine& line);      // compile_command.cc
 void AddCoverage(CommandLine& line);     // coverage_command.cc
 void AddConformance(CommandLine& line);  // conformance_command.cc

@@ -1,6 +1,5 @@
 // run: a declared function on tensors of a file.
 
-#include <algorithm>
 #include <iostream>
 #include <memory>
 #include <string>
@@ -13,6 +12,7 @@
 #include "ops/tensor.h"
 #include "tools/command/backend.h"
 #include "tools/command/command.h"
+#include "tools/command/function_inputs.h"
 #include "tools/command/load.h"
 #include "tools/command/transform_flags.h"
 
@@ -30,62 +30,22 @@ struct RunFlags {
   bool report = false;
 };
 
-// The inputs whose tangents the file has.
-absl::StatusOr<std::vector<std::string>> WithTangents(const Graph& graph,
-                                                      const TensorMap& inputs) {
-  std::vector<std::string> names;
-  for (const NamedValue& input : graph.inputs()) {
-    if (inputs.count(input.name + ".tangent") != 0) names.push_back(input.name);
-  }
-  if (names.empty()) {
-    return absl::InvalidArgumentError(
-        "--jvp: the input file has no tensor named `<input>.tangent`");
-  }
-  return names;
-}
-
-// The same bits: files have no dtype for keys, which are 64 bits.
-Tensor WithDType(const Tensor& tensor, DType dtype) {
-  Tensor result(dtype, tensor.shape());
-  std::copy(tensor.data(), tensor.data() + tensor.byte_size(),
-            result.mutable_data());
-  return result;
-}
-
 absl::Status RunFunction(const RunFlags& options, const RuleSet& rules) {
   CLEAVE_ASSIGN_OR_RETURN(Graph graph,
                           DeclaredFunction(rules, options.function));
-  CLEAVE_ASSIGN_OR_RETURN(const TensorMap inputs,
-                          ReadSafetensors(options.input));
+  CLEAVE_ASSIGN_OR_RETURN(const FunctionInputs inputs,
+                          FunctionInputs::Read(options.input, /*values=*/{}));
   TransformFlags transforms = options.transforms;
   if (transforms.jvp && transforms.with_respect_to.empty()) {
     CLEAVE_ASSIGN_OR_RETURN(transforms.with_respect_to,
-                            WithTangents(graph, inputs));
+                            inputs.WithTangents(graph));
   }
   CLEAVE_ASSIGN_OR_RETURN(graph, ApplyTransforms(graph, rules, transforms));
   InPrimitivesOptions in_primitives;
   in_primitives.simplify.approx = options.approx;
   CLEAVE_ASSIGN_OR_RETURN(graph, InPrimitives(graph, rules, in_primitives));
-  std::vector<Tensor> tensors;
-  for (const NamedValue& input : graph.inputs()) {
-    const auto it = inputs.find(input.name);
-    if (it == inputs.end()) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          options.input, ": there is no tensor `", input.name, "`"));
-    }
-    const bool is_key = graph.type(input.value).dtype == DType::kKey &&
-                        it->second.dtype() == DType::kU64;
-    tensors.push_back(is_key ? WithDType(it->second, DType::kKey) : it->second);
-  }
-  for (const auto& [name, tensor] : inputs) {
-    bool used = false;
-    for (const NamedValue& input : graph.inputs()) used |= input.name == name;
-    if (!used) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(options.input, ": `", options.function,
-                       "` has no input `", name, "`"));
-    }
-  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> tensors,
+                          inputs.Of(graph, options.function));
   if (options.report && options.backend.backend == "interpreter") {
     return absl::InvalidArgumentError(
         "--report: the interpreter runs no kernels; give --backend cpu");
