@@ -16,8 +16,8 @@ struct ClauseKind {
 
 // In the order in which they stand.
 constexpr ClauseKind kClauses[] = {
-    {"where", false}, {"let", true},   {"mutates", false}, {"compute", false},
-    {"error", true},  {"spec", false}, {"special", true},  {"accuracy", true}};
+    {"where", false}, {"let", true},  {"mutates", false}, {"compute", false},
+    {"error", true},  {"spec", true}, {"special", true},  {"accuracy", true}};
 
 int ClauseIndex(absl::string_view keyword) {
   int index = 0;
@@ -213,6 +213,19 @@ void Parser::ParseError(Item* item) {
 
 void Parser::ParseSpec(Item* item) {
   const uint32_t begin = Begin();
+  const bool is_meaning = At("{") || AtEquation();
+  const std::string order =
+      "an equation or a body comes first, then all laws in one clause";
+  if (is_meaning && item->spec != nullptr) {
+    Report(DiagnosticKind::kDuplicate, "a second meaning", RangeFrom(begin),
+           order);
+  } else if (is_meaning && !item->laws.empty()) {
+    Report(DiagnosticKind::kPlacement, "a meaning after laws", RangeFrom(begin),
+           order);
+  } else if (!is_meaning && !item->laws.empty()) {
+    Report(DiagnosticKind::kDuplicate, "a second clause of laws",
+           RangeFrom(begin), order);
+  }
   if (At("{")) {
     item->spec = ParseBlock(/*overrides=*/false);
     return;

@@ -171,6 +171,7 @@ class ItemPrinter {
   void Signature(const Item& item, absl::string_view keyword);
   void Clauses(const Item& item);
   void Spec(const Item& item);
+  void Laws(const Item& item);
   void BodyOf(const Item& item, int signature_width);
   // `left sign right`, on two lines where one does not hold it.
   void Sides(DocPtr left, const std::string& sign, DocPtr right);
@@ -209,13 +210,16 @@ void ItemPrinter::Spec(const Item& item) {
     if (body.statements.size() == 1 && body.statements[0].comments.empty() &&
         !body.statements[0].equation.name.empty()) {
       Clause(ConcatDoc({TextDoc("spec "), StatementToDoc(body.statements[0])}));
-      return;
+    } else {
+      writer_.Newline(2);
+      writer_.Put("spec ");
+      writer_.Block(BodyDocs(body));
     }
-    writer_.Newline(2);
-    writer_.Put("spec ");
-    writer_.Block(BodyDocs(body));
-    return;
   }
+  Laws(item);
+}
+
+void ItemPrinter::Laws(const Item& item) {
   if (item.laws.empty()) return;
   std::vector<DocPtr> laws;
   int width = static_cast<int>(2 * item.laws.size());

@@ -182,6 +182,7 @@ class OpChecker {
         })) {
       return false;
     }
+    if (jvp.has_value() && !CheckLinesAlone(signature)) return false;
     if (jvp.has_value() && !CheckLinearJvp(signature, jvp->graph)) return false;
     const std::vector<bool> live(callable_.results.size(), true);
     std::optional<RuleSet::VjpOverride> vjp;
@@ -205,6 +206,31 @@ class OpChecker {
       return false;
     }
     return CheckVmap(signature);
+  }
+
+  // Each line of jvp where its input is the only one that has a tangent: the
+  // terms of the others would broadcast its own.
+  bool CheckLinesAlone(const Signature& signature) {
+    for (const OpLine& line : LinesOf(callable_, StatementKind::kJvp)) {
+      if (line.part.item != &item_) continue;
+      if (!Compile(signature, [&](OpCompiler& compiler) -> absl::Status {
+            return compiler
+                .Jvp(ActiveAlone(signature, line.statement->equation.name))
+                .status();
+          })) {
+        return false;
+      }
+    }
+    return true;
+  }
+
+  std::vector<bool> ActiveAlone(const Signature& signature,
+                                const std::string& input) const {
+    std::vector<bool> active;
+    for (const std::string& name : OperandInputs(signature)) {
+      active.push_back(name == input);
+    }
+    return active;
   }
 
   bool CheckVmap(const Signature& signature) {
@@ -293,11 +319,7 @@ class OpChecker {
       const std::string& input = line.statement->equation.name;
       OpCompiler compiler = rules_.impl().MakeCompiler(callable_);
       if (!compiler.BindSignature(signature).ok()) return true;
-      std::vector<bool> active;
-      for (const std::string& name : OperandInputs(signature)) {
-        active.push_back(name == input);
-      }
-      const auto alone = compiler.Jvp(active);
+      const auto alone = compiler.Jvp(ActiveAlone(signature, input));
       if (!alone.ok() || !alone->has_value() ||
           IsLinear(signature, (*alone)->graph)) {
         continue;

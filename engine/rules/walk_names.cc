@@ -292,7 +292,11 @@ void NameChecker::Walk(const Expr& e) {
     case ExprKind::kTransformCall:
       if (library_.FindCallable(e.callee) == nullptr) {
         WalkCallee(e.callee, e.range);
-        if (library_.FindDef(e.callee) != nullptr || IsBuiltin(e.callee)) {
+        // An example may say what the derivative of a primitive is somewhere.
+        const bool is_shown = item_.kind == ItemKind::kExample &&
+                              library_.FindDerivative(e.callee) != nullptr;
+        if (!is_shown &&
+            (library_.FindDef(e.callee) != nullptr || IsBuiltin(e.callee))) {
           Report(DiagnosticKind::kUnknownOp, e.range,
                  absl::StrCat("`", e.callee, "` is no op and no fn"));
         }

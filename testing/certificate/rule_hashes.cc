@@ -12,6 +12,7 @@
 #include "engine/lang/lexer.h"
 #include "engine/lang/parser.h"
 #include "testing/certificate/sha256.h"
+#include "testing/check/read_example.h"
 
 namespace cleave {
 namespace {
@@ -83,7 +84,7 @@ void RuleHashes::Add(const RuleFile& file) {
     const size_t index = items_.size();
     if (IsUsedByName(item.kind)) by_name_[item.name].push_back(index);
     if (item.kind == ItemKind::kExample && item.left != nullptr) {
-      examples_[item.left->text].push_back(index);
+      examples_[OpOfExample(item)].push_back(index);
     }
     items_.push_back(std::move(used));
   }

@@ -90,6 +90,10 @@ class OpChecker {
       if (Wants(Layer::kTransforms)) {
         layers_[Layer::kTransforms] = CheckPrimitiveJvp(context_);
       }
+      // Those of an op of the same name are the op's.
+      if (context_.rules().Find(context_.item->name) == nullptr) {
+        Add(Layer::kExamples, [&] { return CheckExamples(context_); });
+      }
       return std::move(layers_);
     }
     if (context_.item->kind == ItemKind::kRewrite) {

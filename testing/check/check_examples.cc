@@ -1,14 +1,18 @@
 #include "testing/check/check_examples.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
+#include "ops/dtype.h"
 #include "ops/status_macros.h"
+#include "testing/check/evaluate_example.h"
 #include "testing/check/read_example.h"
 #include "testing/check/reference.h"
 #include "testing/check/samples/float_points.h"
@@ -26,16 +30,19 @@ constexpr double kLawWork = 4e6;
 constexpr int64_t kShrunkElements = 1000;
 
 // The error allowed to each element of a result of an example.
-absl::StatusOr<std::vector<double>> Allowed(const OpContext& context,
-                                            const ExampleCall& example,
-                                            const CallGraphs& graphs,
-                                            const Tensor& got, int result) {
-  // For `~` of an op that declares no accuracy.
+absl::StatusOr<std::vector<double>> Allowed(
+    const OpContext& context, const ExampleCall& example,
+    const std::optional<CallGraphs>& graphs, const Tensor& got, size_t number) {
+  // For `~` of an op that declares no accuracy, and of derivatives.
   std::vector<double> allowed(got.size(), 2 * kUndeclaredUlp);
-  if (!graphs.spec || context.item->accuracies.empty()) return allowed;
+  if (!graphs.has_value() || !graphs->spec ||
+      context.item->accuracies.empty()) {
+    return allowed;
+  }
+  const int result = static_cast<int>(number);
   CLEAVE_ASSIGN_OR_RETURN(
       const SpecReference reference,
-      SpecReference::Make(*context.clauses, example.call, graphs));
+      SpecReference::Make(*context.clauses, example.call, *graphs));
   CLEAVE_ASSIGN_OR_RETURN(const ErrorBound bound,
                           reference.Bound(example.operands, result, got));
   if (bound.is_eps) return allowed;
@@ -57,33 +64,69 @@ const Expr* ExpectedOf(const Expr& right, const std::string& name) {
   return nullptr;
 }
 
+// Each member of a record is that of a result, or of an input of a `vjp`.
+absl::Status CheckExpected(const Expr& right,
+                           const std::vector<std::string>& names) {
+  if (right.kind != ExprKind::kRecord) {
+    if (names.size() == 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("one value is given, and the results are ",
+                     absl::StrJoin(names, ", ")));
+  }
+  for (const Equation& field : right.fields) {
+    if (std::find(names.begin(), names.end(), field.name) != names.end()) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat("there is no result `",
+                                                   field.name, "`: they are ",
+                                                   absl::StrJoin(names, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+Counterexample Shown(const OpContext& context, const Item& example,
+                     std::string what, std::string got) {
+  Counterexample shown;
+  shown.call = PrintExpr(*example.left);
+  shown.what = std::move(what);
+  shown.expected = PrintExpr(*example.right);
+  shown.got = std::move(got);
+  const Source& source = context.rules().SourceOf(example);
+  shown.place = absl::StrCat(source.name(), ":",
+                             source.PositionOf(example.range.begin).line);
+  shown.replay = context.Replay();
+  return shown;
+}
+
 absl::StatusOr<Verdict> CheckExample(const OpContext& context,
                                      const Item& item) {
   CLEAVE_ASSIGN_OR_RETURN(const ExampleCall example,
                           ReadExample(*context.item, item));
-  CLEAVE_ASSIGN_OR_RETURN(const CallGraphs graphs,
-                          MakeCallGraphs(context.rules(), example.call));
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                          Interpret(graphs.body, example.operands));
+  const absl::StatusOr<ExampleResults> evaluated =
+      EvaluateExample(context.rules(), *context.item, example, *item.left);
+  if (absl::IsInvalidArgument(evaluated.status()) ||
+      absl::IsOutOfRange(evaluated.status())) {
+    // The rule refuses what the example gives a value for.
+    return Verdict::Disagrees(Shown(context, item, "an example",
+                                    std::string(evaluated.status().message())));
+  }
+  CLEAVE_RETURN_IF_ERROR(evaluated.status());
+  const ExampleResults& results = *evaluated;
+  CLEAVE_RETURN_IF_ERROR(CheckExpected(*item.right, results.names));
   Verdict verdict;
   verdict.kind = VerdictKind::kAgrees;
-  for (size_t r = 0; r < results.size(); ++r) {
-    const std::string& name = graphs.body.outputs()[r].name;
+  for (size_t r = 0; r < results.names.size(); ++r) {
+    const std::string& name = results.names[r];
     const Expr* right = ExpectedOf(*item.right, name);
     if (right == nullptr) continue;
     std::vector<int64_t> shape;
     std::vector<const Expr*> elements;
     CLEAVE_RETURN_IF_ERROR(ReadElements(*right, 0, shape, elements));
-    const Tensor& got = results[r];
-    Counterexample shown;
-    shown.call = PrintExpr(*item.left);
-    shown.what = absl::StrCat("result ", name, " of an example");
+    const Tensor& got = results.values[r];
+    Counterexample shown =
+        Shown(context, item, absl::StrCat("result ", name, " of an example"),
+              got.ToString());
     shown.expected = PrintExpr(*right);
-    shown.got = got.ToString();
-    shown.place = absl::StrCat(
-        context.rules().SourceOf(item).name(), ":",
-        context.rules().SourceOf(item).PositionOf(item.range.begin).line);
-    shown.replay = context.Replay();
     if (shape != got.shape()) {
       shown.what = absl::StrCat("shape of ", shown.what);
       return Verdict::Disagrees(std::move(shown));
@@ -91,7 +134,7 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
     std::vector<double> allowed(got.size(), 0);
     if (item.approximate && IsFloat(got.dtype())) {
       CLEAVE_ASSIGN_OR_RETURN(
-          allowed, Allowed(context, example, graphs, got, static_cast<int>(r)));
+          allowed, Allowed(context, example, results.graphs, got, r));
     }
     for (int64_t i = 0; i < got.size(); ++i) {
       CLEAVE_ASSIGN_OR_RETURN(const Exact want, ReadNumber(*elements[i]));
@@ -102,7 +145,8 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
       }
       const Real real = item.approximate ? Real(want, kFirstReferenceBits)
                                          : Real(want.RoundTo(got.dtype()), 64);
-      const double error = UlpError(real, got.GetDouble(i), got.dtype());
+      const double value = got.GetDouble(i);
+      const double error = UlpError(real, value, got.dtype());
       if (error <= allowed[i]) continue;
       shown.ulp = error;
       shown.bound = allowed[i];
@@ -110,6 +154,13 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
     }
   }
   return verdict;
+}
+
+bool HasInexactOperand(const SampledCall& call) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  return std::any_of(types.begin(), types.end(), [](const TensorType& type) {
+    return InClass(type.dtype, DTypeClass::kInexact);
+  });
 }
 
 }  // namespace
@@ -160,6 +211,7 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
   const auto check = [&](const PreparedCall& call,
                          const std::vector<Pattern>& patterns) {
     for (const LawOp& law : clauses.laws) {
+      if (law.needs_inexact && !HasInexactOperand(call.call)) continue;
       for (const Pattern pattern : patterns) {
         if (context.Expired()) {
           Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
@@ -194,7 +246,9 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
           example.what = absl::StrCat("law ", law.text);
           example.expected = "true";
           example.got = "false";
-          example.place = context.Place();
+          const Source& source = context.rules().SourceOf(*context.item);
+          example.place = absl::StrCat(source.name(), ":",
+                                       source.PositionOf(law.begin).line);
           example.replay = context.Replay();
           Merge(verdict, Verdict::Disagrees(std::move(example)));
           return false;

@@ -366,7 +366,41 @@ double RelativeDifference(absl::Span<const Tensor> a,
   return difference == 0 ? 0 : difference / largest;
 }
 
-// jvp(x, 2 t) = 2 jvp(x, t), jvp(x, 0) = 0, and jvp of vmap = vmap of jvp.
+// The tangents of the results where operand `alone` is the only one that has a
+// tangent: those of `graph`, where all `active` ones have, for zeros instead of
+// the others. What part of the largest they differ by.
+absl::StatusOr<double> DifferenceAlone(
+    const OpContext& context, const PreparedCall& prepared, const Graph& graph,
+    const std::vector<bool>& active, size_t alone,
+    const std::vector<Tensor>& inputs, const RuleSet& rules) {
+  std::vector<bool> one(active.size());
+  one[alone] = true;
+  CLEAVE_ASSIGN_OR_RETURN(
+      const JvpGraphs single,
+      Differentiate(context, prepared.graphs.call, one, rules));
+  std::vector<Tensor> zeros = inputs;
+  std::vector<Tensor> few(inputs.begin(),
+                          inputs.begin() + static_cast<int>(active.size()));
+  size_t next = active.size();
+  for (size_t k = 0; k < active.size(); ++k) {
+    if (!active[k]) continue;
+    if (k == alone) {
+      few.push_back(inputs[next]);
+    } else {
+      zeros[next] = Tensor(inputs[next].dtype(), inputs[next].shape());
+    }
+    ++next;
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> all,
+                          Interpret(graph, zeros));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> own,
+                          Interpret(single.graph, few));
+  if (all.size() != own.size()) return HUGE_VAL;
+  return RelativeDifference(all, own);
+}
+
+// jvp(x, 2 t) = 2 jvp(x, t), jvp(x, 0) = 0, jvp along one operand alone is that
+// along zeros of the others, and jvp of vmap = vmap of jvp.
 bool CheckLaws(const OpContext& context, const PreparedCall& prepared,
                ValueSampler& sampler, const RuleSet& rules, Verdict& verdict) {
   const SampledCall& call = prepared.call;
@@ -432,6 +466,19 @@ bool CheckLaws(const OpContext& context, const PreparedCall& prepared,
     const double epsilon = std::ldexp(64, -SignificandBits(MainDType(call)));
     double part = RelativeDifference(wanted, got);
     if (part > epsilon) return disagree("jvp is not linear", doubled, part);
+    for (size_t k = 0; k < types.size() && types.size() > 1; ++k) {
+      if (!active[k]) continue;
+      const absl::StatusOr<double> alone = DifferenceAlone(
+          context, prepared, graph, active, k, examples[0], rules);
+      const std::string what = absl::StrCat(
+          "jvp along `", call.OperandNames()[k], "` alone is not that of all");
+      if (alone.status().code() == absl::StatusCode::kInvalidArgument) {
+        return disagree(absl::StrCat(what, ": ", alone.status().message()),
+                        examples[0], HUGE_VAL);
+      }
+      CLEAVE_RETURN_IF_ERROR(alone.status());
+      if (*alone > epsilon) return disagree(what, examples[0], *alone);
+    }
     // jvp of vmap against the stacked jvps, which vmap of jvp is.
     const std::vector<int> in_axes(types.size(), 0);
     CLEAVE_ASSIGN_OR_RETURN(const Graph batched,

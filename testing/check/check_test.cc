@@ -115,6 +115,18 @@ TEST(Check, DerivativesOfSortedTiesAreConventions) {
   ExpectAgrees(report);
 }
 
+// On both sides of such a point the order of the products is one, and not that
+// of equals.
+TEST(Check, SecondDerivativesOfSortedTiesAreConventions) {
+  ExpectAgrees(Check(R"(op checked(x: T[n], z: T[n]) -> T[n]
+  where T: float
+{
+  let r = sort(x * z, axis: 0)
+  r.values
+}
+)"));
+}
+
 TEST(Check, QuotientsOfAProductAreRefutedAtZeros) {
   constexpr char kProduct[] = R"(op checked(x: T[n]) -> T[]
   where T: float

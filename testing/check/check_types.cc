@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
 #include "ops/budget.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/signature_sampler.h"
@@ -96,6 +97,16 @@ std::optional<DType> TakenIn(const OpContext& context, const SampledCall& call,
     }
   }
   return std::nullopt;
+}
+
+// Whether the spec gives the call a meaning.
+bool SpecTakes(const OpContext& context, const Graph& call) {
+  const absl::StatusOr<Signature> signature = CallSignature(call);
+  if (!signature.ok()) return false;
+  const absl::StatusOr<const Graph*> spec = context.rules().Spec(*signature);
+  if (!spec.ok() || *spec == nullptr) return false;
+  const absl::StatusOr<Graph> expanded = Expand(**spec, context.rules());
+  return expanded.ok() && DifferentTypes(call, *expanded).empty();
 }
 
 // The verdict on one call that the op accepts; nullopt if its types agree.
@@ -202,7 +213,7 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
         continue;
       }
       const std::optional<DType> taken = TakenIn(context, *call, all);
-      if (!taken && !HaveOneShape(*call) &&
+      if (!taken && !HaveOneShape(*call) && !SpecTakes(context, *graph) &&
           graphs.status().code() == absl::StatusCode::kInvalidArgument) {
         // Sizes that do not go together: the body finds out.
         if (undeclared++ == 0) first_undeclared = message;

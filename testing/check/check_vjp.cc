@@ -16,6 +16,7 @@
 #include "testing/check/derivative.h"
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
+#include "testing/check/ties.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/table/names.h"
 #include "transforms/vjp/vjp.h"
@@ -69,6 +70,8 @@ bool AllFinite(const std::vector<Tensor>& tensors) {
   }
   return true;
 }
+
+constexpr char kSlopeLaw[] = "jvp of jvp is the derivative of jvp";
 
 // A law that does not hold, and the place where it breaks.
 struct Broken {
@@ -142,6 +145,13 @@ class Transformed {
     if (!AllFinite(results)) return std::nullopt;
     CLEAVE_ASSIGN_OR_RETURN(broken, CheckSecond(x, v, u, w, compared));
     if (!broken) return std::nullopt;
+    if (broken->law == kSlopeLaw) {
+      // Equals part beside the point, on both sides alike: the slope has a
+      // slope there, and not that of the convention for equals.
+      CLEAVE_ASSIGN_OR_RETURN(const bool tie, HasTie(body, x));
+      CLEAVE_ASSIGN_OR_RETURN(const bool equal_keys, SortsEqualKeys(body, x));
+      if (tie || equal_keys) return std::nullopt;
+    }
     for (const auto& [first, second] : {std::pair(&v, &u), std::pair(&u, &v)}) {
       const absl::StatusOr<std::optional<Sum>> slope =
           SlopeOfSlope(x, *first, *second, w, true);
@@ -186,7 +196,6 @@ class Transformed {
       const std::vector<Tensor>& x, const std::vector<Tensor>& v,
       const std::vector<Tensor>& u, const std::vector<Tensor>& w,
       const Sum& second, int64_t& compared) const {
-    constexpr char kLaw[] = "jvp of jvp is the derivative of jvp";
     int64_t ignored = 0;
     for (bool fine : {false, true}) {
       const absl::StatusOr<std::optional<Sum>> want =
@@ -195,8 +204,8 @@ class Transformed {
       if (absl::IsUnimplemented(want.status())) return std::nullopt;
       if (!want.ok()) return want.status();
       if (!*want) return std::nullopt;
-      if (fine) return Compare(kLaw, **want, second, compared);
-      if (!Compare(kLaw, **want, second, ignored)) break;
+      if (fine) return Compare(kSlopeLaw, **want, second, compared);
+      if (!Compare(kSlopeLaw, **want, second, ignored)) break;
     }
     compared += ignored;
     return std::nullopt;

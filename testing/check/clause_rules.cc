@@ -66,6 +66,18 @@ void CollectNames(const ExprPtr& expr, std::set<std::string>& names) {
   for (const NamedExpr& named : expr->named) CollectNames(named.value, names);
 }
 
+// Whether `jvp f(..)(..)` or `vjp f(..)(..)` occurs in it.
+bool Differentiates(const ExprPtr& expr) {
+  if (expr == nullptr) return false;
+  if (expr->kind == ExprKind::kTransformCall) return true;
+  return std::any_of(expr->children.begin(), expr->children.end(),
+                     Differentiates) ||
+         std::any_of(expr->named.begin(), expr->named.end(),
+                     [](const NamedExpr& named) {
+                       return Differentiates(named.value);
+                     });
+}
+
 // Indices that stand in brackets and are bound by no reduction, in the order
 // of their first use: those over which a law ranges.
 void CollectFreeIndices(const ExprPtr& expr, bool in_index,
@@ -395,7 +407,9 @@ class ClauseWriter {
     if (law.condition != nullptr) {
       absl::StrAppend(&text, " if ", PrintExpr(*law.condition));
     }
-    clauses.laws.push_back({op.name, std::move(text)});
+    clauses.laws.push_back(
+        {op.name, std::move(text), law.range.begin,
+         Differentiates(law.relation) || Differentiates(law.condition)});
     items.push_back(std::move(op));
   }
 

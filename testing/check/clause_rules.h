@@ -57,6 +57,9 @@ struct AccuracyOp {
 struct LawOp {
   std::string op;
   std::string text;
+  uint32_t begin = 0;  // in the text of the op's file
+  // It differentiates, so that it says nothing of integers.
+  bool needs_inexact = false;
 };
 
 struct OpClauses {

@@ -330,6 +330,8 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   // for attributes whose values no sampler knows (the equation of einsum).
   for (const Item* example :
        ExamplesOf(context.item->name, context.rules().examples())) {
+    // Those of derivatives stand for a point each.
+    if (example->left->kind == ExprKind::kTransformCall) continue;
     absl::StatusOr<ExampleCall> read = ReadExample(*context.item, *example);
     if (!read.ok()) continue;
     for (bool wide : {false, true}) {

@@ -44,6 +44,16 @@ absl::StatusOr<StaticValue> ReadStatic(const Expr& expr,
   return StaticValue(*whole);
 }
 
+// Those of a primitive have no types.
+std::vector<InputDecl> InputsOf(const Item& op) {
+  if (op.kind != ItemKind::kJvp) return op.inputs;
+  std::vector<InputDecl> inputs;
+  for (const std::string& name : op.parameters) {
+    inputs.emplace_back().name = name;
+  }
+  return inputs;
+}
+
 }  // namespace
 
 absl::StatusOr<Exact> ReadNumber(const Expr& expr) {
@@ -119,11 +129,16 @@ absl::StatusOr<Tensor> ReadTensor(const Expr& expr,
   return tensor;
 }
 
+const std::string& OpOfExample(const Item& example) {
+  return example.left->kind == ExprKind::kTransformCall ? example.left->callee
+                                                        : example.left->text;
+}
+
 std::vector<const Item*> ExamplesOf(absl::string_view op,
                                     const std::vector<const Item*>& examples) {
   std::vector<const Item*> found;
   for (const Item* example : examples) {
-    if (example->left != nullptr && example->left->text == op) {
+    if (example->left != nullptr && OpOfExample(*example) == op) {
       found.push_back(example);
     }
   }
@@ -134,11 +149,12 @@ absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example) {
   ExampleCall result;
   result.call.op = op.name;
   const Expr& call = *example.left;
+  const std::vector<InputDecl> inputs = InputsOf(op);
   // Arguments by the name of the input or attribute.
   std::vector<std::pair<std::string, const Expr*>> arguments;
-  if (call.children.size() > op.inputs.size()) return Misread(call);
+  if (call.children.size() > inputs.size()) return Misread(call);
   for (size_t i = 0; i < call.children.size(); ++i) {
-    arguments.emplace_back(op.inputs[i].name, call.children[i].get());
+    arguments.emplace_back(inputs[i].name, call.children[i].get());
   }
   for (const NamedExpr& named : call.named) {
     arguments.emplace_back(named.name, named.value.get());
@@ -149,7 +165,7 @@ absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example) {
     }
     return nullptr;
   };
-  for (const InputDecl& input : op.inputs) {
+  for (const InputDecl& input : inputs) {
     const Expr* expr = find(input.name);
     if (input.is_static) {
       if (expr == nullptr) continue;
@@ -192,6 +208,29 @@ absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example) {
     result.call.attributes.Set(attribute.name, std::move(value));
   }
   return result;
+}
+
+const Expr* SecondArgument(const Expr& transform,
+                           const std::vector<std::string>& names,
+                           size_t index) {
+  if (index < transform.seconds.size()) return transform.seconds[index].get();
+  for (const NamedExpr& named : transform.named_seconds) {
+    if (named.name == names[index]) return named.value.get();
+  }
+  return nullptr;
+}
+
+absl::StatusOr<Tensor> ReadTensorOf(const Expr& expr, const TensorType& type) {
+  CLEAVE_ASSIGN_OR_RETURN(Tensor read, ReadTensor(expr, type.dtype));
+  std::vector<int64_t> shape;
+  for (const Dim& extent : type.shape) shape.push_back(*extent.Value());
+  if (read.shape() == shape) return read;
+  if (!read.shape().empty() || !IsFloat(type.dtype)) return Misread(expr);
+  Tensor tensor(type.dtype, std::move(shape));
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    tensor.SetDouble(i, read.GetDouble(0));
+  }
+  return tensor;
 }
 
 }  // namespace cleave

@@ -30,16 +30,30 @@ absl::Status ReadElements(const Expr& expr, size_t depth,
 // A tensor of `dtype`, or of f32 where a number has a point, bool, else i64.
 absl::StatusOr<Tensor> ReadTensor(const Expr& expr, std::optional<DType> dtype);
 
+// The op or primitive of an example: f of `f(x)` and of `jvp f(x)(dx)`.
+const std::string& OpOfExample(const Item& example);
+
 // Those of a rule set's examples that are of `op`.
 std::vector<const Item*> ExamplesOf(absl::string_view op,
                                     const std::vector<const Item*>& examples);
 
-// The call that an example makes, with the values of its operands.
+// The call that an example makes, with the values of its operands. `op` is the
+// op's item, or the `jvp` item of a primitive.
 struct ExampleCall {
   SampledCall call;
   std::vector<Tensor> operands;
 };
 absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example);
+
+// One of the second arguments of `jvp f(..)(..)` or `vjp f(..)(..)`, by its
+// name or, where it has none, its place among `names`; null where it is left
+// out.
+const Expr* SecondArgument(const Expr& transform,
+                           const std::vector<std::string>& names, size_t index);
+
+// A tensor of that type, whose extents are numbers; of floats one number stands
+// for all elements.
+absl::StatusOr<Tensor> ReadTensorOf(const Expr& expr, const TensorType& type);
 
 }  // namespace cleave
 

@@ -311,10 +311,15 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
           // Around one axis: packs of one type do not broadcast.
           pack = DrawPack(Uniform(0, 2), options, environment);
         } else {
-          // A suffix of the base, an axis of it perhaps 1: it broadcasts.
-          if (Chance(0.25) && !pack.empty()) pack.erase(pack.begin());
-          if (Chance(0.15) && !pack.empty())
+          // A suffix of the base, an axis of it perhaps 1: it broadcasts. The
+          // elements of one input are alike more often than two inputs.
+          const bool is_further = element > 0;
+          if (Chance(is_further ? 0.5 : 0.25) && !pack.empty()) {
+            pack.erase(pack.begin());
+          }
+          if (Chance(is_further ? 0.3 : 0.15) && !pack.empty()) {
             pack[Uniform(0, pack.size() - 1)] = 1;
+          }
         }
         it = environment.packs.emplace(name, std::move(pack)).first;
       }

@@ -1,0 +1,126 @@
+// Examples of results and of derivatives, and laws beside a formula: what the
+// spec of an op leaves open.
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/check/check.h"
+#include "testing/check/check_testing.h"
+
+namespace cleave {
+namespace {
+
+using testing::HasSubstr;
+
+// The verdict of the layer of examples on the only op or `jvp` item.
+Verdict ExamplesOf(const std::string& text, const std::string& name) {
+  CheckOptions options;
+  options.ops = name;
+  options.layers = {Layer::kExamples};
+  const CheckReport report = CheckedRules(
+      LoadText("test.rules", absl::StrCat("language 1\n\n", text)), options);
+  EXPECT_EQ(report.ops.size(), 1u);
+  if (report.ops.size() != 1) return Verdict();
+  return report.ops[0].layers.at(Layer::kExamples);
+}
+
+constexpr char kRamp[] = R"(op ramp(x: T[S..]) -> T[S..]
+  where T: real
+  spec y[s..] = select(x[s..] < 0, 0, x[s..])
+)";
+
+std::string Ramp(const std::string& rest) {
+  return absl::StrCat(kRamp, "  = max(x, 0) @tie(second)\n\n", rest);
+}
+
+TEST(CheckExamples, SaysWhatADerivativeIs) {
+  for (const char* right :
+       {"jvp ramp([-1.0, 0.0, 2.0])([3.0, 4.0, 5.0]) = [0.0, 0.0, 5.0]",
+        // One number is the tangent everywhere.
+        "jvp ramp([-1.0, 0.0, 2.0])(x: 1) = [0.0, 0.0, 1.0]",
+        "vjp ramp([0.0, 2.0])([1.0, 2.0]) = (x = [0.0, 2.0])",
+        "jvp ramp([inf])(1) ~ [1.0000001]"}) {
+    const Verdict verdict =
+        ExamplesOf(Ramp(absl::StrCat("example ", right, "\n")), "ramp");
+    EXPECT_EQ(verdict.kind, VerdictKind::kAgrees)
+        << right << ": " << verdict.ToString();
+  }
+  const Verdict verdict =
+      ExamplesOf(Ramp("example jvp ramp([0.0])(1) = [0.5]\n"), "ramp");
+  ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees);
+  EXPECT_EQ(verdict.counterexample->got, "f32[1] [0]");
+  EXPECT_EQ(verdict.counterexample->place, "test.rules:8");
+}
+
+TEST(CheckExamples, SaysWhatTheDerivativeOfAPrimitiveIs) {
+  const std::string slope = "example jvp sqrt([0.0, 4.0])(1) = ";
+  EXPECT_EQ(ExamplesOf(slope + "[inf, 0.25]\n", "jvp sqrt").kind,
+            VerdictKind::kAgrees);
+  EXPECT_EQ(ExamplesOf(slope + "[0.0, 0.25]\n", "jvp sqrt").kind,
+            VerdictKind::kDisagrees);
+}
+
+TEST(CheckExamples, RefusesWhatHasNoMeaning) {
+  for (const auto& [example, why] :
+       {std::pair("jvp ramp([0.0])(z: 1) = [0.0]", "`z` has no tangent"),
+        std::pair("jvp ramp([0.0])(1, 1) = [0.0]", "1 tangents to give"),
+        std::pair("jvp ramp([1])(1) = [0.0]", "`x` is of i64"),
+        std::pair("vjp ramp([0.0])(z: 1) = (x = [0.0])",
+                  "`z` has no cotangent")}) {
+    const Verdict verdict =
+        ExamplesOf(Ramp(absl::StrCat("example ", example, "\n")), "ramp");
+    ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees)
+        << example << ": " << verdict.ToString();
+    EXPECT_THAT(verdict.counterexample->got, HasSubstr(why)) << example;
+  }
+  const Verdict verdict =
+      ExamplesOf(Ramp("example vjp ramp([0.0])(1) = (z = [0.0])\n"), "ramp");
+  EXPECT_EQ(verdict.kind, VerdictKind::kInconclusive);
+  EXPECT_THAT(verdict.why, HasSubstr("no result `z`: they are x"));
+}
+
+// An example has a value: a body that refuses the call is wrong.
+TEST(CheckExamples, RefusedCallDisagrees) {
+  const Verdict verdict = ExamplesOf(R"(op joined(x: T[n], z: T[m]) -> T[n]
+  where T: float
+  error shape "the sizes differ" if n != m
+  = x + z
+
+example joined([1.0, 2.0], [1.0]) = [2.0, 3.0]
+
+example joined([1.0, 2.0], [1.0, 2.0, 3.0]) = [2.0, 4.0]
+)",
+                                     "joined");
+  EXPECT_EQ(verdict.kind, VerdictKind::kDisagrees) << verdict.ToString();
+}
+
+constexpr char kLaw[] = "  spec jvp ramp(x)(1)[s..] == 0 if x[s..] == 0\n";
+
+TEST(CheckExamples, ALawSaysWhatAFormulaLeavesOpen) {
+  const auto with = [](const std::string& tie) {
+    return absl::StrCat(kRamp, kLaw, "  = max(x, 0)", tie, "\n");
+  };
+  EXPECT_EQ(ExamplesOf(with(" @tie(second)"), "ramp").kind,
+            VerdictKind::kAgrees);
+  const Verdict verdict = ExamplesOf(with(""), "ramp");
+  ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees);
+  EXPECT_EQ(verdict.counterexample->place, "test.rules:6");
+  EXPECT_THAT(verdict.counterexample->what, HasSubstr("law jvp ramp"));
+}
+
+// The formula counts as without laws.
+TEST(CheckExamples, ALawBesideAFormulaHidesNothing) {
+  const CheckReport report =
+      CheckText("test.rules",
+                absl::StrCat("language 1\n\n", kRamp, kLaw,
+                             "  = max(x, 1) @tie(second)\n"),
+                "ramp");
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kReals).kind,
+            VerdictKind::kDisagrees);
+}
+
+}  // namespace
+}  // namespace cleave
