@@ -1,7 +1,9 @@
 #include "testing/mutate/equivalence.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,7 +16,9 @@
 #include "engine/rewrite/simplify.h"
 #include "ops/check.h"
 #include "ops/dtype.h"
+#include "ops/primitive.h"
 #include "ops/status_macros.h"
+#include "testing/check/samples/attribute_values.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/vjp/vjp.h"
 #include "transforms/vmap/vmap.h"
@@ -38,17 +42,27 @@ std::optional<std::string> VariableOf(const Item& item,
   return std::nullopt;
 }
 
-// Whether SymbolicCalls has all calls of the op, but for their dtypes.
+// Whether SymbolicCalls takes all values of the attribute.
+bool IsCounted(const AttributeDecl& attribute) {
+  if (attribute.list) return false;
+  return attribute.type == "enum" ||
+         (!attribute.optional &&
+          (attribute.type == "bool" || attribute.type == "axis" ||
+           attribute.type == "dim"));
+}
+
+// Whether SymbolicCalls has all calls of the op, but for their dtypes and the
+// attributes that are not counted.
 bool AreCounted(const Item& item) {
   int64_t count = 1;
   for (const WhereClause& where : item.where) {
     const auto dtype_class = ParseDTypeClass(where.dtype_class);
     if (!dtype_class.ok()) return false;
     // A class has up to three representatives.
-    count *= 3;
-    for (const AttributeDecl& attribute : item.attributes) {
-      if (attribute.name == where.variable) return false;
-    }
+    const bool is_attribute = std::any_of(
+        item.attributes.begin(), item.attributes.end(),
+        [&](const AttributeDecl& a) { return a.name == where.variable; });
+    if (!is_attribute) count *= 3;
   }
   for (const InputDecl& input : item.inputs) {
     if (!input.variadic_index.empty() || input.is_static ||
@@ -64,24 +78,95 @@ bool AreCounted(const Item& item) {
     if (count > kMaxCombinations) return false;
   }
   for (const AttributeDecl& attribute : item.attributes) {
-    if (attribute.list) return false;
-    if (attribute.type == "enum") {
+    if (!IsCounted(attribute)) {
+      // SymbolicCalls has it absent, and 1.
+      if (attribute.optional) count *= 2;
+    } else if (attribute.type == "enum") {
       count *= static_cast<int64_t>(attribute.enum_values.size()) + 1;
-    } else if (attribute.type == "bool" && !attribute.optional) {
+    } else if (attribute.type == "bool") {
       count *= 2;
-    } else if ((attribute.type != "axis" && attribute.type != "dim") ||
-               attribute.optional) {
-      return false;
     }
     if (count > kMaxCombinations) return false;
   }
   return true;
 }
 
+void CollectNames(const ExprPtr& e, std::set<std::string>& names) {
+  if (e == nullptr) return;
+  if (e->kind == ExprKind::kName) names.insert(e->text);
+  for (const auto* list : {&e->children, &e->seconds}) {
+    for (const ExprPtr& child : *list) CollectNames(child, names);
+  }
+  for (const auto* list : {&e->named, &e->named_seconds}) {
+    for (const NamedExpr& named : *list) CollectNames(named.value, names);
+  }
+  for (const Equation& field : e->fields) CollectNames(field.value, names);
+  for (const Binder& binder : e->binders) CollectNames(binder.bound, names);
+  for (const BodyPtr& body : {e->body, e->else_body}) {
+    if (body == nullptr) continue;
+    for (const Statement& statement : body->statements) {
+      CollectNames(statement.equation.value, names);
+    }
+  }
+}
+
+bool MentionsAny(const ExprPtr& e, const std::set<std::string>& names) {
+  std::set<std::string> mentioned;
+  CollectNames(e, mentioned);
+  return std::any_of(
+      mentioned.begin(), mentioned.end(),
+      [&](const std::string& name) { return names.count(name) != 0; });
+}
+
+// The attributes that are not counted, and what is computed from them.
+std::set<std::string> DependOnNumbers(const Item& item) {
+  std::set<std::string> names;
+  for (const AttributeDecl& attribute : item.attributes) {
+    if (!IsCounted(attribute)) names.insert(attribute.name);
+  }
+  for (const NamedExpr& let : item.lets) {
+    if (MentionsAny(let.value, names)) names.insert(let.name);
+  }
+  if (item.body == nullptr) return names;
+  for (const Statement& statement : item.body->statements) {
+    const Equation& equation = statement.equation;
+    const bool depends =
+        MentionsAny(equation.value, names) ||
+        std::any_of(equation.indices.begin(), equation.indices.end(),
+                    [&](const Binder& index) {
+                      return MentionsAny(index.bound, names);
+                    });
+    if (statement.kind == StatementKind::kLet && depends) {
+      names.insert(equation.name);
+    }
+  }
+  return names;
+}
+
+// Attributes beside those of a symbolic call: none, and each value at which the
+// checker tries one that is not counted.
+std::vector<Attributes> NumberChoices(const Item& item) {
+  std::vector<Attributes> choices(1);
+  const ComparedValues compared = ComparedConstants(item);
+  for (const AttributeDecl& attribute : item.attributes) {
+    if (IsCounted(attribute)) continue;
+    for (const StaticValue& value :
+         AttributeValues(item, attribute, compared)) {
+      choices.emplace_back().Set(attribute.name, value);
+    }
+  }
+  return choices;
+}
+
 // Every choice of a dtype for each variable.
 std::vector<std::map<std::string, DType>> DTypeChoices(const Item& item) {
   std::vector<std::map<std::string, DType>> choices = {{}};
   for (const WhereClause& where : item.where) {
+    if (std::any_of(
+            item.attributes.begin(), item.attributes.end(),
+            [&](const AttributeDecl& a) { return a.name == where.variable; })) {
+      continue;
+    }
     const DTypeClass dtype_class = *ParseDTypeClass(where.dtype_class);
     std::vector<std::map<std::string, DType>> longer;
     for (const auto& choice : choices) {
@@ -96,10 +181,12 @@ std::vector<std::map<std::string, DType>> DTypeChoices(const Item& item) {
   return choices;
 }
 
-// The call of `graph` at other dtypes, by the rules of `rules`.
+// The call of `graph` at other dtypes and with other numbers, by the rules of
+// `rules`.
 absl::StatusOr<Graph> CallAt(const Graph& graph,
                              const std::map<std::string, DType>& dtypes,
-                             const Item& item, const RuleSet& rules) {
+                             const Attributes& numbers, const Item& item,
+                             const RuleSet& rules) {
   GraphBuilder builder(rules.context());
   std::vector<Argument> arguments;
   for (const NamedValue& given : graph.inputs()) {
@@ -118,6 +205,9 @@ absl::StatusOr<Graph> CallAt(const Graph& graph,
       if (name != kLayout) attributes.Set(name, value);
     }
   }
+  for (const auto& [name, value] : numbers.values()) {
+    attributes.Set(name, value);
+  }
   CLEAVE_ASSIGN_OR_RETURN(
       const auto results,
       rules.Call(builder, item.name, arguments, attributes));
@@ -129,13 +219,48 @@ absl::StatusOr<Graph> CallAt(const Graph& graph,
   return std::move(builder).Build(std::move(outputs));
 }
 
+// The graph with no choices among ties, which its values do not depend on.
+absl::StatusOr<Graph> WithoutTies(const Graph& graph) {
+  GraphBuilder builder(graph.context());
+  std::vector<Value> values(graph.size());
+  for (const NamedValue& input : graph.inputs()) {
+    values[input.value.id] = builder.Input(input.name, graph.type(input.value));
+  }
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(Value{id});
+    if (node.op == ToOpId(Primitive::kInput)) continue;
+    std::vector<Value> operands;
+    for (const Value operand : graph.operands(Value{id})) {
+      operands.push_back(values[operand.id]);
+    }
+    AttributesId attributes = node.attributes;
+    if (graph.attributes(Value{id}).Find("tie") != nullptr) {
+      Attributes others;
+      for (const auto& [name, value] : graph.attributes(Value{id}).values()) {
+        if (name != "tie") others.Set(name, value);
+      }
+      attributes = graph.context()->Intern(others);
+    }
+    values[id] = builder.AddTyped(node.op, attributes, node.type, operands,
+                                  node.provenance);
+  }
+  for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
+  std::vector<NamedValue> outputs;
+  for (const NamedValue& output : graph.outputs()) {
+    outputs.push_back({output.name, values[output.value.id]});
+  }
+  return std::move(builder).Build(std::move(outputs));
+}
+
 std::string KeyOf(const absl::StatusOr<Graph>& graph, const RuleSet& rules) {
   if (!graph.ok()) return absl::StrCat("error: ", graph.status().message());
   const absl::StatusOr<Graph> expanded = Expand(*graph, rules);
   if (!expanded.ok()) {
     return absl::StrCat("error: ", expanded.status().message());
   }
-  return absl::StrCat("graph: ", GraphKey(Simplify(*expanded, rules)));
+  const absl::StatusOr<Graph> bare = WithoutTies(*expanded);
+  if (!bare.ok()) return absl::StrCat("error: ", bare.status().message());
+  return absl::StrCat("graph: ", GraphKey(Simplify(*bare, rules)));
 }
 
 absl::StatusOr<Graph> JvpOf(const absl::StatusOr<Graph>& graph,
@@ -186,29 +311,75 @@ std::optional<std::string> KeyOfStage(const Graph& call, int stage,
   }
 }
 
-}  // namespace
+// Whether all stages are the same.
+bool AreEqual(const Graph& call, const RuleSet& rules, const Graph& other,
+              const RuleSet& other_rules) {
+  for (int stage = 0;; ++stage) {
+    const auto key = KeyOfStage(call, stage, rules);
+    if (!key.has_value()) return true;
+    if (key != KeyOfStage(other, stage, other_rules)) return false;
+  }
+}
 
-bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
-                     const Item& item) {
-  CLEAVE_CHECK(original.context() == mutant.context()) << item.name;
-  if (item.kind != ItemKind::kOp || !AreCounted(item)) return false;
+bool AreEqualCalls(const RuleSet& original, const RuleSet& mutant,
+                   const Item& item) {
   const absl::StatusOr<std::vector<Graph>> calls =
       original.SymbolicCalls(item.name);
   if (!calls.ok() || calls->empty()) return false;
+  const std::vector<Attributes> numbers = NumberChoices(item);
   for (const auto& dtypes : DTypeChoices(item)) {
     for (const Graph& at : *calls) {
-      const auto call = CallAt(at, dtypes, item, original);
-      const auto other = CallAt(at, dtypes, item, mutant);
-      if (call.ok() != other.ok()) return false;
-      if (!call.ok()) continue;
-      for (int stage = 0;; ++stage) {
-        const auto key = KeyOfStage(*call, stage, original);
-        if (!key.has_value()) break;
-        if (key != KeyOfStage(*other, stage, mutant)) return false;
+      for (const Attributes& given : numbers) {
+        const auto call = CallAt(at, dtypes, given, item, original);
+        const auto other = CallAt(at, dtypes, given, item, mutant);
+        if (call.ok() != other.ok()) return false;
+        if (call.ok() && !AreEqual(*call, original, *other, mutant)) {
+          return false;
+        }
       }
     }
   }
   return true;
+}
+
+// A primitive whose operands are of one dtype, as all are that have a `jvp`
+// item but select, at every dtype that it takes.
+bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
+                        const Item& item) {
+  const auto primitive = FindPrimitive(item.name);
+  if (!primitive) return false;
+  int typed = 0;
+  for (const DType dtype : AllDTypes()) {
+    if (!InClass(dtype, DTypeClass::kInexact)) continue;
+    GraphBuilder builder(original.context());
+    std::vector<Value> operands;
+    for (const std::string& parameter : item.parameters) {
+      operands.push_back(
+          builder.Input(parameter, TensorType{dtype, {Dim::Variable("n")}}));
+    }
+    const absl::StatusOr<Value> y = builder.Add(*primitive, {}, operands);
+    if (!y.ok()) continue;
+    const absl::StatusOr<Graph> call = std::move(builder).Build({{"y", *y}});
+    if (!call.ok() || !AreEqual(*call, original, *call, mutant)) return false;
+    ++typed;
+  }
+  return typed > 0;
+}
+
+}  // namespace
+
+bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
+                     const Item& item, const std::vector<ExprPtr>& changed) {
+  CLEAVE_CHECK(original.context() == mutant.context()) << item.name;
+  if (item.kind == ItemKind::kJvp) {
+    return AreEqualPrimitives(original, mutant, item);
+  }
+  if (item.kind != ItemKind::kOp || !AreCounted(item)) return false;
+  const std::set<std::string> numbers = DependOnNumbers(item);
+  return std::none_of(
+             changed.begin(), changed.end(),
+             [&](const ExprPtr& e) { return MentionsAny(e, numbers); }) &&
+         AreEqualCalls(original, mutant, item);
 }
 
 }  // namespace cleave

@@ -1,25 +1,34 @@
-// ProveEquivalent: whether a mutant of an op means the op, proved. For all
-// calls of the op the mutant's graphs are the op's, once both are expanded and
-// simplified: those of the call, of its derivatives of first and second order,
-// and of a batch. Nothing weaker is a proof.
+// ProveEquivalent: whether a mutant means what the rule means, proved. For all
+// calls of the rule the mutant's graphs are the rule's, once both are expanded
+// and simplified: those of the call, of its derivatives of first and second
+// order, and of a batch. Nothing weaker is a proof. Choices among ties count in
+// the derivatives alone, which is where they make a difference.
 //
-// All calls are there only where they can be counted: every attribute is an
+// The calls are there only where they can be counted: every attribute is an
 // enum, a bool, an axis or a size, no input is variadic, every input's dtype is
 // a variable or fixed, and there are few enough combinations. Sizes are
 // variables; packs stand for all ranks by ranks 0, 1 and 2.
+//
+// Other attributes, numbers say, have no such list. They take the values at
+// which the checker tries them, which meet the rule's branches, and that is a
+// proof where what was changed depends on none of them: the rule is one
+// function of that part then, whatever its numbers are.
 
 #ifndef CLEAVE_TESTING_MUTATE_EQUIVALENCE_H_
 #define CLEAVE_TESTING_MUTATE_EQUIVALENCE_H_
+
+#include <vector>
 
 #include "engine/lang/ast.h"
 #include "engine/rules/rule_set.h"
 
 namespace cleave {
 
-// `item` is the op as it was, of `original`. The two rule sets have one context
-// (CHECK).
+// `item` is the op, or the `jvp` item of a primitive, as it was, of `original`;
+// `changed` what the mutation replaced, and by what. The two rule sets have one
+// context (CHECK).
 bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
-                     const Item& item);
+                     const Item& item, const std::vector<ExprPtr>& changed);
 
 }  // namespace cleave
 

@@ -168,6 +168,33 @@ bool IsEps(const Expr& expr) {
          absl::StrContains(absl::AsciiStrToLower(expr.text), "eps");
 }
 
+bool IsImpossible(const Expr& expr) {
+  return expr.kind == ExprKind::kCall && expr.text == "impossible";
+}
+
+// What has no derivative: `nograd(e)`, or numbers and static values alone.
+bool IsConstant(const Expr& expr, const std::set<std::string>& statics) {
+  switch (expr.kind) {
+    case ExprKind::kNumber:
+      return true;
+    case ExprKind::kName:
+      return expr.text == "pi" || statics.count(expr.text) != 0;
+    case ExprKind::kCall:
+      if (expr.text == "nograd") return true;
+      [[fallthrough]];
+    case ExprKind::kUnary:
+    case ExprKind::kBinary:
+    case ExprKind::kIf:
+      return expr.named.empty() && !expr.children.empty() &&
+             std::all_of(expr.children.begin(), expr.children.end(),
+                         [&](const ExprPtr& child) {
+                           return IsConstant(*child, statics);
+                         });
+    default:
+      return false;
+  }
+}
+
 // An index that is one place: no rest of a shape and no range.
 bool IsSingleIndex(const Expr& expr) {
   return expr.kind != ExprKind::kSpread &&
@@ -308,6 +335,11 @@ class Mutator {
     const std::string& op = e_.text;
     const ExprPtr& a = e_.children[0];
     const ExprPtr& b = e_.children[1];
+    // A product with it is as impossible, whatever is done to the other factor.
+    if (IsImpossible(*a) || IsImpossible(*b)) {
+      add_(Operator::kTermDropped, IsImpossible(*a) ? b : a);
+      return;
+    }
     if (const Words* others = FindIn(ArithmeticTable(), op)) {
       for (const std::string& other : *others) {
         if (place_.in_index && other != "+" && other != "-") continue;
@@ -342,8 +374,9 @@ class Mutator {
     if (e_.text != "*" && e_.text != "/") return;
     for (const size_t i : {0, 1}) {
       const Expr& factor = *e_.children[i];
-      double ignored = 0;
-      if (Mentions(factor, place_.tangents) || IsNumber(factor, &ignored) ||
+      // A constant has no derivative as it is.
+      if (Mentions(factor, place_.tangents) ||
+          IsConstant(factor, names_.statics) ||
           !Mentions(*e_.children[1 - i], place_.tangents)) {
         continue;
       }
@@ -395,6 +428,8 @@ class Mutator {
       add_(IsEps(*one) ? Operator::kEps : Operator::kTermDropped, other);
       if (IsEps(*one)) add_(Operator::kEps, Binary(other, "+", one));
     }
+    // Sizes have no derivatives.
+    if (IsConstant(e_, names_.statics)) return;
     for (const char* side : {"first", "second"}) {
       add_(Operator::kTie, Of(ExprKind::kTie, side, {expr_}));
     }
@@ -418,8 +453,8 @@ class Mutator {
     } else if (name == "erfc") {
       unstable(Binary(Number("1"), "-", Call("erf", {x})));
     } else if (name == "sigmoid") {
-      unstable(Binary(Number("1"), "/",
-                      Binary(Number("1"), "+", Call("exp", {Minus(x)}))));
+      const ExprPtr e = Call("exp", {x});
+      unstable(Binary(e, "/", Binary(Number("1"), "+", e)));
     }
     if ((name == "sqrt" || name == "rsqrt") && x->kind == ExprKind::kBinary &&
         x->text == "+" && IsEps(*x->children[1])) {
@@ -541,6 +576,17 @@ ItemNames::ItemNames(const Item& item) {
       absl::StrAppend(&type, " ", value);
     }
     by_type[type].push_back(attribute.name);
+  }
+  for (const AttributeDecl& attribute : item.attributes) {
+    statics.insert(attribute.name);
+  }
+  for (const NamedExpr& let : item.lets) statics.insert(let.name);
+  for (const InputDecl& input : item.inputs) {
+    for (const AxisExpr& axis : input.type.axes) {
+      if (axis.size != nullptr && axis.size->kind == ExprKind::kName) {
+        statics.insert(axis.size->text);
+      }
+    }
   }
   // A jvp item or a def has parameters of one kind.
   for (const std::string& parameter : item.parameters) {

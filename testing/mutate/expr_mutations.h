@@ -23,6 +23,8 @@ struct ItemNames {
   std::map<std::string, ExprPtr> defaults;
   // By the name of an input or attribute, the others of its type, in order.
   std::map<std::string, std::vector<std::string>> alike;
+  // Attributes, sizes and what clauses compute from them: no tensors.
+  std::set<std::string> statics;
 };
 
 // Where an expression stands.

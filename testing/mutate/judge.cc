@@ -122,7 +122,7 @@ void Judge::Decide(const RuleTexts::Place& place, const Mutation& mutation,
     mutant.verdicts.clear();
     break;
   }
-  if (mutant.fate == MutantFate::kSurvived && IsProved(place, item)) {
+  if (mutant.fate == MutantFate::kSurvived && IsProved(place, mutation, item)) {
     mutant.fate = MutantFate::kProvedEquivalent;
     return;
   }
@@ -162,12 +162,12 @@ OpReport Judge::CheckOne(const std::shared_ptr<const RuleSet>& rules,
   options.stop_at_refutation = true;
   if (types) options.layers.insert(Layer::kTypes);
   if (values) {
-    for (const Layer layer :
-         {Layer::kReals, Layer::kRounding, Layer::kEdges, Layer::kExamples}) {
+    for (const Layer layer : {Layer::kReals, Layer::kRounding, Layer::kEdges}) {
       options.layers.insert(layer);
     }
   }
   options.layers.insert(Layer::kTransforms);
+  options.layers.insert(Layer::kExamples);
   absl::StatusOr<CheckReport> report = CheckRules(rules, options);
   if (report.ok() && report->ops.size() == 1) return report->ops[0];
   OpReport none;
@@ -205,13 +205,15 @@ bool Judge::IsElementwise(const Item& item) const {
   return it->second = all;
 }
 
-bool Judge::IsProved(const RuleTexts::Place& place, const Item& item) const {
-  if (texts_.item(place).kind != ItemKind::kOp) return false;
+bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
+                     const Item& item) const {
+  if (mutation.target == nullptr) return false;
   // Graphs of one context can be compared.
   const LoadResult loaded =
       texts_.LoadWith(item, place, {}, original_->context());
   return loaded.rules != nullptr &&
-         ProveEquivalent(*original_, *loaded.rules, texts_.item(place));
+         ProveEquivalent(*original_, *loaded.rules, texts_.item(place),
+                         {mutation.target, mutation.replacement});
 }
 
 }  // namespace cleave

@@ -49,7 +49,8 @@ class Judge {
   // Whether the rule as it is is refuted at this seed.
   bool IsRefuted(const std::string& rule) const;
   bool IsElementwise(const Item& item) const;
-  bool IsProved(const RuleTexts::Place& place, const Item& item) const;
+  bool IsProved(const RuleTexts::Place& place, const Mutation& mutation,
+                const Item& item) const;
 
   const RuleTexts& texts_;
   const RuleUses& uses_;

@@ -261,12 +261,17 @@ TEST(Allclose, TakesPyTorchsTolerance) {
   EXPECT_FALSE(Allclose(Tensor(DType::kF32, {2}), Tensor(DType::kF32, {1})));
 }
 
-// Whether the op `f` in one text is proved to be that in the other.
+// Whether the op `f` in one text is proved to be that in the other. The first
+// statements of their bodies are what differs.
 bool Proved(const std::string& original, const std::string& mutant) {
   const auto context = std::make_shared<Context>();
   const auto a = Load("language 1\n\n" + original, context);
   const auto b = Load("language 1\n\n" + mutant, context);
-  return a != nullptr && b != nullptr && ProveEquivalent(*a, *b, *a->Find("f"));
+  if (a == nullptr || b == nullptr) return false;
+  const auto changed = [](const RuleSet& rules) {
+    return rules.Find("f")->body->statements[0].equation.value;
+  };
+  return ProveEquivalent(*a, *b, *a->Find("f"), {changed(*a), changed(*b)});
 }
 
 TEST(Equivalence, IsThatOfSimplifiedGraphs) {
@@ -291,11 +296,54 @@ TEST(Equivalence, HoldsForDerivatives) {
       Proved(f + "  = max(x, 0)\n", f + "  = max(x, 0) @tie(first)\n"));
 }
 
+// Where a maximum is of integers, or has a derivative of its own.
+TEST(Equivalence, HoldsForTiesWithoutDerivatives) {
+  const std::string f = "op f(x: T[n]) -> T[n]\n  where T: float\n";
+  const auto with = [&](const std::string& tie) {
+    return f + "{\n  max(x, 0)" + tie + "\n  jvp x = 2 * dx\n}\n";
+  };
+  EXPECT_TRUE(Proved(with(""), with(" @tie(first)")));
+}
+
 // Not all values of a number can be tried.
-TEST(Equivalence, IsNotProvedForOpsWithNumbers) {
+TEST(Equivalence, IsProvedWhereNumbersHaveNoPart) {
   const std::string f =
       "op f(x: T[n], *, p: real = 1) -> T[n]\n  where T: float\n";
   EXPECT_FALSE(Proved(f + "  = p * x\n", f + "  = p * (x * 1)\n"));
+  const auto with = [&](const std::string& square) {
+    return f + "{\n  let a = " + square +
+           "\n  if p == 3 then a else p * a\n}\n";
+  };
+  EXPECT_TRUE(Proved(with("x * x"), with("x * (x * 1)")));
+  EXPECT_FALSE(Proved(with("x * x"), with("x * x * x")));
+  // Seen where p is 3 alone, which is tried since the rule asks for it.
+  EXPECT_FALSE(Proved(f + "  = if p == 3 then x * x else x\n",
+                      f + "  = if p == 3 then x * x * x else x\n"));
+}
+
+TEST(Equivalence, HoldsForPrimitives) {
+  const auto proved = [](const std::string& slope) {
+    const auto context = std::make_shared<Context>();
+    const auto load = [&](const std::string& text) {
+      const std::string rules =
+          "language 1\n\njvp sin(x) = " + text +
+          "\n\njvp cos(x) = -dx * sin(x)\n\n"
+          "jvp mul(a, b) = da * b + a * db\n\njvp neg(x) = -dx\n\n"
+          "rewrite neg_neg: -(-x) => x\n";
+      const LoadResult loaded =
+          LoadRules({{"test.rules", rules}}, context, WithTransforms());
+      for (const std::string& diagnostic : loaded.diagnostics) {
+        ADD_FAILURE() << diagnostic;
+      }
+      return loaded.rules;
+    };
+    const auto a = load("dx * cos(x)");
+    const auto b = load(slope);
+    return a != nullptr && b != nullptr &&
+           ProveEquivalent(*a, *b, *a->FindDerivative("sin"), {});
+  };
+  EXPECT_TRUE(proved("dx * cos(-(-x))"));
+  EXPECT_FALSE(proved("dx * nograd(cos(x))"));
 }
 
 }  // namespace

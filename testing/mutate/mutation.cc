@@ -113,6 +113,17 @@ MutatedPart PartOf(const Item& item, StatementKind kind) {
   }
 }
 
+// Whether a class has dtypes that another has not.
+bool HasOthers(const std::string& dtype_class, const std::string& other) {
+  const auto one = ParseDTypeClass(dtype_class);
+  const auto two = ParseDTypeClass(other);
+  if (!one.ok() || !two.ok()) return false;
+  for (const DType dtype : AllDTypes()) {
+    if (InClass(dtype, *one) && !InClass(dtype, *two)) return true;
+  }
+  return false;
+}
+
 class ItemMutator {
  public:
   explicit ItemMutator(const Item& item) : item_(item), names_(item) {}
@@ -340,8 +351,9 @@ class ItemMutator {
       const std::string clause = absl::StrCat("where ", item_.where[i].variable,
                                               ": ", item_.where[i].dtype_class);
       AddWhole(Operator::kGuardDropped, clause, "", std::move(other));
-      for (const char* dtype_class : {"float", "real", "int"}) {
-        if (item_.where[i].dtype_class == dtype_class) continue;
+      for (const char* dtype_class : {"float", "real", "int", "number"}) {
+        // A rewrite of fewer dtypes is right where this one is.
+        if (!HasOthers(dtype_class, item_.where[i].dtype_class)) continue;
         Item wider = item_;
         wider.where[i].dtype_class = dtype_class;
         AddWhole(
