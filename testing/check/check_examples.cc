@@ -203,9 +203,12 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
     CLEAVE_ASSIGN_OR_RETURN(const Graph expanded,
                             Expand(graph, context.rules()));
     if (WorkOf(expanded) > kLawWork) return std::nullopt;
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> truth,
-                            Interpret(expanded, arguments));
-    return truth[0].GetInt(0) != 0;
+    const absl::StatusOr<std::vector<Tensor>> truth =
+        Interpret(expanded, arguments);
+    // A place among the results that is none: `x[at[i]]` has no value there.
+    if (absl::IsOutOfRange(truth.status())) return false;
+    CLEAVE_RETURN_IF_ERROR(truth.status());
+    return (*truth)[0].GetInt(0) != 0;
   };
   // False once a law is refuted.
   const auto check = [&](const PreparedCall& call,

@@ -61,16 +61,6 @@ bool HasKnownExtents(const Graph& graph) {
   return true;
 }
 
-bool AllFinite(const std::vector<Tensor>& tensors) {
-  for (const Tensor& tensor : tensors) {
-    if (!IsFloat(tensor.dtype())) continue;
-    for (int64_t i = 0; i < tensor.size(); ++i) {
-      if (!std::isfinite(tensor.GetDouble(i))) return false;
-    }
-  }
-  return true;
-}
-
 constexpr char kSlopeLaw[] = "jvp of jvp is the derivative of jvp";
 
 // A law that does not hold, and the place where it breaks.

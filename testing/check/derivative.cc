@@ -117,4 +117,14 @@ absl::StatusOr<Slopes> FineSlopesAlong(
   return slopes;
 }
 
+bool AllFinite(const std::vector<Tensor>& tensors) {
+  for (const Tensor& tensor : tensors) {
+    if (!IsFloat(tensor.dtype())) continue;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      if (!std::isfinite(tensor.GetDouble(i))) return false;
+    }
+  }
+  return true;
+}
+
 }  // namespace cleave

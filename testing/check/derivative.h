@@ -47,6 +47,9 @@ absl::StatusOr<Slopes> FineSlopesAlong(
     const RealFunction& function, absl::Span<const Tensor> inputs,
     const std::vector<std::optional<Tensor>>& directions, bool elementwise);
 
+// Whether no float among the elements is NaN or infinite.
+bool AllFinite(const std::vector<Tensor>& tensors);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_TESTING_CHECK_DERIVATIVE_H_

@@ -38,6 +38,8 @@ void AddProblem(PreparedCalls& prepared, const absl::Status& status) {
 constexpr int kDerivativeSamples = 40;
 // Extents that are tried for one combination of attributes.
 constexpr int kDrawsOfRow = 8;
+// Calls that are drawn for a dtype until one has elements.
+constexpr int kDrawsOfTurn = 4;
 
 // Operands are made for every pattern and copied for derivatives.
 constexpr int64_t kMaxSampleElements = 1 << 24;
@@ -95,6 +97,24 @@ bool Has(const PreparedCall& call, DType dtype) {
   return std::any_of(types.begin(), types.end(), [&](const TensorType& type) {
     return type.dtype == dtype;
   });
+}
+
+// Whether a call in `dtype` has a result with elements.
+bool HadTurn(const PreparedCalls& prepared, DType dtype) {
+  const auto has_elements = [](const TensorType& type) {
+    return std::none_of(type.shape.begin(), type.shape.end(),
+                        [](const Dim& dim) { return dim.Value() == 0; });
+  };
+  return std::any_of(
+      prepared.calls.begin(), prepared.calls.end(),
+      [&](const PreparedCall& call) {
+        const Graph& graph = call.graphs.call;
+        return Has(call, dtype) &&
+               std::any_of(graph.outputs().begin(), graph.outputs().end(),
+                           [&](const NamedValue& output) {
+                             return has_elements(graph.type(output.value));
+                           });
+      });
 }
 
 // The same call with other extents: equal ones stay equal.
@@ -410,14 +430,17 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
         static_cast<int>(prepared.calls.size()) >= kWantedSignatures) {
       break;
     }
-    if (!dtypes.empty()) {
-      options.dtype = dtypes[next % dtypes.size()];
-      const bool had = std::any_of(
-          prepared.calls.begin(), prepared.calls.end(),
-          [&](const PreparedCall& call) { return Has(call, *options.dtype); });
-      if (next < dtypes.size() && had) continue;
+    if (!dtypes.empty()) options.dtype = dtypes[next % dtypes.size()];
+    if (next >= dtypes.size()) {
+      sampled = add(rows[next % rows.size()], kDrawsOfRow).has_value();
+      continue;
     }
-    sampled = add(rows[next % rows.size()], kDrawsOfRow).has_value();
+    // A call without elements shows nothing of its dtype.
+    for (int draw = 0; sampled && draw < kDrawsOfTurn && !ended() &&
+                       !HadTurn(prepared, *options.dtype);
+         ++draw) {
+      sampled = add(rows[(next + draw) % rows.size()], kDrawsOfRow).has_value();
+    }
   }
   // The first to fail is then a small one.
   std::stable_sort(prepared.calls.begin(), prepared.calls.end(),

@@ -18,6 +18,7 @@
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/status_macros.h"
+#include "testing/check/read_example.h"
 #include "testing/check/samples/attribute_values.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/vjp/vjp.h"
@@ -219,25 +220,36 @@ absl::StatusOr<Graph> CallAt(const Graph& graph,
   return std::move(builder).Build(std::move(outputs));
 }
 
-// The graph with no choices among ties, which its values do not depend on.
-absl::StatusOr<Graph> WithoutTies(const Graph& graph) {
+enum class Kept { kAll, kFloatTies, kNone };
+
+// The graph without what its values do not depend on: choices among ties, those
+// of floats too or not, and the marks of what has no derivative.
+absl::StatusOr<Graph> ValuesOf(const Graph& graph, Kept kept) {
   GraphBuilder builder(graph.context());
   std::vector<Value> values(graph.size());
   for (const NamedValue& input : graph.inputs()) {
     values[input.value.id] = builder.Input(input.name, graph.type(input.value));
   }
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Node& node = graph.node(Value{id});
+    const Value value{id};
+    const Node& node = graph.node(value);
     if (node.op == ToOpId(Primitive::kInput)) continue;
     std::vector<Value> operands;
-    for (const Value operand : graph.operands(Value{id})) {
+    for (const Value operand : graph.operands(value)) {
       operands.push_back(values[operand.id]);
     }
+    if (node.op == ToOpId(Primitive::kNograd) && kept == Kept::kNone) {
+      values[id] = operands[0];
+      continue;
+    }
     AttributesId attributes = node.attributes;
-    if (graph.attributes(Value{id}).Find("tie") != nullptr) {
+    const bool has_slope =
+        InClass(graph.type(value).dtype, DTypeClass::kInexact);
+    if (graph.attributes(value).Find("tie") != nullptr &&
+        (kept == Kept::kNone || (kept == Kept::kFloatTies && !has_slope))) {
       Attributes others;
-      for (const auto& [name, value] : graph.attributes(Value{id}).values()) {
-        if (name != "tie") others.Set(name, value);
+      for (const auto& [name, attribute] : graph.attributes(value).values()) {
+        if (name != "tie") others.Set(name, attribute);
       }
       attributes = graph.context()->Intern(others);
     }
@@ -252,13 +264,14 @@ absl::StatusOr<Graph> WithoutTies(const Graph& graph) {
   return std::move(builder).Build(std::move(outputs));
 }
 
-std::string KeyOf(const absl::StatusOr<Graph>& graph, const RuleSet& rules) {
+std::string KeyOf(const absl::StatusOr<Graph>& graph, const RuleSet& rules,
+                  Kept kept = Kept::kNone) {
   if (!graph.ok()) return absl::StrCat("error: ", graph.status().message());
   const absl::StatusOr<Graph> expanded = Expand(*graph, rules);
   if (!expanded.ok()) {
     return absl::StrCat("error: ", expanded.status().message());
   }
-  const absl::StatusOr<Graph> bare = WithoutTies(*expanded);
+  const absl::StatusOr<Graph> bare = ValuesOf(*expanded, kept);
   if (!bare.ok()) return absl::StrCat("error: ", bare.status().message());
   return absl::StrCat("graph: ", GraphKey(Simplify(*bare, rules)));
 }
@@ -322,11 +335,10 @@ bool AreEqual(const Graph& call, const RuleSet& rules, const Graph& other,
 }
 
 bool AreEqualCalls(const RuleSet& original, const RuleSet& mutant,
-                   const Item& item) {
+                   const Item& item, const std::vector<Attributes>& numbers) {
   const absl::StatusOr<std::vector<Graph>> calls =
       original.SymbolicCalls(item.name);
   if (!calls.ok() || calls->empty()) return false;
-  const std::vector<Attributes> numbers = NumberChoices(item);
   for (const auto& dtypes : DTypeChoices(item)) {
     for (const Graph& at : *calls) {
       for (const Attributes& given : numbers) {
@@ -366,7 +378,108 @@ bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
   return typed > 0;
 }
 
+// The calls of one of those in a body, with their arguments.
+void CollectCalls(const ExprPtr& e, const std::set<std::string>& callees,
+                  std::vector<ExprPtr>& calls) {
+  if (e == nullptr) return;
+  if (e->kind == ExprKind::kCall && callees.count(e->text) != 0) {
+    calls.push_back(e);
+  }
+  for (const auto* list : {&e->children, &e->seconds}) {
+    for (const ExprPtr& child : *list) CollectCalls(child, callees, calls);
+  }
+  for (const auto* list : {&e->named, &e->named_seconds}) {
+    for (const NamedExpr& named : *list) {
+      CollectCalls(named.value, callees, calls);
+    }
+  }
+  for (const Equation& field : e->fields) {
+    CollectCalls(field.value, callees, calls);
+  }
+  for (const Binder& binder : e->binders) {
+    CollectCalls(binder.bound, callees, calls);
+  }
+  for (const BodyPtr& body : {e->body, e->else_body}) {
+    if (body == nullptr) continue;
+    for (const Statement& statement : body->statements) {
+      CollectCalls(statement.equation.value, callees, calls);
+    }
+  }
+}
+
 }  // namespace
+
+std::vector<ExprPtr> CallsIn(const Item& item,
+                             const std::set<std::string>& callees) {
+  std::vector<ExprPtr> calls;
+  if (item.body == nullptr) return calls;
+  for (const Statement& statement : item.body->statements) {
+    CollectCalls(statement.equation.value, callees, calls);
+  }
+  return calls;
+}
+
+bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
+                            const Item& item) {
+  CLEAVE_CHECK(original.context() == mutant.context()) << item.name;
+  const absl::StatusOr<std::vector<Graph>> calls =
+      item.kind == ItemKind::kOp ? original.SymbolicCalls(item.name)
+                                 : std::vector<Graph>();
+  if (!calls.ok()) return false;
+  bool differ = false;
+  for (const auto& dtypes : DTypeChoices(item)) {
+    for (const Graph& at : *calls) {
+      const auto call = CallAt(at, dtypes, {}, item, original);
+      const auto other = CallAt(at, dtypes, {}, item, mutant);
+      if (call.ok() != other.ok()) return false;
+      if (!call.ok()) continue;
+      if (KeyOf(call, original, Kept::kFloatTies) !=
+          KeyOf(other, mutant, Kept::kFloatTies)) {
+        return false;
+      }
+      differ |=
+          KeyOf(call, original, Kept::kAll) != KeyOf(other, mutant, Kept::kAll);
+    }
+  }
+  return differ;
+}
+
+bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
+                      const Item& item, const Expr& comparison) {
+  CLEAVE_CHECK(original.context() == mutant.context()) << item.name;
+  if (item.kind != ItemKind::kOp || comparison.children.size() != 2 ||
+      comparison.children[0]->kind != ExprKind::kName || !AreCounted(item)) {
+    return false;
+  }
+  const auto attribute =
+      std::find_if(item.attributes.begin(), item.attributes.end(),
+                   [&](const AttributeDecl& a) {
+                     return a.name == comparison.children[0]->text && !a.list;
+                   });
+  const absl::StatusOr<Exact> number = ReadNumber(*comparison.children[1]);
+  if (attribute == item.attributes.end() || !number.ok()) return false;
+  Attributes at_number;
+  if (attribute->type == "int") {
+    const std::optional<int64_t> whole = number->ToInt64();
+    // No whole number is on the border.
+    if (!whole) return true;
+    at_number.Set(attribute->name, *whole);
+  } else if (attribute->type == "real" || attribute->type == "scalar") {
+    at_number.Set(attribute->name, *number);
+  } else {
+    return false;
+  }
+  // The other numbers have no part in whether the calls differ only if nothing
+  // else does: they are tried as in ProveEquivalent.
+  std::vector<Attributes> choices;
+  for (Attributes& others : NumberChoices(item)) {
+    for (const auto& [name, value] : at_number.values()) {
+      others.Set(name, value);
+    }
+    choices.push_back(std::move(others));
+  }
+  return AreEqualCalls(original, mutant, item, choices);
+}
 
 bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
                      const Item& item, const std::vector<ExprPtr>& changed) {
@@ -379,7 +492,7 @@ bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
   return std::none_of(
              changed.begin(), changed.end(),
              [&](const ExprPtr& e) { return MentionsAny(e, numbers); }) &&
-         AreEqualCalls(original, mutant, item);
+         AreEqualCalls(original, mutant, item, NumberChoices(item));
 }
 
 }  // namespace cleave

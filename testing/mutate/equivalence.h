@@ -17,6 +17,8 @@
 #ifndef CLEAVE_TESTING_MUTATE_EQUIVALENCE_H_
 #define CLEAVE_TESTING_MUTATE_EQUIVALENCE_H_
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "engine/lang/ast.h"
@@ -29,6 +31,24 @@ namespace cleave {
 // context (CHECK).
 bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
                      const Item& item, const std::vector<ExprPtr>& changed);
+
+// Whether a mutant, which chooses otherwise among the ties of a max or min,
+// does so where the operands are integers, which have no derivatives. The
+// dtypes of an expression follow from those of the operands, all of which are
+// tried. False where no call of the op comes there.
+bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
+                            const Item& item);
+
+// Whether a mutant in which an attribute is compared with a number by `<=`
+// instead of `<`, or the like, means what the op means: it does where the calls
+// at that number, of all dtypes, are equal, or refused by both.
+bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
+                      const Item& item, const Expr& comparison);
+
+// The calls of defs, `callees`, in the body of an item: what a mutant of these
+// defs changes there.
+std::vector<ExprPtr> CallsIn(const Item& item,
+                             const std::set<std::string>& callees);
 
 }  // namespace cleave
 

@@ -216,6 +216,7 @@ class Mutator {
         MutateName();
         break;
       case ExprKind::kUnary:
+        if (e_.text == "-" && place_.even) break;
         add_(e_.text == "not" ? Operator::kLogic : Operator::kSign,
              e_.children[0]);
         break;
@@ -349,7 +350,7 @@ class Mutator {
       if (IsEps(*a)) add_(Operator::kEps, b);
       add_(Operator::kTermDropped, a);
       add_(Operator::kTermDropped, b);
-      if (op != "+" && op != "*") {
+      if (op != "+" && op != "*" && !(op == "-" && place_.even)) {
         add_(Operator::kOperandOrder, Swapped(e_, 0, 1));
       }
       MutateFactors();

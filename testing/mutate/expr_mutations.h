@@ -32,6 +32,7 @@ struct ExprPlace {
   MutatedPart part = MutatedPart::kValue;
   bool in_index = false;  // in the brackets of an index, or a bound of one
   bool tied = false;      // `@tie` stands on it
+  bool even = false;      // the operand of abs or a square: its sign is lost
   // The tangents, or cotangents, of the line.
   std::set<std::string> tangents;
 };

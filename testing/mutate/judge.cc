@@ -211,9 +211,29 @@ bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
   // Graphs of one context can be compared.
   const LoadResult loaded =
       texts_.LoadWith(item, place, {}, original_->context());
-  return loaded.rules != nullptr &&
-         ProveEquivalent(*original_, *loaded.rules, texts_.item(place),
-                         {mutation.target, mutation.replacement});
+  if (loaded.rules == nullptr) return false;
+  const bool is_def = item.kind == ItemKind::kDef;
+  const std::set<std::string> defs =
+      is_def ? uses_.DefsWith(item.name) : std::set<std::string>();
+  const std::vector<RuleTexts::Place> users =
+      is_def ? uses_.AllUsers(item.name) : std::vector<RuleTexts::Place>{place};
+  return !users.empty() &&
+         std::all_of(users.begin(), users.end(), [&](const auto& user) {
+           const Item& rule = texts_.item(user);
+           if (mutation.op == MutationOperator::kTie &&
+               DifferInTiesOfIntegers(*original_, *loaded.rules, rule)) {
+             return true;
+           }
+           if (mutation.op == MutationOperator::kStrictness && !is_def &&
+               AreEqualAtNumber(*original_, *loaded.rules, rule,
+                                *mutation.target)) {
+             return true;
+           }
+           std::vector<ExprPtr> changed = {mutation.target,
+                                           mutation.replacement};
+           if (is_def) changed = CallsIn(rule, defs);
+           return ProveEquivalent(*original_, *loaded.rules, rule, changed);
+         });
 }
 
 }  // namespace cleave

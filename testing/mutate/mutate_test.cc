@@ -305,6 +305,23 @@ TEST(Equivalence, HoldsForTiesWithoutDerivatives) {
   EXPECT_TRUE(Proved(with(""), with(" @tie(first)")));
 }
 
+TEST(Equivalence, HasNoTiesOfIntegers) {
+  const auto differ = [](const std::string& left, const std::string& right) {
+    const std::string f =
+        "language 1\n\nop f(x: T[n], i: i64[n], *, p: real = 1) -> T[n]\n"
+        "  where T: float\n  = p * x * convert(1 + max(i, 1)";
+    const auto context = std::make_shared<Context>();
+    const auto a = Load(f + left + "\n", context);
+    const auto b = Load(f + right + "\n", context);
+    return a != nullptr && b != nullptr &&
+           DifferInTiesOfIntegers(*a, *b, *a->Find("f"));
+  };
+  const std::string end = ", dtype: T)";
+  EXPECT_TRUE(differ(end, " @tie(first)" + end));
+  EXPECT_FALSE(differ(end, end));
+  EXPECT_FALSE(differ(end + " * max(x, 1)", end + " * max(x, 1) @tie(first)"));
+}
+
 // Not all values of a number can be tried.
 TEST(Equivalence, IsProvedWhereNumbersHaveNoPart) {
   const std::string f =

@@ -124,6 +124,32 @@ bool HasOthers(const std::string& dtype_class, const std::string& other) {
   return false;
 }
 
+// `abs(x)` and `x^2`.
+bool LosesSign(const Expr& e) {
+  if (e.kind == ExprKind::kCall) return e.text == "abs";
+  return e.kind == ExprKind::kBinary && e.text == "^" &&
+         e.children[1]->kind == ExprKind::kNumber && e.children[1]->text == "2";
+}
+
+// A comparison, a connective or a literal: what is bool in every rule.
+bool IsBool(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::kName:
+      return e.text == "true" || e.text == "false";
+    case ExprKind::kUnary:
+      return e.text == "not";
+    case ExprKind::kBinary:
+      return e.text == "and" || e.text == "or" || e.text == "==" ||
+             e.text == "!=" || e.text == "<" || e.text == "<=" ||
+             e.text == ">" || e.text == ">=";
+    case ExprKind::kIf:
+      return e.children.size() == 3 && IsBool(*e.children[1]) &&
+             IsBool(*e.children[2]);
+    default:
+      return false;
+  }
+}
+
 class ItemMutator {
  public:
   explicit ItemMutator(const Item& item) : item_(item), names_(item) {}
@@ -224,9 +250,11 @@ class ItemMutator {
         WalkIndex(e->children[i]);
         continue;
       }
-      const bool outside = std::exchange(place_.tied, is_tie);
+      const ExprPlace outside = place_;
+      place_.tied = is_tie;
+      place_.even = LosesSign(*e);
       Walk(e->children[i]);
-      place_.tied = outside;
+      place_ = outside;
     }
     for (const NamedExpr& named : e->named) Walk(named.value);
     for (const ExprPtr& second : e->seconds) Walk(second);
@@ -293,7 +321,8 @@ class ItemMutator {
                       "==", Name(std::string(DTypeName(dtype)))),
                wrong, e));
       }
-      if (place_.part != MutatedPart::kValue) continue;
+      // Every dtype holds a bool.
+      if (place_.part != MutatedPart::kValue || IsBool(*e)) continue;
       const char* narrow = where.dtype_class == "float" ? "f32" : "u8";
       Add(Operator::kNarrowed, e,
           Call("convert", {Call("convert", {e}, {{"dtype", Name(narrow), {}}})},

@@ -165,4 +165,20 @@ std::vector<CheckedRule> RuleUses::Of(const RuleTexts::Place& place,
   return rules;
 }
 
+std::vector<RuleTexts::Place> RuleUses::AllUsers(const std::string& def) const {
+  std::vector<RuleTexts::Place> users;
+  for (const auto& [user, uses] : uses_) {
+    if (uses.computed.count(def) != 0) users.push_back(user);
+  }
+  return users;
+}
+
+std::set<std::string> RuleUses::DefsWith(const std::string& def) const {
+  std::set<std::string> found = {def};
+  for (const auto& [name, place] : defs_) {
+    if (WithDefs({name}).count(def) != 0) found.insert(name);
+  }
+  return found;
+}
+
 }  // namespace cleave

@@ -37,6 +37,12 @@ class RuleUses {
   std::vector<CheckedRule> Of(const RuleTexts::Place& place,
                               uint64_t seed) const;
 
+  // All ops and `jvp` items that use a def to compute, directly or through
+  // other defs.
+  std::vector<RuleTexts::Place> AllUsers(const std::string& def) const;
+  // The def, and the defs that use it.
+  std::set<std::string> DefsWith(const std::string& def) const;
+
   // "softplus", "def nan_free", "jvp tanh", "rewrite neg_neg".
   static std::string NameOf(const Item& item);
 

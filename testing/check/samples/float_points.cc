@@ -135,6 +135,20 @@ std::vector<double> GuardValues(const std::vector<double>& constants,
   return values;
 }
 
+std::vector<double> ValuesBeside(const std::vector<double>& constants,
+                                 DType dtype) {
+  std::vector<double> values;
+  for (const double constant : constants) {
+    for (const double part : {0.625, 0.75, 0.9375, 1.0625, 1.25}) {
+      const double value = RoundToDType(part * constant, dtype);
+      if (!std::isfinite(value)) continue;
+      values.push_back(value);
+      values.push_back(-value);
+    }
+  }
+  return values;
+}
+
 std::vector<double> UlpUniformGrid(DType dtype, int64_t count,
                                    std::mt19937_64& random) {
   std::vector<double> values;

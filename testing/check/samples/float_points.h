@@ -40,6 +40,11 @@ std::vector<double> SpecialValues(DType dtype);
 std::vector<double> GuardValues(const std::vector<double>& constants,
                                 DType dtype);
 
+// Numbers some sixteenths to either side of `constants`, and their negatives:
+// what a branch gives away from its border.
+std::vector<double> ValuesBeside(const std::vector<double>& constants,
+                                 DType dtype);
+
 // `count` values between the infinities whose ordinals are evenly spaced, each
 // moved by a random part of a step.
 std::vector<double> UlpUniformGrid(DType dtype, int64_t count,

@@ -280,6 +280,11 @@ std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
       list = SpecialValues(type.dtype);
       const std::vector<double> near = GuardValues(guards, type.dtype);
       list.insert(list.end(), near.begin(), near.end());
+      // Of several operands each would thin out the pairs of the others.
+      if (types.size() == 1) {
+        const std::vector<double> beside = ValuesBeside(guards, type.dtype);
+        list.insert(list.end(), beside.begin(), beside.end());
+      }
     } else if (IsBool(type.dtype)) {
       list = {0, 1};
     } else {
