@@ -46,6 +46,28 @@ class CheckerTest(CommandTest):
         self.fail_with("no code generator", "check", "new.rules",
                        "--layers", "L1,L6")
 
+    def test_the_full_tier_has_sweeps(self):
+        self.write("twice.rules", """language 1
+
+op twice(x: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = x[s..] * 2
+  = x + x
+""")
+        # More than it can do in that time.
+        done = self.run_cleave("check", "twice.rules", "--tier", "full", "--op",
+                               "sweep * 01/64", "--seconds", "0.2", "--json",
+                               "report.json")
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("sweep twice f32 (1 of 64)", done.stdout)
+        self.assertIn("sweep twice f32 01/64 L3 is inconclusive", done.stdout)
+        report = json.loads(self.read("report.json"))
+        self.assertEqual(list(report["ops"]), ["sweep twice f32 01/64"])
+        self.assertEqual(report["totals"]["sweep_parts"], 1)
+        self.assertEqual(report["totals"]["rules"], 0)
+        self.fail_with("nothing to check", "check", "twice.rules", "--op",
+                       "sweep * 01/64")
+
     def test_it_has_no_other_verb(self):
         self.fail_with("", "expand", "new.rules", "--fn", "pick")
 

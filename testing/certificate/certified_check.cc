@@ -14,6 +14,7 @@
 #include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
+#include "testing/check/check_sweep.h"
 
 namespace cleave {
 namespace {
@@ -332,10 +333,13 @@ absl::StatusOr<CertifiedReport> CheckCertified(
     CLEAVE_ASSIGN_OR_RETURN(result.report, CheckRules(rules, second));
     shipped.clear();
   }
+  // A file has those of ops: the parts of sweeps are the user's own.
   for (const auto& [op, certificate] : keeper.kept()) {
+    if (!WholeSweep(op).empty()) continue;
     result.certificates.Add(certificate, use.environment);
   }
   for (const auto& [op, covering] : own) {
+    if (!WholeSweep(op).empty()) continue;
     result.certificates.Add(covering.certificate, use.environment);
   }
   for (const auto& [op, covering] : shipped) {

@@ -12,6 +12,7 @@
 #include "engine/lang/lexer.h"
 #include "engine/lang/parser.h"
 #include "testing/certificate/sha256.h"
+#include "testing/check/check_sweep.h"
 #include "testing/check/read_example.h"
 
 namespace cleave {
@@ -107,6 +108,8 @@ void RuleHashes::Reach(std::vector<std::string> names,
 }
 
 std::string RuleHashes::Of(const std::string& op) const {
+  // A part of a sweep rests on what the op rests on.
+  if (!WholeSweep(op).empty()) return Of(OpOfSweep(op));
   std::set<size_t> items = everywhere_;
   absl::string_view name = op;
   const bool is_jvp = absl::ConsumePrefix(&name, "jvp ");

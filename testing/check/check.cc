@@ -4,6 +4,7 @@
 #include <chrono>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,19 +12,19 @@
 #include "engine/rules/rule_set.h"
 #include "ops/budget.h"
 #include "ops/status_macros.h"
+#include "testing/check/check_entries.h"
 #include "testing/check/check_examples.h"
 #include "testing/check/check_host.h"
 #include "testing/check/check_primitive.h"
 #include "testing/check/check_rewrite.h"
+#include "testing/check/check_sweep.h"
 #include "testing/check/check_transforms.h"
 #include "testing/check/check_types.h"
 #include "testing/check/check_values.h"
 #include "testing/check/clause_rules.h"
 #include "testing/check/op_context.h"
-#include "testing/check/read_example.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/signature_sampler.h"
-#include "testing/glob.h"
 
 namespace cleave {
 
@@ -37,6 +38,12 @@ int CheckReport::Count(VerdictKind kind) const {
   return static_cast<int>(
       std::count_if(ops.begin(), ops.end(),
                     [&](const OpReport& op) { return op.Has(kind); }));
+}
+
+int CheckReport::CountSweepParts() const {
+  return static_cast<int>(std::count_if(
+      ops.begin(), ops.end(),
+      [](const OpReport& op) { return !WholeSweep(op.op).empty(); }));
 }
 
 int CheckReport::CountCertified() const {
@@ -257,18 +264,15 @@ class OpChecker {
   std::map<Layer, Verdict> layers_;
 };
 
-struct Entry {
-  std::string name;  // as it is reported
-  const Item* item;
-  const Item* shown;  // whose place is reported: the item, or an override
-  // The op is another source's, and the example alone one of those to check.
-  bool examples_alone = false;
-};
+double SecondsSince(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+      .count();
+}
 
 // The checks of all items, which any number of threads work on.
 class ItemChecks {
  public:
-  using Items = std::vector<Entry>;
+  using Items = std::vector<CheckEntry>;
 
   // `rules` are those of the caller, without the ops of the clauses.
   ItemChecks(const RuleSet& rules, const ClauseRules& clauses,
@@ -314,16 +318,18 @@ class ItemChecks {
   }
 
   OpReport Check(size_t i) const {
-    const auto& [name, item, shown, examples_alone] = items_[i];
+    const CheckEntry& entry = items_[i];
+    const std::string& name = entry.item->name;
+    const Item* const item = entry.item;
     const auto start = std::chrono::steady_clock::now();
     OpContext context;
     context.clauses = &clauses_;
     context.item = item;
-    context.shown = shown;
+    context.shown = entry.shown;
     context.has_body = item->kind != ItemKind::kOp ||
                        !rules_.Lines(name, StatementKind::kResult).empty();
     context.run_seed = options_.seed;
-    context.seed = SeedOf(options_.seed, name);
+    context.seed = SeedOf(options_.seed, entry.name);
     context.dtypes = options_.dtypes;
     context.sizes = options_.sizes;
     context.host_tolerance = options_.host_tolerance;
@@ -345,10 +351,15 @@ class ItemChecks {
     }
     const BudgetScope scope(limits, BudgetScope::Mode::kDefaults);
     OpReport op;
-    op.op = name;
+    op.op = entry.name;
     op.place = context.Place();
+    if (entry.sweep.has_value()) {
+      op.layers[Layer::kRounding] = CheckSweep(context, *entry.sweep);
+      op.seconds = SecondsSince(start);
+      return op;
+    }
     if (options_.error_profiles) context.profiles = &op.profiles;
-    op.layers = OpChecker(context, examples_alone ? examples_ : options_,
+    op.layers = OpChecker(context, entry.examples_alone ? examples_ : options_,
                           clauses_.rules())
                     .Check();
     for (auto& [layer, verdict] : op.layers) {
@@ -362,9 +373,7 @@ class ItemChecks {
                      rounding->second.kind == VerdictKind::kAgrees &&
                      !item->accuracies.empty() &&
                      rounding->second.worst_part < kTightClaim;
-    op.seconds =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-            .count();
+    op.seconds = SecondsSince(start);
     return op;
   }
 
@@ -389,120 +398,25 @@ int ThreadCount(const CheckOptions& options, size_t items) {
   return std::clamp<int>(count, 1, std::max<int>(static_cast<int>(items), 1));
 }
 
-// Whether the item is one of those that `options` ask for.
-bool Wanted(const RuleSet& rules, const CheckOptions& options,
-            const std::string& name, const Item* item) {
-  return item != nullptr && MatchesGlob(options.ops, name) &&
-         (options.sources.empty() ||
-          options.sources.count(rules.SourceOf(*item).name()) != 0);
-}
-
 // The declarations and overrides whose lines `entries` check, of those that are
 // wanted. Rewrites have neither lines nor branches.
 std::vector<const Item*> ItemsToCover(const RuleSet& rules,
-                                      const std::vector<Entry>& entries,
+                                      const std::vector<CheckEntry>& entries,
                                       const CheckOptions& options) {
   std::vector<const Item*> items;
-  for (const Entry& entry : entries) {
+  for (const CheckEntry& entry : entries) {
     if (entry.item->kind == ItemKind::kJvp) items.push_back(entry.item);
-    if (entry.item->kind != ItemKind::kOp || entry.examples_alone) continue;
+    if (entry.item->kind != ItemKind::kOp || entry.examples_alone ||
+        entry.sweep.has_value()) {
+      continue;
+    }
     std::vector<const Item*> parts = rules.Overrides(entry.name);
     parts.push_back(rules.Find(entry.name));
     for (const Item* part : parts) {
-      if (Wanted(rules, options, entry.name, part)) items.push_back(part);
+      if (IsWanted(rules, options, entry.name, part)) items.push_back(part);
     }
   }
   return items;
-}
-
-// The entries that are checked, in the order of the report.
-std::vector<Entry> EntriesOf(const RuleSet& rules,
-                             const CheckOptions& options) {
-  std::vector<Entry> entries;
-  const auto wanted = [&](const std::string& name, const Item* item) {
-    return Wanted(rules, options, name, item);
-  };
-  const auto find = [&](const std::string& name,
-                        const std::vector<const Item*>& among) -> const Item* {
-    for (const Item* item : among) {
-      if (wanted(name, item)) return item;
-    }
-    return nullptr;
-  };
-  for (const std::string& name : rules.Names(ItemKind::kOp)) {
-    const Item* item = rules.Find(name);
-    const Item* shown = item;
-    if (!wanted(name, shown)) shown = find(name, rules.Overrides(name));
-    const bool examples_alone = shown == nullptr;
-    if (examples_alone) shown = find(name, ExamplesOf(name, rules.examples()));
-    if (shown == nullptr) continue;
-    entries.push_back({name, item, shown, examples_alone});
-  }
-  for (const std::string& name : rules.Names(ItemKind::kJvp)) {
-    const std::string shown = absl::StrCat("jvp ", name);
-    const Item* item = rules.FindDerivative(name);
-    if (wanted(shown, item)) entries.push_back({shown, item, item});
-  }
-  for (const std::string& name : rules.Names(ItemKind::kRewrite)) {
-    const std::string shown = absl::StrCat("rewrite ", name);
-    const Item* item = rules.FindRewrite(name);
-    if (wanted(shown, item)) entries.push_back({shown, item, item});
-  }
-  return entries;
-}
-
-// Those of the shard.
-std::vector<Entry> OfShard(const std::vector<Entry>& entries,
-                           const CheckOptions& options) {
-  std::vector<Entry> mine;
-  for (size_t i = options.shard - 1; i < entries.size(); i += options.shards) {
-    mine.push_back(entries[i]);
-  }
-  return mine;
-}
-
-// The entries of all shards, where the options are none that CheckRules
-// refuses.
-absl::StatusOr<std::vector<Entry>> AllEntries(const RuleSet& rules,
-                                              const CheckOptions& options) {
-  if (options.layers.count(Layer::kKernels) != 0 &&
-      options.kernels == nullptr) {
-    return absl::InvalidArgumentError(
-        "L6 is asked for, and `kernels` of CheckOptions is not set: "
-        "CheckKernels compiles and checks them");
-  }
-  for (const std::string& name : options.host_kernels.Ops()) {
-    const Item* item = rules.Find(name);
-    if (item != nullptr && item->kind == ItemKind::kOp) continue;
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the host kernel of `", name, "` is for no op of these rules",
-        item != nullptr
-            ? ": the item of that name is no `op`, and host ops are compared "
-              "with case suites"
-            : ""));
-  }
-  if (options.shards < 1 || options.shard < 1 ||
-      options.shard > options.shards) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "there is no shard ", options.shard, " of ", options.shards));
-  }
-  std::vector<Entry> entries = EntriesOf(rules, options);
-  for (const auto& [name, size] : options.sizes) {
-    const auto has = [&, size_name = name](const Entry& entry) {
-      const std::vector<LargeAxis> axes =
-          SignatureSampler(*entry.item, 0).LargeAxes();
-      return entry.item->kind == ItemKind::kOp &&
-             std::any_of(axes.begin(), axes.end(), [&](const LargeAxis& axis) {
-               return !axis.is_pack &&
-                      axis.name.substr(0, axis.name.find('#')) == size_name;
-             });
-    };
-    if (size < 0 || std::none_of(entries.begin(), entries.end(), has)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          size < 0 ? "a negative size: " : "no op of these has a size ", name));
-    }
-  }
-  return entries;
 }
 
 // The item of these rules that is `item` in those that they extend.
@@ -528,10 +442,10 @@ std::string PlaceOf(const RuleSet& rules, const Item& item) {
 
 absl::StatusOr<std::vector<CheckedOp>> OpsToCheck(const RuleSet& rules,
                                                   const CheckOptions& options) {
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Entry> all,
-                          AllEntries(rules, options));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<CheckEntry> all,
+                          EntriesToCheck(rules, options));
   std::vector<CheckedOp> ops;
-  for (const Entry& entry : OfShard(all, options)) {
+  for (const CheckEntry& entry : EntriesOfShard(all, options)) {
     ops.push_back({entry.name, entry.examples_alone});
   }
   return ops;
@@ -543,15 +457,16 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     return absl::InvalidArgumentError(
         "no rules to check: did loading them give diagnostics?");
   }
-  CLEAVE_ASSIGN_OR_RETURN(std::vector<Entry> all, AllEntries(*rules, options));
-  const std::vector<Entry> entries = OfShard(all, options);
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<CheckEntry> all,
+                          EntriesToCheck(*rules, options));
+  const std::vector<CheckEntry> entries = EntriesOfShard(all, options);
   CheckReport report;
   report.seed = options.seed;
   std::vector<std::optional<OpReport>> known(entries.size());
-  std::vector<Entry> items;
-  std::vector<std::string> ops;
+  std::vector<CheckEntry> items;
+  std::set<std::string> ops;
   for (size_t i = 0; i < entries.size(); ++i) {
-    const Entry& entry = entries[i];
+    const CheckEntry& entry = entries[i];
     if (options.known) known[i] = options.known(entry.name);
     if (known[i].has_value()) {
       known[i]->op = entry.name;
@@ -559,12 +474,14 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
       continue;
     }
     items.push_back(entry);
-    if (entry.item->kind == ItemKind::kOp) ops.push_back(entry.name);
+    if (entry.item->kind == ItemKind::kOp) ops.insert(entry.item->name);
   }
-  ClauseRules clauses = ClauseRules::Make(rules, ops);
+  ClauseRules clauses = ClauseRules::Make(
+      rules, std::vector<std::string>(ops.begin(), ops.end()));
   const auto branches = std::make_shared<BranchLog>();
   if (options.coverage) clauses.Observe(branches);
-  for (Entry& entry : items) entry.item = ItemIn(clauses.rules(), *entry.item);
+  for (CheckEntry& entry : items)
+    entry.item = ItemIn(clauses.rules(), *entry.item);
   ItemChecks checks(*rules, clauses, items, options);
   RunOnThreads(ThreadCount(options, items.size()),
                [&checks] { checks.Work(); });
@@ -576,8 +493,8 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
   }
   if (options.coverage) {
     // Of one shard the items are those of all, so that the same are counted.
-    std::vector<Entry>& covered = options.shards > 1 ? all : items;
-    for (Entry& entry : covered) {
+    std::vector<CheckEntry>& covered = options.shards > 1 ? all : items;
+    for (CheckEntry& entry : covered) {
       entry.item = ItemIn(clauses.rules(), *entry.item);
     }
     report.coverage = CoverageOf(*rules, ItemsToCover(*rules, covered, options),

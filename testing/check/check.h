@@ -88,7 +88,16 @@ struct PreparedCalls;  // op_context.h
 using KernelCheck = Verdict (*)(const OpContext& op,
                                 const PreparedCalls& calls);
 
+// How much is checked.
+enum class Tier : uint8_t {
+  kQuick,
+  // And sweeps (check_sweep.h), by themselves: all f32 of pointwise ops of one
+  // operand, all pairs of 16 bits of those of two. Hours for a hundred ops.
+  kFull,
+};
+
 struct CheckOptions {
+  Tier tier = Tier::kQuick;
   // `*` and `?` as in a shell; also matched against "jvp tanh" and "rewrite
   // neg_neg".
   std::string ops = "*";
@@ -161,18 +170,22 @@ struct CheckReport {
   int Count(VerdictKind kind) const;
   // How many are certified: known, and not checked now.
   int CountCertified() const;
-  // A table with a row per op, then counterexamples and reasons, then a
-  // summary with the seed. A column more says which ops are certified, where
-  // any is. Without the coverage (CoverageText).
+  // How many of the ops are parts of sweeps.
+  int CountSweepParts() const;
+  // A table with a row per op, the parts of a sweep in one, then
+  // counterexamples and reasons, then a summary with the seed. A column more
+  // says which ops are certified, where any is. Without the coverage
+  // (CoverageText).
   std::string ToString() const;
   // {"seed", "ops": {NAME: {"place", "seconds", "loose_claim", "certified":
   // {"by", "date"}, "layers": {"L3":
   // {"verdict", "strength", "samples", "worst_ulp", "worst_part_of_bound",
   // "worst_at", "why", "notes", "counterexample": {..}}}}}, "totals": {VERDICT:
-  // n, "rules": n}}; with "coverage", where it was asked for: [{"item",
-  // "place", "lines", "covered_lines", "branches", "covered_branches",
-  // "uncovered": [{"place", "what", "text", "marked", "kind": "line" or
-  // "branch", "index"}]}]; with "shard" (run_shard.h), where it is one.
+  // n, "rules": n, "sweep_parts": n}}; with "coverage", where it was asked for:
+  // [{"item", "place", "lines", "covered_lines", "branches",
+  // "covered_branches", "uncovered": [{"place", "what", "text", "marked",
+  // "kind": "line" or "branch", "index"}]}]; with "shard" (run_shard.h), where
+  // it is one.
   std::string ToJson() const;
 };
 

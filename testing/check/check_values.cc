@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
+#include "testing/check/compare_at.h"
 #include "testing/check/compare_values.h"
 #include "testing/check/large_calls.h"
 #include "testing/check/samples/float_points.h"
@@ -31,122 +32,6 @@ std::vector<int64_t> Range(int64_t begin, int64_t end) {
 const char* MissingSpec(const OpContext& context) {
   if (!context.item->laws.empty()) return "its spec is laws";
   return "no spec";
-}
-
-// The elements of the operands that output element `element` comes from.
-std::vector<Tensor> ElementOf(const ValueComparer& comparer,
-                              absl::Span<const Tensor> inputs,
-                              int64_t element) {
-  if (!comparer.elementwise()) {
-    return std::vector<Tensor>(inputs.begin(), inputs.end());
-  }
-  return SelectElements(inputs, {element});
-}
-
-// Smaller values are not looked for in large tensors: nobody reads them.
-int ShrinkTrials(absl::Span<const Tensor> inputs) {
-  int64_t elements = 0;
-  for (const Tensor& input : inputs) elements += input.size();
-  return elements >= kLargeElements ? 0 : 400;
-}
-
-// A shrunk counterexample for a failure at `inputs`.
-Counterexample Explain(const OpContext& context, const ValueComparer& comparer,
-                       absl::Span<const Tensor> inputs,
-                       const ValueFailure& failure) {
-  std::vector<Tensor> smallest = ElementOf(comparer, inputs, failure.element);
-  ValueFailure shown = failure;
-  const auto fails = [&](absl::Span<const Tensor> trial) {
-    if (context.Expired()) return false;
-    const auto comparison = comparer.Compare(trial);
-    if (!comparison.ok() || !comparison->failure) return false;
-    shown = *comparison->failure;
-    return true;
-  };
-  const int trials = context.ShrinkTrials(ShrinkTrials(smallest));
-  if (trials > 0 && fails(smallest)) {
-    smallest = ShrinkValues(std::move(smallest), fails, trials);
-  }
-  Counterexample example;
-  example.call = comparer.call().ToString();
-  example.inputs = DescribeInputs(comparer.call().OperandNames(), smallest);
-  example.expected = shown.expected;
-  example.got = shown.got;
-  example.ulp = shown.ulp;
-  example.bound = shown.bound;
-  example.what = absl::StrCat(
-      "value of ", comparer.body().outputs()[shown.result].name, "[",
-      shown.element, "] in ",
-      DTypeName(comparer.body()
-                    .type(comparer.body().outputs()[shown.result].value)
-                    .dtype));
-  example.place = context.Place(comparer.body(), shown.result);
-  example.replay = context.Replay();
-  return example;
-}
-
-// The counts that are noted beside a verdict.
-struct Counts {
-  int64_t undecided = 0;
-  int64_t by_body = 0;
-  int64_t other_zeros = 0;
-};
-
-// Compares at `inputs` and adds what was found to `verdict`, and the errors to
-// the profile of `profiled`, if there is a call. False once the op is refuted.
-bool CompareAt(const OpContext& context, const ValueComparer& comparer,
-               absl::Span<const Tensor> inputs, Verdict& verdict,
-               Counts& counts, const PreparedCall* profiled = nullptr) {
-  const auto comparison = comparer.Compare(inputs, verdict.worst_part);
-  if (!comparison.ok()) {
-    if (!IsBadSample(comparison.status())) {
-      Merge(verdict, Verdict::Inconclusive(absl::StrCat(
-                         comparer.call().ToString(), ": ",
-                         std::string(comparison.status().message()))));
-    }
-    return true;
-  }
-  if (profiled != nullptr && context.profiles != nullptr) {
-    AddErrors(*profiled, inputs, comparison->errors, context.profiles->value);
-  }
-  if (comparison->failure) {
-    Merge(verdict, Verdict::Disagrees(Explain(context, comparer, inputs,
-                                              *comparison->failure)));
-    return false;
-  }
-  Verdict agrees;
-  agrees.kind = VerdictKind::kAgrees;
-  agrees.samples = comparison->samples - comparison->undecided;
-  agrees.worst_ulp = comparison->worst_ulp;
-  agrees.worst_part = comparison->worst_part;
-  if (comparison->worst_element >= 0 && comparison->worst_ulp > 0) {
-    agrees.worst_at = absl::StrCat(
-        DescribeInputs(comparer.call().OperandNames(),
-                       ElementOf(comparer, inputs, comparison->worst_element)),
-        " in ", DTypeName(MainDType(comparer.call())));
-  }
-  counts.undecided += comparison->undecided;
-  counts.by_body += comparison->by_body;
-  counts.other_zeros += comparison->other_zeros;
-  Merge(verdict, agrees);
-  return true;
-}
-
-void AddNotes(const Counts& counts, Verdict& verdict) {
-  if (counts.by_body > 0) {
-    verdict.notes.push_back(
-        absl::StrCat(counts.by_body,
-                     " points beyond the exponents of the spec's "
-                     "reference, against the body over the reals"));
-  }
-  if (counts.undecided > 0) {
-    verdict.notes.push_back(
-        absl::StrCat(counts.undecided, " points that no reference decides"));
-  }
-  if (counts.other_zeros > 0) {
-    verdict.notes.push_back(absl::StrCat(
-        counts.other_zeros, " zeros of the other sign than the spec's"));
-  }
 }
 
 void AddSampleNotes(const PreparedCalls& prepared, Verdict& verdict) {
@@ -189,7 +74,7 @@ Verdict ForEachCall(const OpContext& context, const PreparedCalls& prepared,
                     const std::vector<PreparedCall>& calls, Visit visit) {
   if (const auto nothing = NothingToCheck(context, prepared)) return *nothing;
   Verdict verdict;
-  Counts counts;
+  CompareCounts counts;
   for (const PreparedCall& call : calls) {
     if (!call.graphs.spec) continue;
     if (context.Expired()) {
@@ -206,7 +91,7 @@ Verdict ForEachCall(const OpContext& context, const PreparedCalls& prepared,
     }
     if (!visit(call, *comparer, verdict, counts)) break;
   }
-  AddNotes(counts, verdict);
+  AddCountNotes(counts, verdict);
   return verdict;
 }
 
@@ -216,7 +101,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   ValueSampler sampler(context.seed + 3);
   const auto elementwise = [&](const PreparedCall& call,
                                const ValueComparer& comparer, Verdict& verdict,
-                               Counts& counts) {
+                               CompareCounts& counts) {
     int floats = 0;
     int operands = 0;
     for (const TensorType& type : call.call.OperandTypes()) {
@@ -246,7 +131,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   };
   const auto structured = [&](const PreparedCall& call,
                               const ValueComparer& comparer, Verdict& verdict,
-                              Counts& counts) {
+                              CompareCounts& counts) {
     for (Pattern pattern : kRoundingPatterns) {
       const auto tensors = sampler.Tensors(call.call, pattern);
       if (!CompareAt(context, comparer, tensors, verdict, counts)) {
@@ -259,7 +144,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   // are small, and at the longest extent one number alone, which counts.
   const auto large = [&](const PreparedCall& call,
                          const ValueComparer& comparer, Verdict& verdict,
-                         Counts& counts) {
+                         CompareCounts& counts) {
     int64_t extent = 0;
     for (const TensorType& type : call.call.OperandTypes()) {
       for (const Dim& dim : type.shape) {
@@ -309,7 +194,7 @@ Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
   ValueSampler sampler(context.seed + 4);
   const auto visit = [&](const PreparedCall& call,
                          const ValueComparer& comparer, Verdict& verdict,
-                         Counts& counts) {
+                         CompareCounts& counts) {
     std::vector<double> guards = GuardConstants(call.graphs.body);
     const std::vector<double> more = GuardConstants(*call.graphs.spec);
     guards.insert(guards.end(), more.begin(), more.end());

@@ -73,6 +73,7 @@ class ValueComparer {
   // Spec and body are elementwise: elements may be compared apart.
   bool elementwise() const { return elementwise_; }
   const Graph& body() const { return body_; }
+  const SpecReference& reference() const { return *reference_; }
   const SampledCall& call() const { return call_; }
 
  private:

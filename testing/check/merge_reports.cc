@@ -9,15 +9,18 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
+#include "testing/check/check_sweep.h"
 #include "testing/run_shard.h"
 
 namespace cleave {
 namespace {
 
-// In the order of a report: ops, then derivatives, then rewrites.
+// In the order of a report: ops, then derivatives, then rewrites, then parts of
+// sweeps.
 std::tuple<int, absl::string_view> Order(const OpReport& op) {
   const int kind = absl::StartsWith(op.op, "jvp ")       ? 1
                    : absl::StartsWith(op.op, "rewrite ") ? 2
+                   : !WholeSweep(op.op).empty()          ? 3
                                                          : 0;
   return {kind, op.op};
 }

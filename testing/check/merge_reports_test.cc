@@ -177,6 +177,42 @@ CheckReport Small(int shard) {
   return report;
 }
 
+// The parts of a sweep, from wherever they come, are one row, behind the rules.
+TEST(MergeReports, PartsOfASweepAreOneRow) {
+  std::vector<NamedReport> shards;
+  for (int shard = 1; shard <= 2; ++shard) {
+    CheckReport report;
+    for (const std::string& name :
+         {absl::StrCat("op", shard),
+          absl::StrCat("sweep op f32 0", shard, "/64"),
+          absl::StrCat("sweep op f32 0", shard + 2, "/64")}) {
+      OpReport op;
+      op.op = name;
+      Verdict& verdict = op.layers[Layer::kRounding];
+      verdict.kind = VerdictKind::kAgrees;
+      verdict.strength = Strength::kExhaustive;
+      verdict.samples = 500;
+      verdict.worst_ulp = shard;
+      report.ops.push_back(std::move(op));
+    }
+    report.shard = RunShard();
+    report.shard->number = shard;
+    report.shard->shards = 2;
+    shards.push_back({absl::StrCat(shard, ".json"), std::move(report)});
+  }
+  ASSERT_OK_AND_ASSIGN(const CheckReport merged,
+                       MergeCheckReports(std::move(shards)));
+  std::vector<std::string> names;
+  for (const OpReport& op : merged.ops) names.push_back(op.op);
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "op1", "op2", "sweep op f32 01/64", "sweep op f32 02/64",
+                       "sweep op f32 03/64", "sweep op f32 04/64"}));
+  const std::string text = merged.ToString();
+  EXPECT_THAT(text, HasSubstr("\nsweep op f32 (4 of 64)"));
+  EXPECT_THAT(text, HasSubstr("agrees 2000 2 ulp\n"));
+  EXPECT_THAT(text, HasSubstr("checked 2 rules, 4 parts of sweeps, seed 1"));
+}
+
 TEST(MergeReports, ReadWhatWasWritten) {
   const std::string text = Small(1).ToJson();
   ASSERT_OK_AND_ASSIGN(const CheckReport read, Read(text));

@@ -211,15 +211,32 @@ absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
   return numbers;
 }
 
+const AccuracyOp* SpecReference::AccuracyOf(int result) const {
+  const AccuracyOp* chosen = nullptr;
+  for (const AccuracyOp& op : clauses_->Of(call_.op).accuracies) {
+    const auto dtype = ParseDType(op.dtype);
+    if (dtype.ok() ? *dtype == result_types_[result].dtype
+                   : chosen == nullptr) {
+      chosen = &op;
+    }
+  }
+  return chosen;
+}
+
+std::optional<double> SpecReference::ConstantUlp(int result) const {
+  const AccuracyOp* const chosen = AccuracyOf(result);
+  if (chosen == nullptr) return elementwise_ ? 0.5 : kUndeclaredUlp;
+  if (chosen->is_eps || !chosen->ulp.op.empty() || !(chosen->ulp.literal > 0)) {
+    return std::nullopt;
+  }
+  return chosen->ulp.literal;
+}
+
 absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
                                                 int result,
                                                 const Tensor& got) const {
   const TensorType& type = result_types_[result];
-  const AccuracyOp* chosen = nullptr;
-  for (const AccuracyOp& op : clauses_->Of(call_.op).accuracies) {
-    const auto dtype = ParseDType(op.dtype);
-    if (dtype.ok() ? *dtype == type.dtype : chosen == nullptr) chosen = &op;
-  }
+  const AccuracyOp* const chosen = AccuracyOf(result);
   ErrorBound bound;
   if (chosen == nullptr) {
     bound.ulp.assign(got.size(), elementwise_ ? 0.5 : kUndeclaredUlp);

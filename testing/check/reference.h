@@ -53,12 +53,22 @@ class SpecReference {
   // For result number `result`, of which only the shape of `got` is taken.
   absl::StatusOr<ErrorBound> Bound(absl::Span<const Tensor> inputs, int result,
                                    const Tensor& got) const;
+  // The part of that bound, in ULP, that is the same at all inputs and takes no
+  // condition; nullopt where there is none but 0.
+  std::optional<double> ConstantUlp(int result) const;
   bool elementwise() const { return elementwise_; }
   const Graph& spec() const { return spec_; }
+  // (number of the result, the graph of a `special` clause), in their order:
+  // its last input is what is expected so far, its output what is instead.
+  const std::vector<std::pair<int, Graph>>& specials() const {
+    return specials_;
+  }
 
  private:
   absl::StatusOr<std::vector<RealTensor>> EvaluateReals(
       const std::vector<RealTensor>& inputs, int bits) const;
+  // The clause for result number `result`; null where none is declared.
+  const AccuracyOp* AccuracyOf(int result) const;
   absl::StatusOr<std::vector<double>> FactorValues(
       const ClauseFactor& factor, absl::Span<const Tensor> inputs, int result,
       const Tensor& got) const;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "testing/check/check.h"
+#include "testing/check/check_sweep.h"
 
 namespace cleave {
 namespace {
@@ -47,6 +48,35 @@ std::string Cell(Layer layer, const Verdict& verdict) {
   return "";
 }
 
+// The ops, the parts of each sweep as one.
+std::vector<OpReport> WithWholeSweeps(const std::vector<OpReport>& ops) {
+  std::vector<OpReport> rows;
+  std::string last;
+  int parts = 0;
+  const auto end_sweep = [&] {
+    if (!last.empty() && parts < kSweepParts) {
+      absl::StrAppend(&rows.back().op, " (", parts, " of ", kSweepParts, ")");
+    }
+  };
+  for (const OpReport& op : ops) {
+    const std::string whole = WholeSweep(op.op);
+    if (!whole.empty() && whole == last) {
+      for (const auto& [layer, verdict] : op.layers) {
+        Merge(rows.back().layers[layer], verdict);
+      }
+      ++parts;
+      continue;
+    }
+    end_sweep();
+    last = whole;
+    parts = 1;
+    rows.push_back(op);
+    if (!whole.empty()) rows.back().op = whole;
+  }
+  end_sweep();
+  return rows;
+}
+
 }  // namespace
 
 std::string CheckReport::ToString() const {
@@ -66,7 +96,7 @@ std::string CheckReport::ToString() const {
   }
   const int certified = CountCertified();
   if (certified > 0) rows[0].emplace_back("certified");
-  for (const OpReport& op : ops) {
+  for (const OpReport& op : WithWholeSweeps(ops)) {
     std::vector<std::string> row = {op.op};
     for (const Layer layer : shown) {
       const auto it = op.layers.find(layer);
@@ -118,8 +148,10 @@ std::string CheckReport::ToString() const {
                           op.layers.at(Layer::kRounding).worst_part));
     }
   }
-  absl::StrAppend(&text, "\nchecked ", static_cast<int>(ops.size()) - certified,
-                  " rules, ");
+  const int parts = CountSweepParts();
+  absl::StrAppend(&text, "\nchecked ",
+                  static_cast<int>(ops.size()) - parts - certified, " rules, ");
+  if (parts > 0) absl::StrAppend(&text, parts, " parts of sweeps, ");
   if (certified > 0) absl::StrAppend(&text, certified, " as certified, ");
   absl::StrAppend(&text, "seed ", seed, ": ", Count(VerdictKind::kDisagrees),
                   " disagree, ", Count(VerdictKind::kInconclusive),

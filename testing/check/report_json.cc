@@ -77,7 +77,9 @@ json TotalsJson(const CheckReport& report) {
                            VerdictKind::kNotIndependent}) {
     totals[std::string(VerdictKindName(kind))] = report.Count(kind);
   }
-  totals["rules"] = report.ops.size();
+  const int parts = report.CountSweepParts();
+  totals["rules"] = report.ops.size() - parts;
+  if (parts > 0) totals["sweep_parts"] = parts;
   return totals;
 }
 

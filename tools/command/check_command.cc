@@ -36,6 +36,7 @@
 #include "testing/certificate/environment.h"
 #include "testing/certificate/rule_hashes.h"
 #include "testing/check/check.h"
+#include "testing/check/check_sweep.h"
 #include "testing/check/rule_coverage.h"
 #include "testing/check/verdict.h"
 #include "testing/report/html_report.h"
@@ -53,13 +54,19 @@ namespace {
 // The file of a folder's rules, in it.
 constexpr char kShippedCertificates[] = "certificates.json";
 
+constexpr char kQuickTier[] = "quick";
+constexpr char kFullTier[] = "full";
+
 struct CheckFlags {
   std::vector<std::string> paths;
+  std::vector<std::string> uses;
   std::string op = "*";
+  std::string tier = kQuickTier;
   std::vector<std::string> layers;
   std::vector<std::string> dtypes;
   std::vector<std::string> sizes;
   uint64_t seed = 1;
+  int jobs = 0;
   double seconds = 0;
   std::vector<std::string> allowed;
   bool kernels = false;
@@ -135,9 +142,11 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
                        KernelCheck kernels, DoneSoFar& done_so_far) {
   CheckOptions options;
   options.ops = flags.op;
+  options.tier = flags.tier == kFullTier ? Tier::kFull : Tier::kQuick;
   options.sources = loaded.sources;
   options.seed = flags.seed;
   std::tie(options.shard, options.shards) = ParsedShard(flags.shard);
+  options.threads = flags.jobs;
   if (flags.seconds > 0) options.seconds_per_op = flags.seconds;
   for (const std::string& name : flags.layers) {
     options.layers.insert(*FindLayer(name));
@@ -210,6 +219,7 @@ std::optional<RunShard> ShardOf(const CheckFlags& flags,
       {"rules", HashOfTexts(loaded.texts)},
       {"checked", absl::StrJoin(loaded.sources, " ")},
       {"op", flags.op},
+      {"tier", flags.tier},
       {"seed", absl::StrCat(conditions.seed)},
       {"layers", absl::StrJoin(conditions.layers, " ")},
       {"kernels", conditions.kernels ? "true" : "false"},
@@ -316,7 +326,7 @@ int WriteCertificates(const CheckFlags& flags, const CertifiedReport& checked,
   std::cout << flags.certify << ": " << file.certificates.size()
             << " certificates\n";
   for (const OpReport& op : checked.report.ops) {
-    if (file.certificates.count(op.op) == 0) {
+    if (file.certificates.count(op.op) == 0 && WholeSweep(op.op).empty()) {
       std::cout << "not certified: " << op.op << "\n";
     }
   }
@@ -352,7 +362,7 @@ int Check(const CheckFlags& flags, const KernelLayer& kernels) {
   if (!flags.shard.empty() && !flags.oracle.oracles.empty()) {
     return Complain("--shard divides rules, and an oracle is for one alone");
   }
-  const auto loaded = LoadRulePaths(flags.paths);
+  const auto loaded = LoadRulePaths(flags.paths, flags.uses);
   if (!loaded) return kExitUsage;
   if (WantsKernels(flags) && kernels.check == nullptr) {
     return Complain("L6 is not supported: this program has no code generator");
@@ -434,9 +444,19 @@ void AddCheck(CommandLine& line, const KernelLayer& kernels) {
   verb.Add("PATH", flags->paths,
            "Rule files, or folders of them, whose ops to check")
       .Required();
+  verb.Add("--uses", flags->uses,
+           "Rule files, or folders of them, that those use: loaded, and not "
+           "checked; may be repeated")
+      .OneEach();
   verb.Add("--op", flags->op,
            "Only ops that this glob matches; `jvp exp` for the "
            "derivative of a primitive, `rewrite neg_neg` for that");
+  verb.Add("--tier", flags->tier,
+           "`full`: also every f32 of pointwise ops of one operand, and every "
+           "pair of f16 and of bf16 of those of two, which takes minutes to "
+           "hours for each op")
+      .OneOf({kQuickTier, kFullTier})
+      .ShowDefault();
   verb.Add("--layers", flags->layers, "Only these layers")
       .CommaSeparated()
       .OneOf(LayerNames());
@@ -465,6 +485,9 @@ void AddCheck(CommandLine& line, const KernelLayer& kernels) {
            "along the line of inputs, coverage, counterexamples, rules and "
            "what is derived from them");
   verb.Add("--seed", flags->seed, "Draws other samples (1)");
+  verb.Add("--jobs", flags->jobs,
+           "Ops that are checked at once (one per core; with kernels one)")
+      .Positive();
   AddShardFlag(verb, flags->shard, "rules");
   verb.Add("--seconds", flags->seconds,
            "What takes longer for one op is inconclusive (no limit: the "

@@ -42,6 +42,11 @@ Option& Option::CommaSeparated() {
   return *this;
 }
 
+Option& Option::OneEach() {
+  option_->allow_extra_args(false);
+  return *this;
+}
+
 Option& Option::ShowDefault() {
   option_->capture_default_str();
   return *this;

@@ -55,6 +55,8 @@ class Option {
   Option& Bytes();
   // `a,b` gives two values.
   Option& CommaSeparated();
+  // Of several values each stands behind the name again: `--uses a --uses b`.
+  Option& OneEach();
   // The help shows the value that the variable has now.
   Option& ShowDefault();
   // A line with both is a mistake.

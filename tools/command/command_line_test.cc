@@ -32,6 +32,7 @@ class CommandLineTest : public ::testing::Test {
         .Check([](const std::string& name) {
           return name == "x" ? std::string("no x, please") : std::string();
         });
+    verb.Add("--uses", uses_, "Files").OneEach();
     verb.Runs([] { return 3; });
     line_.AddVerb("other", "Others.").Runs([] { return 4; });
   }
@@ -67,6 +68,7 @@ class CommandLineTest : public ::testing::Test {
   double share_ = 0;
   uint64_t seed_ = 0;
   std::vector<std::string> names_;
+  std::vector<std::string> uses_;
   std::string out_;
   std::string error_;
   CommandLine line_;
@@ -86,6 +88,14 @@ TEST_F(CommandLineTest, SetsValues) {
   EXPECT_THAT(names_, ElementsAre("p", "q"));
   EXPECT_EQ(max_, 8);
   EXPECT_EQ(bytes_, int64_t{2} << 30);
+}
+
+TEST_F(CommandLineTest, ValuesByNameLeaveThoseByPosition) {
+  const ParsedLine parsed =
+      Parse({"check", "--uses", "a", "file", "--uses", "b"});
+  ASSERT_NE(parsed.action, nullptr) << error_;
+  EXPECT_THAT(uses_, ElementsAre("a", "b"));
+  EXPECT_THAT(paths_, ElementsAre("file"));
 }
 
 TEST_F(CommandLineTest, RunsTheVerbOfTheLine) {

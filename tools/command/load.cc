@@ -98,8 +98,8 @@ bool LoadedRules::Gives(absl::string_view op) const {
   });
 }
 
-std::optional<LoadedRules> LoadRulePaths(
-    const std::vector<std::string>& paths) {
+std::optional<LoadedRules> LoadRulePaths(const std::vector<std::string>& paths,
+                                         const std::vector<std::string>& uses) {
   // Null: those of the program.
   const char* const folder = std::getenv("CLEAVE_RULES");
   std::vector<std::string> shipped_paths;
@@ -107,8 +107,10 @@ std::optional<LoadedRules> LoadRulePaths(
   absl::StatusOr<std::vector<NamedSource>> shipped =
       folder == nullptr ? EmbeddedRules() : ReadRuleFiles(shipped_paths);
   absl::StatusOr<std::vector<NamedSource>> given = ReadRuleFiles(paths);
-  if (!shipped.ok() || !given.ok()) {
-    Complain(given.ok() ? shipped.status() : given.status());
+  absl::StatusOr<std::vector<NamedSource>> used = ReadRuleFiles(uses);
+  for (const auto* sources : {&given, &used, &shipped}) {
+    if (sources->ok()) continue;
+    Complain(sources->status());
     return std::nullopt;
   }
   LoadedRules loaded;
@@ -121,18 +123,21 @@ std::optional<LoadedRules> LoadRulePaths(
     if (folder != nullptr) source.name = ShownPath(source.name);
   }
   std::vector<NamedSource> added;
-  for (NamedSource& source : *given) {
+  std::set<std::string> paths_added;
+  const auto add = [&](NamedSource& source, bool is_given) {
     const auto it = by_identity.find(
         folder == nullptr ? source.text : Canonical(source.name));
     const std::string name = ShownPath(source.name);
-    loaded.sources.insert(name);
+    if (is_given) loaded.sources.insert(name);
     if (it != by_identity.end()) {
       it->second->name = name;
-    } else {
+    } else if (paths_added.insert(Canonical(source.name)).second || is_given) {
       source.name = name;
       added.push_back(std::move(source));
     }
-  }
+  };
+  for (NamedSource& source : *given) add(source, true);
+  for (NamedSource& source : *used) add(source, false);
   LoadOptions options = WithTransforms();
   options.trusted = WereCheckedByBuild(*shipped);
   LoadResult result = LoadRules(*shipped, std::make_shared<Context>(), options);

@@ -56,8 +56,11 @@ struct LoadedRules {
 
 // The shipped rules (the folder that $CLEAVE_RULES names; those of the program
 // where it is not set; none where it is empty) and those of `paths`; files of
-// both are loaded once. Nullopt after printing what is wrong.
-std::optional<LoadedRules> LoadRulePaths(const std::vector<std::string>& paths);
+// both are loaded once. So are those of `uses`, which the sources leave out
+// that are not among `paths` too. Nullopt after printing what is wrong.
+std::optional<LoadedRules> LoadRulePaths(
+    const std::vector<std::string>& paths,
+    const std::vector<std::string>& uses = {});
 
 }  // namespace cleave
 

@@ -1,0 +1,34 @@
+// CompareAt: one comparison of a body with its spec, added to a verdict.
+
+#ifndef CLEAVE_TESTING_CHECK_COMPARE_AT_H_
+#define CLEAVE_TESTING_CHECK_COMPARE_AT_H_
+
+#include <cstdint>
+
+#include "absl/types/span.h"
+#include "ops/tensor.h"
+#include "testing/check/compare_values.h"
+#include "testing/check/op_context.h"
+#include "testing/check/verdict.h"
+
+namespace cleave {
+
+// The counts that are noted beside a verdict.
+struct CompareCounts {
+  int64_t undecided = 0;
+  int64_t by_body = 0;
+  int64_t other_zeros = 0;
+};
+
+// Compares at `inputs` and adds what was found to `verdict`, and the errors to
+// the profile of `profiled`, if there is a call. False once the op is refuted,
+// by a counterexample that was made small.
+bool CompareAt(const OpContext& context, const ValueComparer& comparer,
+               absl::Span<const Tensor> inputs, Verdict& verdict,
+               CompareCounts& counts, const PreparedCall* profiled = nullptr);
+
+void AddCountNotes(const CompareCounts& counts, Verdict& verdict);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_COMPARE_AT_H_
