@@ -448,9 +448,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Types, SamplesTest,
-    testing::Values(Planted{
-        "refused_in_one_dtype", Layer::kTypes,
-        R"(op checked(x: T[A..], y: T[B..]) -> T[broadcast([A, B])..]
+    testing::Values(
+        Planted{"refused_in_one_dtype", Layer::kTypes,
+                R"(op checked(x: T[A..], y: T[B..]) -> T[broadcast([A, B])..]
   where T: float
   spec z = 2 * x + 2 * y
   accuracy T within 1 ulp + 2 cond
@@ -458,22 +458,48 @@ INSTANTIATE_TEST_SUITE_P(
   2 * (if T == f64 then $ else x + y)
 }
 )",
-        "reshape(x, shape: A ++ [2]) + y", "x + y"}),
+                "reshape(x, shape: A ++ [2]) + y", "x + y"},
+        // Shapes of one list that broadcast, and differ.
+        Planted{"shapes_of_one_list", Layer::kTypes,
+                R"(op checked(xs[i]: T[S[i]..]) -> T[P..]
+  where T: float
+  let P = broadcast([S[i] for i in 0..len(xs)])
+  spec {
+    let all = [broadcast_to(xs[i], shape: P) for i in 0..len(xs)]
+    y[p.. < P] = fold(e = -inf, i in 0..len(xs)) { max(e, all[i][p..]) }
+  }
+{
+  let all = [$ for i in 0..len(xs)]
+  y[p.. < P] = fold(e = -inf, i in 0..len(xs)) { max(e, all[i][p..]) }
+}
+)",
+                "-(-xs[i])", "broadcast_to(-(-xs[i]), shape: P)"}),
     Name);
 
 INSTANTIATE_TEST_SUITE_P(
     Laws, SamplesTest,
-    testing::Values(Planted{
-        "law_at_a_long_axis", Layer::kExamples,
-        R"(op checked(x: T[n]) -> T[n]
+    testing::Values(
+        Planted{"law_at_a_long_axis", Layer::kExamples,
+                R"(op checked(x: T[n]) -> T[n]
   where T: float
   spec y[n - 1 - i] == x[i]
 {
   y[i] = $
 }
 )",
-        "x[if n > 64 then i else n - 1 - i] + select(n > 64, 1, 0)",
-        "x[n - 1 - i]"}),
+                "x[if n > 64 then i else n - 1 - i] + select(n > 64, 1, 0)",
+                "x[n - 1 - i]"},
+        // Its places are none: the law has no value there.
+        Planted{"law_that_reads_outside", Layer::kExamples,
+                R"(op checked(x: T[n]) -> (values: T[n], at: i64[n])
+  where T: float
+  spec values[i] == x[at[i]]
+{
+  let s = sort(x, axis: 0)
+  (values = s.values, at = $)
+}
+)",
+                "s.indices + 1", "s.indices"}),
     Name);
 
 TEST(Samples, NotesSayWhatWasSampled) {
