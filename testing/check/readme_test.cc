@@ -18,6 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
+#include "testing/check/read_example.h"
 #include "testing/status_matchers.h"
 #include "transforms/derived_rules.h"
 #include "transforms/report/coverage.h"
@@ -88,6 +89,11 @@ LoadResult LoadShipped(const Declared& left_out) {
     RuleFile kept;
     for (RuleFile::Entry& entry : file.entries) {
       if (entry.item && left_out.count({entry.item->kind, entry.item->name})) {
+        continue;
+      }
+      // Without it there is nothing to show of a derivative.
+      if (entry.item && entry.item->kind == ItemKind::kExample &&
+          left_out.count({ItemKind::kJvp, OpOfExample(*entry.item)}) != 0) {
         continue;
       }
       kept.entries.push_back(std::move(entry));
