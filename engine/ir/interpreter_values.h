@@ -71,69 +71,86 @@ struct ReferenceValues {
   }
 };
 
-// The reals with `bits` of working precision.
-struct RealValues {
-  using TensorT = RealTensor;
+// Tensors of numbers with `bits` of working precision: their floats are
+// `Kind::Numbers`, their integers and bools a Tensor.
+template <typename Kind>
+struct NumberValues {
+  using TensorT = typename Kind::TensorT;
   static constexpr bool kHasHostKernels = false;
   int bits;
 
-  static DType DTypeOf(const RealTensor& t) { return t.dtype; }
-  static const std::vector<int64_t>& ShapeOf(const RealTensor& t) {
+  static DType DTypeOf(const TensorT& t) { return t.dtype; }
+  static const std::vector<int64_t>& ShapeOf(const TensorT& t) {
     return t.shape;
   }
-  static bool AsBool(const RealTensor& t) { return t.discrete.GetInt(0) != 0; }
+  static bool AsBool(const TensorT& t) { return t.discrete.GetInt(0) != 0; }
 
-  absl::StatusOr<std::vector<RealTensor>> Eval(
+  absl::StatusOr<std::vector<TensorT>> Eval(
       Primitive primitive, const Attributes& attributes,
-      absl::Span<const RealTensor> operands) const {
-    return EvalReal(primitive, attributes, operands, bits);
+      absl::Span<const TensorT> operands) const {
+    return Kind::Eval(primitive, attributes, operands, bits);
   }
 
-  RealTensor Slice(const RealTensor& t, int64_t index) const {
-    RealTensor slice;
+  TensorT Slice(const TensorT& t, int64_t index) const {
+    TensorT slice;
     slice.dtype = t.dtype;
     slice.shape = WithoutAxis0(t.shape);
     if (IsFloat(t.dtype)) {
       const int64_t count = CountElements(slice.shape);
-      const auto begin = t.reals.begin() + index * count;
-      slice.reals.assign(begin, begin + count);
+      const auto begin = (t.*Kind::kNumbers).begin() + index * count;
+      (slice.*Kind::kNumbers).assign(begin, begin + count);
     } else {
       slice.discrete = ReferenceValues().Slice(t.discrete, index);
     }
     return slice;
   }
 
-  absl::StatusOr<RealTensor> Stack(DType dtype,
-                                   std::vector<int64_t> shape) const {
-    RealTensor stack;
+  absl::StatusOr<TensorT> Stack(DType dtype, std::vector<int64_t> shape) const {
+    TensorT stack;
     stack.dtype = dtype;
     stack.shape = shape;
     if (IsFloat(dtype)) {
-      constexpr int64_t kBytes = 64;  // of a number, without its digits
       CLEAVE_RETURN_IF_ERROR(
-          CheckTensorBytes(CountElements(shape) * (kBytes + bits / 8)));
+          CheckTensorBytes(CountElements(shape) * Kind::BytesOf(bits)));
     }
     // Checks the extents in either case.
     CLEAVE_ASSIGN_OR_RETURN(Tensor elements,
                             Tensor::Create(DType::kBool, shape));
     if (IsFloat(dtype)) {
-      stack.reals.assign(elements.size(), Real(bits));
+      (stack.*Kind::kNumbers)
+          .assign(elements.size(), typename Kind::Number(bits));
     } else {
       stack.discrete = Tensor(dtype, std::move(shape));
     }
     return stack;
   }
-  void SetSlice(RealTensor slice, int64_t index, RealTensor* stack) const {
+  void SetSlice(TensorT slice, int64_t index, TensorT* stack) const {
     if (IsFloat(slice.dtype)) {
-      const int64_t count = static_cast<int64_t>(slice.reals.size());
-      std::move(slice.reals.begin(), slice.reals.end(),
-                stack->reals.begin() + index * count);
+      auto& numbers = slice.*Kind::kNumbers;
+      const int64_t count = static_cast<int64_t>(numbers.size());
+      std::move(numbers.begin(), numbers.end(),
+                (stack->*Kind::kNumbers).begin() + index * count);
     } else {
       ReferenceValues().SetSlice(std::move(slice.discrete), index,
                                  &stack->discrete);
     }
   }
 };
+
+// The reals.
+struct RealKind {
+  using TensorT = RealTensor;
+  using Number = Real;
+  static constexpr std::vector<Real> RealTensor::*kNumbers = &RealTensor::reals;
+  // Of a number: 64, and its digits.
+  static int64_t BytesOf(int bits) { return 64 + bits / 8; }
+  static absl::StatusOr<std::vector<RealTensor>> Eval(
+      Primitive primitive, const Attributes& attributes,
+      absl::Span<const RealTensor> operands, int bits) {
+    return EvalReal(primitive, attributes, operands, bits);
+  }
+};
+using RealValues = NumberValues<RealKind>;
 
 }  // namespace cleave::internal_interpreter
 

@@ -99,6 +99,7 @@ Verdict ForEachCall(const OpContext& context, const PreparedCalls& prepared,
 
 Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   ValueSampler sampler(context.seed + 3);
+  WorstPoints proved;
   const auto elementwise = [&](const PreparedCall& call,
                                const ValueComparer& comparer, Verdict& verdict,
                                CompareCounts& counts) {
@@ -116,6 +117,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
     const bool exhaustive = call.default_attributes && floats == 1;
     const std::vector<Tensor> points =
         sampler.Points(call.call, count, exhaustive);
+    WorstPoint worst;
     for (int64_t begin = 0; begin < points[0].size(); begin += kChunk) {
       if (context.Expired()) {
         Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
@@ -123,22 +125,25 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
       }
       const auto chunk = SelectElements(
           points, Range(begin, std::min(points[0].size(), begin + kChunk)));
-      if (!CompareAt(context, comparer, chunk, verdict, counts, &call)) {
+      if (!CompareAt(context, comparer, chunk, verdict, counts, &call,
+                     &worst)) {
         return false;
       }
     }
-    return true;
+    return ProveAt(context, comparer, worst, verdict, proved);
   };
   const auto structured = [&](const PreparedCall& call,
                               const ValueComparer& comparer, Verdict& verdict,
                               CompareCounts& counts) {
+    WorstPoint worst;
     for (Pattern pattern : kRoundingPatterns) {
       const auto tensors = sampler.Tensors(call.call, pattern);
-      if (!CompareAt(context, comparer, tensors, verdict, counts)) {
+      if (!CompareAt(context, comparer, tensors, verdict, counts, nullptr,
+                     &worst)) {
         return false;
       }
     }
-    return true;
+    return ProveAt(context, comparer, worst, verdict, proved);
   };
   // A large call has few patterns: sums of positive numbers, whose conditions
   // are small, and at the longest extent one number alone, which counts.
@@ -174,12 +179,14 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
       Merge(verdict, ForEachCall(context, prepared, prepared.large, large));
     }
     AddSampleNotes(prepared, verdict);
+    AddProofNote(proved, verdict);
     return verdict;
   }
   Verdict verdict = ForEachCall(context, prepared, prepared.calls, structured);
   if (verdict.kind == VerdictKind::kAgrees) {
     Merge(verdict, ForEachCall(context, prepared, prepared.large, large));
     AddSampleNotes(prepared, verdict);
+    AddProofNote(proved, verdict);
   }
   if (verdict.kind == VerdictKind::kAgrees &&
       static_cast<int>(prepared.calls.size()) < kMinSignatures) {
@@ -247,11 +254,12 @@ struct RealDifference {
   int64_t element = 0;
   std::string spec;
   std::string body;
+  std::string unproved;  // why no enclosures prove it
 };
 
 // The first difference of spec and body at `inputs` that no precision up to the
-// last one heals. In elementwise graphs only the elements that differ are
-// evaluated again.
+// last one heals, and that enclosures do not refute. In elementwise graphs only
+// the elements that differ are evaluated again.
 absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
     const CallGraphs& graphs, absl::Span<const Tensor> inputs,
     bool elementwise) {
@@ -281,7 +289,9 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
         if (difference) return;
         difference = RealDifference{static_cast<int>(r),
                                     elements.empty() ? i : elements[i],
-                                    std::move(x), std::move(y)};
+                                    std::move(x),
+                                    std::move(y),
+                                    {}};
       };
       for (int64_t i = 0; !IsFloat(a.dtype) && i < a.discrete.size(); ++i) {
         if (a.discrete.GetInt(i) != b.discrete.GetInt(i)) {
@@ -305,6 +315,13 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
       elements = std::move(differing);
     }
   }
+  const Proved proved = ProveEqual(
+      graphs,
+      elementwise ? SelectElements(inputs, {difference->element})
+                  : std::vector<Tensor>(inputs.begin(), inputs.end()),
+      kBits, difference->result, elementwise ? 0 : difference->element);
+  if (proved.proof == Proof::kAgrees) return std::nullopt;
+  difference->unproved = proved.why;
   return difference;
 }
 
@@ -399,6 +416,9 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
       example.place = context.Place(call.graphs.body, shown.result);
       example.replay = context.Replay();
       Merge(verdict, Verdict::Disagrees(std::move(example)));
+      CompareCounts counts;
+      counts.unproved = shown.unproved;
+      AddCountNotes(counts, verdict);
       return verdict;
     }
   }

@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "testing/check/large_calls.h"
+#include "testing/check/samples/float_points.h"
 #include "testing/check/samples/shrink.h"
 
 namespace cleave {
@@ -65,7 +66,8 @@ Counterexample Explain(const OpContext& context, const ValueComparer& comparer,
 
 bool CompareAt(const OpContext& context, const ValueComparer& comparer,
                absl::Span<const Tensor> inputs, Verdict& verdict,
-               CompareCounts& counts, const PreparedCall* profiled) {
+               CompareCounts& counts, const PreparedCall* profiled,
+               WorstPoint* worst) {
   const auto comparison = comparer.Compare(inputs, verdict.worst_part);
   if (!comparison.ok()) {
     if (!IsBadSample(comparison.status())) {
@@ -79,6 +81,7 @@ bool CompareAt(const OpContext& context, const ValueComparer& comparer,
     AddErrors(*profiled, inputs, comparison->errors, context.profiles->value);
   }
   if (comparison->failure) {
+    counts.unproved = comparison->failure->unproved;
     Merge(verdict, Verdict::Disagrees(Explain(context, comparer, inputs,
                                               *comparison->failure)));
     return false;
@@ -93,6 +96,16 @@ bool CompareAt(const OpContext& context, const ValueComparer& comparer,
         DescribeInputs(comparer.call().OperandNames(),
                        ElementOf(comparer, inputs, comparison->worst_element)),
         " in ", DTypeName(MainDType(comparer.call())));
+  }
+  if (worst != nullptr && comparison->worst_element >= 0 &&
+      (worst->element < 0 || comparison->worst_ulp > worst->ulp)) {
+    *worst = {ElementOf(comparer, inputs, comparison->worst_element),
+              comparison->worst_result,
+              comparer.elementwise() ? 0 : comparison->worst_element,
+              comparison->worst_got,
+              comparison->worst_ulp,
+              comparison->worst_bound,
+              comparison->worst_bound_is_whole};
   }
   counts.undecided += comparison->undecided;
   counts.by_body += comparison->by_body;
@@ -116,6 +129,36 @@ void AddCountNotes(const CompareCounts& counts, Verdict& verdict) {
     verdict.notes.push_back(absl::StrCat(
         counts.other_zeros, " zeros of the other sign than the spec's"));
   }
+  if (!counts.unproved.empty()) {
+    verdict.notes.push_back(absl::StrCat(
+        "reference not proved by intervals there: ", counts.unproved));
+  }
+}
+
+bool ProveAt(const OpContext& context, const ValueComparer& comparer,
+             const WorstPoint& worst, Verdict& verdict, WorstPoints& points) {
+  if (worst.element < 0) return true;
+  ++points.all;
+  const Proved proved = comparer.Prove(worst);
+  if (proved.proof == Proof::kAgrees) ++points.proved;
+  if (proved.proof != Proof::kDiffers) return true;
+  ValueFailure failure;
+  failure.result = worst.result;
+  failure.element = worst.element;
+  failure.expected = proved.enclosure;
+  failure.got = FloatToString(worst.got, comparer.DTypeOf(worst.result));
+  failure.ulp = proved.error;
+  failure.bound = worst.bound;
+  Merge(verdict,
+        Verdict::Disagrees(Explain(context, comparer, worst.inputs, failure)));
+  return false;
+}
+
+void AddProofNote(const WorstPoints& points, Verdict& verdict) {
+  if (points.all == 0) return;
+  verdict.notes.push_back(absl::StrCat("reference proved by intervals at ",
+                                       points.proved, " of ", points.all,
+                                       " worst points"));
 }
 
 }  // namespace cleave

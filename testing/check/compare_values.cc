@@ -37,6 +37,10 @@ constexpr size_t kTightest = 16;
 constexpr double kManyWork = 4e6;
 constexpr size_t kMaxGradients = 4;
 
+// The work of a spec that is enclosed beside being evaluated: a point in a
+// hundred or so, whose enclosures take four times as long.
+constexpr double kProvedWork = 2e4;
+
 double EpsOf(DType dtype) {
   return std::ldexp(1.0, 1 - SignificandBits(dtype));
 }
@@ -227,6 +231,9 @@ absl::Status ValueComparer::JudgeByGradient(
       comparison.worst_ulp = suspect.error;
       comparison.worst_result = suspect.result;
       comparison.worst_element = suspect.element;
+      comparison.worst_got = suspect.got;
+      comparison.worst_bound = suspect.is_eps ? 0 : suspect.ulp;
+      comparison.worst_bound_is_whole = !suspect.is_eps;
     }
     comparison.worst_part =
         std::max(comparison.worst_part, suspect.error / suspect.ulp);
@@ -337,6 +344,10 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
         comparison.worst_ulp = shown;
         comparison.worst_result = static_cast<int>(r);
         comparison.worst_element = i;
+        comparison.worst_got = suspect.got;
+        comparison.worst_bound = bound.is_eps ? 0 : suspect.ulp;
+        comparison.worst_bound_is_whole =
+            !bound.is_eps && suspect.condition == 0;
       }
       if (suspect.error > 0) {
         if (suspect.condition == 0) {
@@ -448,6 +459,26 @@ absl::StatusOr<bool> ValueComparer::AgreesWithBody(
   return mpfr_number_p(want.get()) && error <= bound;
 }
 
+Proved ValueComparer::Prove(const WorstPoint& point) const {
+  Proved open;
+  if (!elementwise_ && WorkOf(reference_->spec()) > kProvedWork) {
+    open.why = "the call is large";
+    return open;
+  }
+  const DType dtype = DTypeOf(point.result);
+  // The measured error passed: so does a true one that is not larger.
+  const double tolerance = 0x1p-10 + point.ulp * 0x1p-30;
+  Proved proved = ProveError(
+      [&](int bits) { return reference_->Enclose(point.inputs, bits); },
+      {kFirstReferenceBits, kStructuredBits, kSecondBits}, point.result,
+      point.element,
+      [&](const Real& want) { return UlpError(want, point.got, dtype); },
+      point.got, std::max(point.ulp + tolerance, point.bound));
+  if (proved.proof != Proof::kDiffers || point.bound_is_whole) return proved;
+  open.why = "the bound is not known";
+  return open;
+}
+
 absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
                                    std::vector<Suspect> suspects,
                                    ValueComparison& comparison) const {
@@ -511,16 +542,26 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
             ++(agrees ? comparison.by_body : comparison.undecided);
             continue;
           }
-          ValueFailure failure;
-          failure.result = suspect.result;
-          failure.element = suspect.element;
-          failure.expected = second.ToString(30);
-          failure.got = FloatToString(suspect.got, suspect.dtype);
-          failure.ulp = error;
-          failure.bound = bound;
-          comparison.Note(suspect.element, error);
-          comparison.failure = std::move(failure);
-          continue;
+          // Two precisions agree, which an enclosure proves or refutes.
+          const std::vector<Tensor> one = SelectOne(chosen, at);
+          const Proved proved = ProveError(
+              [&](int bits) { return reference_->Enclose(one, bits); },
+              {kFirstReferenceBits, low, high}, suspect.result,
+              elementwise_ ? 0 : suspect.element, error_at, suspect.got, bound);
+          if (proved.proof != Proof::kAgrees) {
+            ValueFailure failure;
+            failure.result = suspect.result;
+            failure.element = suspect.element;
+            failure.expected = second.ToString(30);
+            failure.got = FloatToString(suspect.got, suspect.dtype);
+            failure.ulp = error;
+            failure.bound = bound;
+            failure.unproved = proved.why;
+            comparison.Note(suspect.element, error);
+            comparison.failure = std::move(failure);
+            continue;
+          }
+          error = proved.error;
         }
       }
       comparison.Note(suspect.element, error);
@@ -528,6 +569,9 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
         comparison.worst_ulp = error;
         comparison.worst_result = suspect.result;
         comparison.worst_element = suspect.element;
+        comparison.worst_got = suspect.got;
+        comparison.worst_bound = suspect.is_eps ? 0 : bound;
+        comparison.worst_bound_is_whole = !suspect.is_eps;
       }
       if (bound > 0) {
         comparison.worst_part = std::max(comparison.worst_part, error / bound);

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
+#include "testing/check/prove.h"
 #include "testing/check/reference.h"
 #include "testing/check/samples/sampled_call.h"
 
@@ -23,6 +24,8 @@ struct ValueFailure {
   std::string got;
   double ulp = 0;
   double bound = 0;
+  // Why no enclosure proves it; empty where one does.
+  std::string unproved;
 };
 
 struct ValueComparison {
@@ -30,6 +33,10 @@ struct ValueComparison {
   double worst_ulp = 0;
   int worst_result = 0;
   int64_t worst_element = -1;
+  double worst_got = 0;  // what was compared there
+  // In ULP; a part of the bound there where it is not `whole`.
+  double worst_bound = 0;
+  bool worst_bound_is_whole = false;
   // The largest error as a part of its bound; a lower estimate where the bound
   // has a condition term, which is computed for the worst elements only.
   double worst_part = 0;
@@ -53,6 +60,17 @@ struct ValueComparison {
   void Note(int64_t element, double ulp);
 };
 
+// The element of a call whose error is largest, and what is known of it.
+struct WorstPoint {
+  std::vector<Tensor> inputs;  // the element's alone, of an elementwise call
+  int result = 0;
+  int64_t element = -1;
+  double got = 0;
+  double ulp = 0;
+  double bound = 0;
+  bool bound_is_whole = false;
+};
+
 class ValueComparer {
  public:
   static absl::StatusOr<ValueComparer> Make(const ClauseRules& clauses,
@@ -70,10 +88,18 @@ class ValueComparer {
       absl::Span<const Tensor> inputs, absl::Span<const Tensor> got,
       double known_part = 0) const;
 
+  // Whether an enclosure of the reference proves that the error at `point` is
+  // within its bound. kOpen for calls whose spec takes much work, and where the
+  // bound is not known.
+  Proved Prove(const WorstPoint& point) const;
+
   // Spec and body are elementwise: elements may be compared apart.
   bool elementwise() const { return elementwise_; }
   const Graph& body() const { return body_; }
   const SpecReference& reference() const { return *reference_; }
+  DType DTypeOf(int result) const {
+    return body_.type(body_.outputs()[result].value).dtype;
+  }
   const SampledCall& call() const { return call_; }
 
  private:

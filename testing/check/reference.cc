@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
+#include "engine/ir/interval_interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
 #include "testing/check/samples/float_points.h"
@@ -62,6 +63,39 @@ absl::Status CorrectInDType(const Graph& graph,
     const double after = corrected[0].GetDouble(i);
     if (before == after || (std::isnan(before) && std::isnan(after))) continue;
     result.reals[i] = Real(after, bits);
+  }
+  return absl::OkStatus();
+}
+
+// The same of an enclosure, where both of its bounds are one number of the
+// dtype.
+absl::Status CorrectInDType(const Graph& graph, absl::Span<const Tensor> inputs,
+                            int bits, IntervalTensor& result) {
+  Tensor expected(result.dtype, result.shape);
+  for (int64_t i = 0; i < expected.size(); ++i) {
+    const RealInterval& interval = result.intervals[i];
+    if (interval.undecided() != nullptr) {
+      return UndecidedError(interval.undecided());
+    }
+    Real bound(interval.bits());
+    mpfr_set(bound.get(), interval.low(), MPFR_RNDN);
+    const double low = bound.RoundTo(result.dtype);
+    mpfr_set(bound.get(), interval.high(), MPFR_RNDN);
+    const double high = bound.RoundTo(result.dtype);
+    if (low != high && !(std::isnan(low) && std::isnan(high))) {
+      return UndecidedError("to which float the bounds round");
+    }
+    expected.SetDouble(i, low);
+  }
+  std::vector<Tensor> tensors(inputs.begin(), inputs.end());
+  tensors.push_back(expected);
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> corrected,
+                          Interpret(graph, tensors));
+  for (int64_t i = 0; i < expected.size(); ++i) {
+    const double before = expected.GetDouble(i);
+    const double after = corrected[0].GetDouble(i);
+    if (before == after || (std::isnan(before) && std::isnan(after))) continue;
+    result.intervals[i] = RealInterval(after, bits);
   }
   return absl::OkStatus();
 }
@@ -134,6 +168,29 @@ absl::StatusOr<std::vector<RealTensor>> SpecReference::Evaluate(
     reals.push_back(RealTensor::FromTensor(input, bits));
   }
   return EvaluateReals(reals, bits);
+}
+
+absl::StatusOr<std::vector<IntervalTensor>> SpecReference::Enclose(
+    absl::Span<const Tensor> inputs, int bits) const {
+  std::vector<IntervalTensor> arguments;
+  for (const Tensor& input : inputs) {
+    arguments.push_back(IntervalTensor::FromTensor(input, bits));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<IntervalTensor> results,
+                          InterpretInterval(spec_, arguments, bits));
+  for (const auto& [place, graph] : specials_) {
+    arguments.resize(inputs.size());
+    arguments.push_back(results[place]);
+    auto corrected = InterpretInterval(graph, arguments, bits);
+    if (corrected.status().code() == absl::StatusCode::kUnimplemented) {
+      CLEAVE_RETURN_IF_ERROR(
+          CorrectInDType(graph, inputs, bits, results[place]));
+      continue;
+    }
+    if (!corrected.ok()) return corrected.status();
+    results[place] = std::move((*corrected)[0]);
+  }
+  return results;
 }
 
 absl::StatusOr<std::vector<std::vector<double>>> SpecReference::Conditions(

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
+#include "ops/reference/interval.h"
 #include "ops/reference/real.h"
 #include "ops/tensor.h"
 #include "testing/check/clause_rules.h"
@@ -40,6 +41,11 @@ class SpecReference {
 
   // One tensor per result.
   absl::StatusOr<std::vector<RealTensor>> Evaluate(
+      absl::Span<const Tensor> inputs, int bits) const;
+
+  // The same, enclosed: Evaluate at infinitely many bits lies within.
+  // IsUndecided where it rests on a decision that `bits` do not make.
+  absl::StatusOr<std::vector<IntervalTensor>> Enclose(
       absl::Span<const Tensor> inputs, int bits) const;
 
   // sum over the inputs of |x ds/dx / s|, for each element of each result (no

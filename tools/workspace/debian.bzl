@@ -107,6 +107,18 @@ def lemon_repository(name):
         modules = {":lemon": "lemon"},
     )
 
+# libmpfi-dev has no pkg-config module. The static library is small, and what
+# links it needs no package where it runs.
+def mpfi_repository(name):
+    pkg_config_repository(
+        name = name,
+        debian_package = "libmpfi-dev",
+        headers = ["mpfi.h"],
+        modules = {":mpfi": ""},
+        linkopts = ["-l:libmpfi.a"],
+        deps = ["@mpfr"],
+    )
+
 def mpfr_repository(name):
     pkg_config_repository(
         name = name,

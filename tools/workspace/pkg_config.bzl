@@ -3,7 +3,8 @@
 `modules` maps each label that upstream's own Bazel build has to the pkg-config
 module that Debian ships, so a host workspace that builds the library from
 source can drop in its own repository of the same name and nothing changes. The
-module "" is that of a package of headers alone, which has none.
+module "" is that of a package that has none: of headers alone, or with the
+library that `linkopts` name.
 """
 
 load("//tools/workspace:execute.bzl", "broken_library")
@@ -48,7 +49,7 @@ def _link_options(repo_ctx, module):
     for header in repo_ctx.attr.headers:
         if not repo_ctx.path("include/" + header).exists:
             return None, header + ": not found"
-    return [], None
+    return repo_ctx.attr.linkopts, None
 
 def _impl(repo_ctx):
     packages = {"": _HEADERS.format(deps = repr(repo_ctx.attr.deps))}
@@ -86,6 +87,7 @@ pkg_config_repository = repository_rule(
         "debian_package": attr.string(mandatory = True),
         "deps": attr.string_list(),
         "headers": attr.string_list(mandatory = True),
+        "linkopts": attr.string_list(),
         "minimum_version": attr.string(default = "0"),
         "modules": attr.string_dict(mandatory = True),
     },
