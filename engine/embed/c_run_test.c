@@ -180,11 +180,18 @@ static cleave_status* Refuse(void* context, const cleave_host_call* call) {
 
 static void Destroyed(void* context) { *(int*)context = -1; }
 
+static const char kSum[] =
+    "graph (%x: f32[n]) -> (y: f32[n]) {\n"
+    "  %1: f32[n] = add(%x, %x)\n"
+    "  return y = %1\n"
+    "}\n";
+
 static void TestHostFunctions(void) {
   cleave_rules* rules = MakeRules();
   cleave_graph* scores = Function(rules, "scores");
-  cleave_host_kernels* kernels = NULL;
-  cleave_kernel* kernel = NULL;
+  cleave_host_kernels *kernels = NULL, *graphs = NULL;
+  cleave_kernel *kernel = NULL, *other = NULL;
+  cleave_graph* sum = NULL;
   cleave_compile_options compile;
   int calls = 0, destroyed = 0;
   float x[4] = {1, 2, 3, 4};
@@ -210,6 +217,19 @@ static void TestHostFunctions(void) {
   OK(cleave_kernel_compile(scores, &compile, NULL, &kernel));
   FAILS(cleave_kernel_run(kernel, inputs, 1, outputs, 1, NULL),
         CLEAVE_UNIMPLEMENTED, "the host refuses");
+  /* A graph in the place of a function. */
+  OK(cleave_graph_parse(rules, kSum, &sum));
+  OK(cleave_host_kernels_new(&graphs));
+  OK(cleave_host_kernels_set_graph(graphs, "twice", sum));
+  FAILS(cleave_host_kernels_set_graph(graphs, "twice", NULL),
+        CLEAVE_INVALID_ARGUMENT, "graph");
+  cleave_graph_release(sum);
+  compile.host_kernels = graphs;
+  OK(cleave_kernel_compile(scores, &compile, NULL, &other));
+  cleave_host_kernels_free(graphs);
+  OK(cleave_kernel_run(other, inputs, 1, outputs, 1, NULL));
+  EXPECT(Near(y[3] / y[2], exp(2.0)));
+  cleave_kernel_release(other);
   cleave_host_kernels_free(kernels); /* the kernel holds the function */
   EXPECT(destroyed == 0);
   cleave_kernel_release(kernel);
@@ -229,7 +249,9 @@ static void CountProgress(void* context, const char* what, int64_t done,
 
 static void TestCheck(void) {
   cleave_rules* rules = MakeRules();
-  cleave_text* report = NULL;
+  cleave_text *report = NULL, *survey = NULL;
+  cleave_graph* sum = NULL;
+  cleave_host_kernels* kernels = NULL;
   cleave_check_options check;
   cleave_call_options options;
   int steps = 0;
@@ -248,6 +270,21 @@ static void TestCheck(void) {
          strstr(cleave_text_data(report), "\"agrees\":true") != NULL);
   EXPECT(Has(report, "twice"));
   EXPECT(steps > 0);
+  /* A graph of vectors alone, for an op of any axes: it is off elsewhere. */
+  OK(cleave_graph_parse(rules, kSum, &sum));
+  OK(cleave_host_kernels_new(&kernels));
+  OK(cleave_host_kernels_set_graph(kernels, "twice", sum));
+  check.host_kernels = kernels;
+  check.layers = "host";
+  check.host_survey = 1;
+  OK(cleave_rules_check(rules, &check, &options, &survey));
+  EXPECT(strstr(cleave_text_data(survey), "\"inaccurate\"") == NULL);
+  EXPECT(Has(survey, "\"findings\":[{\"count\":"));
+  check.host_ulp = -1;
+  FAILS(cleave_rules_check(rules, &check, &options, &survey),
+        CLEAVE_INVALID_ARGUMENT, "host_ulp");
+  cleave_host_kernels_free(kernels);
+  cleave_graph_release(sum);
   cleave_rules_release(rules);
 }
 

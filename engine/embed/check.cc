@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -53,6 +54,17 @@ absl::StatusOr<CheckOptions> ReadOptions(const cleave_check_options& given) {
         absl::StrCat("the check has ", given.threads, " threads"));
   }
   options.threads = given.threads;
+  for (const auto& [name, ulp, tolerance] :
+       {std::tuple("host_ulp", given.host_ulp, &options.host_tolerance.ulp),
+        std::tuple("host_input_ulp", given.host_input_ulp,
+                   &options.host_tolerance.input_ulp)}) {
+    if (!(ulp >= 0)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(name, " is ", ulp, ", which is no bound"));
+    }
+    if (ulp > 0) *tolerance = ulp;
+  }
+  options.host_survey = given.host_survey != 0;
   return options;
 }
 

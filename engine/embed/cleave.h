@@ -243,6 +243,11 @@ typedef struct cleave_check_options {
   int32_t kernels;     /* 1: compiled kernels, too */
   int32_t threads;     /* 0: one for each core */
   const char* sources; /* NULL: all; names of sources, one in a line */
+  /* How far a host's function may be from the body: ULP, and how far the body
+   * moves where its inputs move by `host_input_ulp` ULP. 0: 4. */
+  double host_ulp;
+  double host_input_ulp;
+  int32_t host_survey; /* 1: all ways in which it is off, not the first */
 } cleave_check_options;
 
 /* Whether each rule means what its op means. `out` gets {"agrees": true,
@@ -260,6 +265,11 @@ CLEAVE_API cleave_status* cleave_rules_check(const cleave_rules* rules,
 typedef struct cleave_graph cleave_graph;
 CLEAVE_API void cleave_graph_retain(cleave_graph* graph);
 CLEAVE_API void cleave_graph_release(cleave_graph* graph);
+
+/* A graph of primitives (cleave_expand) as the function of an op, whose inputs
+ * and outputs it has. It is interpreted: each primitive rounds in its dtype. */
+CLEAVE_API cleave_status* cleave_host_kernels_set_graph(
+    cleave_host_kernels* kernels, const char* op, const cleave_graph* graph);
 
 /* A `fn` of the rules. */
 CLEAVE_API cleave_status* cleave_graph_of_function(const cleave_rules* rules,

@@ -7,6 +7,7 @@
 
 #include "engine/embed/handles.h"
 #include "engine/embed/host_call.h"
+#include "engine/ir/interpreter.h"
 #include "ops/status_macros.h"
 #include "ops/tensor.h"
 
@@ -77,6 +78,22 @@ cleave_status* cleave_host_kernels_set(cleave_host_kernels* kernels,
     static_cast<void>(owner.release());
     kernels->kernels.Set(
         op, [held](const cleave::HostCall& call) { return (*held)(call); });
+    return absl::OkStatus();
+  });
+}
+
+cleave_status* cleave_host_kernels_set_graph(cleave_host_kernels* kernels,
+                                             const char* op,
+                                             const cleave_graph* graph) {
+  return Guarded([&]() -> absl::Status {
+    CLEAVE_RETURN_IF_ERROR(
+        CheckGiven({{"kernels", kernels}, {"op", op}, {"graph", graph}}));
+    // The rules own what the graph refers to.
+    kernels->kernels.Set(op, [rules = graph->rules,
+                              body = std::make_shared<const cleave::Graph>(
+                                  graph->graph)](const cleave::HostCall& call) {
+      return cleave::Interpret(*body, call.inputs);
+    });
     return absl::OkStatus();
   });
 }

@@ -333,6 +333,7 @@ class ItemChecks {
     context.dtypes = options_.dtypes;
     context.sizes = options_.sizes;
     context.host_tolerance = options_.host_tolerance;
+    context.host_survey = options_.host_survey;
     context.shrinks = !options_.stop_at_refutation;
     if (item->kind == ItemKind::kOp && options_.host_kernels.Has(name)) {
       context.host_kernels = &options_.host_kernels;

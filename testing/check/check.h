@@ -114,6 +114,9 @@ struct CheckOptions {
   // items. They are called by the threads, as they are when graphs are run.
   HostKernels host_kernels;
   HostTolerance host_tolerance;
+  // The comparison with a host's function goes on behind what is wrong: the
+  // verdict's findings say in which ways it is off, how often, and by how much.
+  bool host_survey = false;
   // By op, what is added to `cleave check FILE --op OP --seed S` to find a
   // counterexample of its kernel again. Else the lines of C++ are shown.
   std::map<std::string, std::string> host_replays;

@@ -75,8 +75,11 @@ class HostCheck {
       if (!CheckPatterns(call, kPatternsOfLargeCalls)) break;
     }
     if (refuted_) return std::move(verdict_);
+    if (!found_.empty()) AddFindings();
     if (context_.Expired()) {
       Merge(verdict_, Verdict::Inconclusive(context_.WhyExpired()));
+    } else if (!found_.empty()) {
+      // It disagrees, however few samples there were.
     } else if (verdict_.samples == 0) {
       Merge(verdict_, Verdict::Inconclusive(WhyNothing(prepared, concrete)));
     } else if (pointwise.empty() && accepted < kMinSignatures) {
@@ -89,6 +92,14 @@ class HostCheck {
   }
 
  private:
+  // Where a survey found the largest error of one kind.
+  struct Found {
+    int64_t count = 0;
+    HostComparer comparer;
+    std::vector<Tensor> inputs;
+    HostFailure worst;
+  };
+
   // The calls that are pointwise at the shape [n], ops of one declared dtype or
   // size included: one call for each choice of dtypes and attributes.
   std::vector<PreparedCall> PointwiseOf(const PreparedCalls& concrete) const {
@@ -148,7 +159,8 @@ class HostCheck {
 
   HostComparer Comparer(SampledCall call, CallGraphs graphs) const {
     return HostComparer(std::move(call), std::move(graphs),
-                        *context_.host_kernels, context_.host_tolerance);
+                        *context_.host_kernels, context_.host_tolerance,
+                        context_.host_survey);
   }
 
   // The points of L3 and L4, other lengths, and those that a search finds.
@@ -263,7 +275,9 @@ class HostCheck {
       why_unimplemented_ = *comparison->unimplemented;
       return true;
     }
-    if (comparison->failure) {
+    if (context_.host_survey) {
+      Keep(comparer, inputs, comparison->failures);
+    } else if (comparison->failure) {
       refuted_ = true;
       Merge(verdict_, Verdict::Disagrees(
                           Explain(comparer, inputs, *comparison->failure)));
@@ -293,7 +307,53 @@ class HostCheck {
     return true;
   }
 
-  // A counterexample that is as small as can be.
+  // Adds what is off in one comparison to what the survey found.
+  void Keep(const HostComparer& comparer, absl::Span<const Tensor> inputs,
+            const std::map<HostFailureKind, HostFailures>& failures) {
+    for (const auto& [kind, of_kind] : failures) {
+      verdict_.samples += of_kind.count;
+      const auto before = found_.find(kind);
+      int64_t count = of_kind.count;
+      if (before != found_.end()) {
+        count += before->second.count;
+        before->second.count = count;
+        if (!(of_kind.worst.ulp > before->second.worst.ulp)) continue;
+        found_.erase(before);
+      }
+      HostFailure worst = of_kind.worst;
+      std::vector<Tensor> at(inputs.begin(), inputs.end());
+      if (comparer.elementwise() && worst.element >= 0) {
+        at = SelectElements(inputs, {worst.element});
+        worst.element = 0;
+      }
+      found_.emplace(kind,
+                     Found{count, comparer, std::move(at), std::move(worst)});
+    }
+  }
+
+  // The verdict of a survey that found something.
+  void AddFindings() {
+    for (const auto& [kind, found] : found_) {
+      HostFinding finding;
+      finding.kind = kind;
+      finding.count = found.count;
+      finding.example = Explain(found.comparer, found.inputs, found.worst);
+      if (kind == HostFailureKind::kInaccurate) {
+        finding.worst_ulp = found.worst.ulp;
+        if (found.comparer.elementwise()) {
+          finding.worst_at =
+              absl::StrCat(DescribeInputs(found.comparer.call().OperandNames(),
+                                          found.inputs),
+                           " in ", DTypeName(MainDType(found.comparer.call())));
+        }
+      }
+      verdict_.findings.push_back(std::move(finding));
+    }
+    Merge(verdict_, Verdict::Disagrees(verdict_.findings.front().example));
+  }
+
+  // A counterexample that is as small as can be: of a survey, one of the
+  // failure's kind.
   Counterexample Explain(const HostComparer& comparer,
                          absl::Span<const Tensor> inputs,
                          const HostFailure& failure) const {
@@ -304,7 +364,13 @@ class HostCheck {
       if (context_.Expired()) return false;
       const auto comparison = at.Compare(trial);
       if (!comparison.ok() || !comparison->failure) return false;
-      shown = *comparison->failure;
+      if (!context_.host_survey) {
+        shown = *comparison->failure;
+        return true;
+      }
+      const auto same = comparison->failures.find(failure.kind);
+      if (same == comparison->failures.end()) return false;
+      shown = same->second.worst;
       return true;
     };
     if (comparer.elementwise()) {
@@ -443,6 +509,7 @@ class HostCheck {
   ValueSampler sampler_;
   Verdict verdict_;
   bool refuted_ = false;
+  std::map<HostFailureKind, Found> found_;
   int64_t unimplemented_ = 0;
   std::string why_unimplemented_;
   int64_t as_body_ = 0;

@@ -115,6 +115,13 @@ bool SameNumber(double a, double b) {
 
 bool IsFinite(const Real& real) { return mpfr_number_p(real.get()) != 0; }
 
+HostFailureKind KindOf(double expected, double got) {
+  if (std::isnan(expected)) return HostFailureKind::kLostNaN;
+  if (std::isinf(expected)) return HostFailureKind::kSpecial;
+  return std::isfinite(got) ? HostFailureKind::kInaccurate
+                            : HostFailureKind::kNotFinite;
+}
+
 double Positive(double value) { return value > 0 ? value : 0; }
 
 // |a - b| near `at`, in ULP; 0 where it is not a finite number.
@@ -122,8 +129,10 @@ double Distance(const Real& a, const Real& b, const Real& at, DType dtype) {
   if (!IsFinite(a) || !IsFinite(b)) return 0;
   Real difference(at.bits());
   mpfr_sub(difference.get(), a.get(), b.get(), MPFR_RNDN);
-  const double ulps = UlpsOf(difference, at, dtype);
-  return std::isfinite(ulps) ? ulps : 0;
+  // Beside a zero of f64 a difference is more of the smallest numbers than a
+  // double counts.
+  return std::min(UlpsOf(difference, at, dtype),
+                  std::numeric_limits<double>::max());
 }
 
 // x moved by `ulps` units in its last place in `dtype`.
@@ -165,13 +174,22 @@ struct HostComparer::Suspect {
   DType dtype = DType::kF64;
 };
 
+void HostComparison::Add(HostFailure wrong) {
+  HostFailures& of_kind = failures[wrong.kind];
+  if (of_kind.count++ == 0 || wrong.ulp > of_kind.worst.ulp) {
+    of_kind.worst = wrong;
+  }
+  if (!failure) failure = std::move(wrong);
+}
+
 HostComparer::HostComparer(SampledCall call, CallGraphs graphs,
                            const HostKernels& kernels,
-                           const HostTolerance& tolerance)
+                           const HostTolerance& tolerance, bool all_failures)
     : call_(std::move(call)),
       graphs_(std::move(graphs)),
       kernels_(kernels),
-      tolerance_(tolerance) {
+      tolerance_(tolerance),
+      all_failures_(all_failures) {
   tolerance_.ulp = Positive(tolerance.ulp);
   tolerance_.input_ulp = Positive(tolerance.input_ulp);
   tolerance_.absolute = Positive(tolerance.absolute);
@@ -184,7 +202,8 @@ HostComparer::HostComparer(SampledCall call, CallGraphs graphs,
 
 // Empty where the kernel failed, as `comparison` says.
 absl::StatusOr<std::vector<Tensor>> HostComparer::RunKernel(
-    absl::Span<const Tensor> inputs, HostComparison& comparison) const {
+    absl::Span<const Tensor> inputs, HostComparison& comparison,
+    std::optional<HostFailure>& failed) const {
   std::vector<GuardedInput> guarded;
   std::vector<Tensor> operands;
   for (const Tensor& input : inputs) {
@@ -233,7 +252,7 @@ absl::StatusOr<std::vector<Tensor>> HostComparer::RunKernel(
   }
   if (failure.what.empty()) return results;
   failure.ulp = kInfinity;
-  comparison.failure = std::move(failure);
+  failed = std::move(failure);
   return std::vector<Tensor>();
 }
 
@@ -266,16 +285,16 @@ absl::StatusOr<HostComparison> HostComparer::Compare(
     if (!elementwise_) skipped.clear();
   }
   PoisonFreedMemory(want);
+  std::optional<HostFailure> failed;
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> got,
-                          RunKernel(inputs, comparison));
-  if (comparison.failure || comparison.unimplemented) {
-    if (comparison.failure && comparison.failure->expected.empty()) {
-      comparison.failure->expected = TypesOf(want);
-    }
-    return comparison;
+                          RunKernel(inputs, comparison, failed));
+  if (failed) {
+    if (failed->expected.empty()) failed->expected = TypesOf(want);
+    comparison.Add(*std::move(failed));
   }
+  if (comparison.failure || comparison.unimplemented) return comparison;
   std::vector<Suspect> suspects;
-  for (size_t r = 0; r < want.size() && !comparison.failure; ++r) {
+  for (size_t r = 0; r < want.size() && GoesOn(comparison); ++r) {
     const std::string& name = graphs_.body.outputs()[r].name;
     if (got[r].dtype() != want[r].dtype() ||
         got[r].shape() != want[r].shape()) {
@@ -285,14 +304,14 @@ absl::StatusOr<HostComparison> HostComparer::Compare(
       failure.expected = want[r].type().ToString();
       failure.got = got[r].type().ToString();
       failure.ulp = kInfinity;
-      comparison.failure = std::move(failure);
-      break;
+      comparison.Add(std::move(failure));
+      continue;
     }
     Judge(static_cast<int>(r), Parts(want[r]),
           exact.ok() ? std::make_optional((*exact)[r]) : std::nullopt,
           Parts(got[r]), skipped, suspects, comparison);
   }
-  if (!comparison.failure) {
+  if (GoesOn(comparison)) {
     CLEAVE_RETURN_IF_ERROR(Settle(inputs, std::move(suspects), comparison));
   }
   std::sort(comparison.largest.rbegin(), comparison.largest.rend());
@@ -306,21 +325,20 @@ void HostComparer::Judge(int result, const Tensor& want,
                          std::vector<Suspect>& suspects,
                          HostComparison& comparison) const {
   const DType dtype = want.dtype();
-  const auto fail = [&](int64_t i, std::string expected, std::string found,
-                        double ulp, double bound) {
-    if (comparison.failure) return;
+  const auto fail = [&](HostFailureKind kind, int64_t i, std::string expected,
+                        std::string found) {
     HostFailure failure;
+    failure.kind = kind;
     failure.result = result;
     failure.element = i;
     failure.what = absl::StrCat(graphs_.body.outputs()[result].name, "[", i,
                                 "] of the host kernel, in ", DTypeName(dtype));
     failure.expected = std::move(expected);
     failure.got = std::move(found);
-    failure.ulp = ulp;
-    failure.bound = bound;
-    comparison.failure = std::move(failure);
+    failure.ulp = kInfinity;
+    comparison.Add(std::move(failure));
   };
-  for (int64_t i = 0; i < want.size() && !comparison.failure; ++i) {
+  for (int64_t i = 0; i < want.size() && GoesOn(comparison); ++i) {
     if (!skipped.empty() && skipped[i]) {
       ++comparison.not_compared;
       continue;
@@ -332,8 +350,9 @@ void HostComparer::Judge(int result, const Tensor& want,
                                 ? std::to_integer<int64_t>(got.data()[i])
                                 : got.GetInt(i);
       if (found != expected && found != want.GetInt(i)) {
-        fail(i, absl::StrCat(expected), absl::StrCat(found), kInfinity, 0);
-        return;
+        fail(HostFailureKind::kDiscrete, i, absl::StrCat(expected),
+             absl::StrCat(found));
+        continue;
       }
       if (found != expected) ++comparison.as_body;
       ++comparison.samples;
@@ -353,9 +372,9 @@ void HostComparer::Judge(int result, const Tensor& want,
         std::signbit(found) != std::signbit(rounded) &&
         std::signbit(found) != std::signbit(body)) {
       if (tolerance_.signed_zeros) {
-        fail(i, FloatToString(body, dtype), FloatToString(found, dtype),
-             kInfinity, 0);
-        return;
+        fail(HostFailureKind::kSpecial, i, FloatToString(body, dtype),
+             FloatToString(found, dtype));
+        continue;
       }
       ++comparison.other_zeros;
     }
@@ -426,7 +445,7 @@ absl::Status HostComparer::Settle(absl::Span<const Tensor> inputs,
   const int high = elementwise_ ? kThirdBits : kSecondBits;
   const size_t batch =
       elementwise_ ? kBatch : std::max<size_t>(suspects.size(), 1);
-  for (size_t begin = 0; begin < suspects.size() && !comparison.failure;
+  for (size_t begin = 0; begin < suspects.size() && GoesOn(comparison);
        begin += batch) {
     const std::vector<Suspect> some(
         suspects.begin() + begin,
@@ -451,7 +470,7 @@ absl::Status HostComparer::Settle(absl::Span<const Tensor> inputs,
           second, InterpretReal(graphs_.body, RealsOf(chosen, high), high));
       CLEAVE_ASSIGN_OR_RETURN(spreads, Spreads(chosen, *first, some, places));
     }
-    for (size_t s = 0; s < some.size() && !comparison.failure; ++s) {
+    for (size_t s = 0; s < some.size() && GoesOn(comparison); ++s) {
       const Suspect& suspect = some[s];
       const Real exact = first ? second[suspect.result].reals[places[s]]
                                : Real(suspect.body, low);
@@ -468,19 +487,25 @@ absl::Status HostComparer::Settle(absl::Span<const Tensor> inputs,
           ++comparison.undecided;
           continue;
         }
+        const double rounded = exact.RoundTo(suspect.dtype);
         HostFailure failure;
+        failure.kind = KindOf(rounded, suspect.got);
         failure.result = suspect.result;
         failure.element = suspect.element;
         failure.what = absl::StrCat(
             graphs_.body.outputs()[suspect.result].name, "[", suspect.element,
             "] of the host kernel, in ", DTypeName(suspect.dtype));
-        failure.expected = absl::StrCat(
-            FloatToString(exact.RoundTo(suspect.dtype), suspect.dtype),
-            ", over the reals ", exact.ToString(30));
+        failure.expected =
+            absl::StrCat(FloatToString(rounded, suspect.dtype),
+                         ", over the reals ", exact.ToString(30));
         failure.got = FloatToString(suspect.got, suspect.dtype);
         failure.ulp = error;
         failure.bound = bound;
-        comparison.failure = std::move(failure);
+        // The search goes on from there.
+        if (failure.kind == HostFailureKind::kInaccurate && bound > 0) {
+          comparison.largest.emplace_back(error / bound, suspect.element);
+        }
+        comparison.Add(std::move(failure));
         continue;
       }
       ++comparison.samples;

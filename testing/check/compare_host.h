@@ -5,6 +5,7 @@
 #define CLEAVE_TESTING_CHECK_COMPARE_HOST_H_
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,11 +17,13 @@
 #include "ops/reference/real.h"
 #include "testing/check/host_tolerance.h"
 #include "testing/check/samples/sampled_call.h"
+#include "testing/check/verdict.h"
 
 namespace cleave {
 
 // A kernel that is wrong, in an element or as a whole.
 struct HostFailure {
+  HostFailureKind kind = HostFailureKind::kCall;
   int result = 0;
   int64_t element = -1;  // -1: not of one element
   std::string what;      // "y[2], in f32", "what the kernel returns"
@@ -28,6 +31,11 @@ struct HostFailure {
   std::string got;
   double ulp = 0;  // infinity where it is no number of ULPs
   double bound = 0;
+};
+
+struct HostFailures {
+  int64_t count = 0;
+  HostFailure worst;  // the first of those with the largest error
 };
 
 struct HostComparison {
@@ -49,17 +57,21 @@ struct HostComparison {
   std::string not_real;
   // The message of a kernel that does not do such calls (Unimplemented).
   std::optional<std::string> unimplemented;
+  // The first, and all by their kinds: one, unless all are asked for.
   std::optional<HostFailure> failure;
+  std::map<HostFailureKind, HostFailures> failures;
+
+  void Add(HostFailure wrong);
 };
 
 class HostComparer {
  public:
   // `kernels` has a function for the op of the call, and outlives this.
   HostComparer(SampledCall call, CallGraphs graphs, const HostKernels& kernels,
-               const HostTolerance& tolerance);
+               const HostTolerance& tolerance, bool all_failures = false);
 
-  // Runs both, and compares up to the first element that is wrong for certain.
-  // Errors are those of the body: OutOfRange for an index that is none.
+  // Runs both, and compares up to the first element that is wrong for certain,
+  // or, with `all_failures`, to the end. Errors are those of the body: OutOfRange for an index that is none.
   absl::StatusOr<HostComparison> Compare(absl::Span<const Tensor> inputs) const;
 
   // Elements may be compared apart: it is a pointwise call at the shape [n].
@@ -69,8 +81,12 @@ class HostComparer {
 
  private:
   struct Suspect;
+  bool GoesOn(const HostComparison& comparison) const {
+    return all_failures_ || !comparison.failure;
+  }
   absl::StatusOr<std::vector<Tensor>> RunKernel(
-      absl::Span<const Tensor> inputs, HostComparison& comparison) const;
+      absl::Span<const Tensor> inputs, HostComparison& comparison,
+      std::optional<HostFailure>& failed) const;
   void Judge(int result, const Tensor& want,
              const std::optional<RealTensor>& exact, const Tensor& got,
              const std::vector<bool>& skipped, std::vector<Suspect>& suspects,
@@ -87,6 +103,7 @@ class HostComparer {
   CallGraphs graphs_;
   const HostKernels& kernels_;
   HostTolerance tolerance_;
+  bool all_failures_ = false;
   bool elementwise_ = false;
 };
 

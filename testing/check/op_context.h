@@ -45,6 +45,7 @@ struct OpContext {
   const HostKernels* host_kernels = nullptr;
   std::string host_replay;  // CheckOptions::host_replays
   HostTolerance host_tolerance;
+  bool host_survey = false;  // CheckOptions::host_survey
   // The errors along the line of inputs, where they are wanted, or null.
   ErrorProfiles* profiles = nullptr;
   // Counterexamples are made small.

@@ -33,6 +33,19 @@ json ToJson(const Counterexample& example) {
   return object;
 }
 
+// The largest error of what is inaccurate is absent where it is infinite.
+json ToJson(const HostFinding& finding) {
+  json object = {{"kind", std::string(HostFailureKindName(finding.kind))},
+                 {"count", finding.count},
+                 {"counterexample", ToJson(finding.example)}};
+  if (finding.kind == HostFailureKind::kInaccurate &&
+      std::isfinite(finding.worst_ulp)) {
+    object["worst_ulp"] = finding.worst_ulp;
+  }
+  if (!finding.worst_at.empty()) object["worst_at"] = finding.worst_at;
+  return object;
+}
+
 json ToJson(const Verdict& verdict) {
   json object = {{"verdict", std::string(VerdictKindName(verdict.kind))},
                  {"samples", verdict.samples}};
@@ -48,6 +61,9 @@ json ToJson(const Verdict& verdict) {
   if (!verdict.notes.empty()) object["notes"] = verdict.notes;
   if (verdict.counterexample) {
     object["counterexample"] = ToJson(*verdict.counterexample);
+  }
+  for (const HostFinding& finding : verdict.findings) {
+    object["findings"].push_back(ToJson(finding));
   }
   return object;
 }
@@ -108,10 +124,34 @@ absl::StatusOr<Counterexample> ReadCounterexample(const JsonNode& node) {
   return example;
 }
 
+absl::StatusOr<HostFinding> ReadFinding(const JsonNode& node) {
+  CLEAVE_RETURN_IF_ERROR(node.CheckMembers({"kind", "count", "counterexample"},
+                                           {"worst_ulp", "worst_at"}));
+  HostFinding finding;
+  CLEAVE_ASSIGN_OR_RETURN(const std::string name, node["kind"].String());
+  const std::optional<HostFailureKind> kind = FindHostFailureKind(name);
+  if (!kind) {
+    return node["kind"].Wrong(
+        absl::StrCat("there is no kind of finding `", name, "`"));
+  }
+  finding.kind = *kind;
+  CLEAVE_ASSIGN_OR_RETURN(finding.count, node["count"].Count());
+  CLEAVE_ASSIGN_OR_RETURN(finding.example,
+                          ReadCounterexample(node["counterexample"]));
+  if (finding.kind == HostFailureKind::kInaccurate) {
+    CLEAVE_ASSIGN_OR_RETURN(finding.worst_ulp, ReadNumber(node, "worst_ulp"));
+  }
+  if (node.Has("worst_at")) {
+    CLEAVE_ASSIGN_OR_RETURN(finding.worst_at, node["worst_at"].String());
+  }
+  return finding;
+}
+
 absl::StatusOr<Verdict> ReadVerdict(const JsonNode& node) {
   CLEAVE_RETURN_IF_ERROR(node.CheckMembers(
-      {"verdict", "samples"}, {"strength", "worst_ulp", "worst_part_of_bound",
-                               "worst_at", "why", "notes", "counterexample"}));
+      {"verdict", "samples"},
+      {"strength", "worst_ulp", "worst_part_of_bound", "worst_at", "why",
+       "notes", "counterexample", "findings"}));
   Verdict verdict;
   CLEAVE_ASSIGN_OR_RETURN(const std::string kind, node["verdict"].String());
   const std::optional<VerdictKind> known = FindVerdictKind(kind);
@@ -150,6 +190,14 @@ absl::StatusOr<Verdict> ReadVerdict(const JsonNode& node) {
                             ReadCounterexample(node["counterexample"]));
   } else if (verdict.kind == VerdictKind::kDisagrees) {
     return node.Wrong("what disagrees has a counterexample");
+  }
+  if (node.Has("findings")) {
+    CLEAVE_RETURN_IF_ERROR(
+        node["findings"].ForEach([&](const JsonNode& one) -> absl::Status {
+          CLEAVE_ASSIGN_OR_RETURN(HostFinding finding, ReadFinding(one));
+          verdict.findings.push_back(std::move(finding));
+          return absl::OkStatus();
+        }));
   }
   return verdict;
 }

@@ -90,6 +90,34 @@ std::optional<Strength> FindStrength(absl::string_view name) {
   return std::nullopt;
 }
 
+absl::string_view HostFailureKindName(HostFailureKind kind) {
+  switch (kind) {
+    case HostFailureKind::kCall:
+      return "call";
+    case HostFailureKind::kDiscrete:
+      return "discrete";
+    case HostFailureKind::kNotFinite:
+      return "not finite";
+    case HostFailureKind::kSpecial:
+      return "special";
+    case HostFailureKind::kLostNaN:
+      return "lost NaN";
+    case HostFailureKind::kInaccurate:
+      return "inaccurate";
+  }
+  return "";
+}
+
+std::optional<HostFailureKind> FindHostFailureKind(absl::string_view name) {
+  for (const HostFailureKind kind :
+       {HostFailureKind::kCall, HostFailureKind::kDiscrete,
+        HostFailureKind::kNotFinite, HostFailureKind::kSpecial,
+        HostFailureKind::kLostNaN, HostFailureKind::kInaccurate}) {
+    if (HostFailureKindName(kind) == name) return kind;
+  }
+  return std::nullopt;
+}
+
 std::string Counterexample::ToString() const {
   std::vector<std::string> lines;
   const auto line = [&](absl::string_view label, const std::string& text) {

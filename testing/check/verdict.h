@@ -71,6 +71,30 @@ struct Counterexample {
   std::string ToString() const;
 };
 
+// The ways in which a function of a host is off, from grave to slight.
+enum class HostFailureKind : uint8_t {
+  kCall,        // an error, another type, a write to the inputs
+  kDiscrete,    // another integer, bool or key
+  kNotFinite,   // NaN or an infinity in the place of a number
+  kSpecial,     // not the infinity, or not the sign of a zero
+  kLostNaN,     // a number or an infinity in the place of NaN
+  kInaccurate,  // a number that is too far off
+};
+// "call", "discrete", "not finite", "special", "lost NaN", "inaccurate".
+absl::string_view HostFailureKindName(HostFailureKind kind);
+// The kind of that name; nullopt where there is none.
+std::optional<HostFailureKind> FindHostFailureKind(absl::string_view name);
+
+// What a survey (CheckOptions::host_survey) found of one kind.
+struct HostFinding {
+  HostFailureKind kind = HostFailureKind::kCall;
+  int64_t count = 0;  // elements, or calls
+  // Of kInaccurate: the largest error; of a pointwise op, also where.
+  double worst_ulp = 0;
+  std::string worst_at;
+  Counterexample example;
+};
+
 struct Verdict {
   VerdictKind kind = VerdictKind::kNotChecked;
   Strength strength = Strength::kSampled;
@@ -83,6 +107,8 @@ struct Verdict {
   std::string why;                 // kInconclusive, kNotChecked
   std::vector<std::string> notes;  // "2 signatures rejected by declared errors"
   std::optional<Counterexample> counterexample;
+  // Of a survey that disagrees: the grave ones first.
+  std::vector<HostFinding> findings;
 
   static Verdict NotChecked(std::string why);
   static Verdict Inconclusive(std::string why);

@@ -103,8 +103,14 @@ int HostKernelsOf(PyObject* functions, cleave_host_kernels** out) {
     PyObject* function;
     failed = !PyArg_ParseTuple(PyList_GetItem(items, i), "sO", &op, &function);
     if (failed) break;
-    Py_INCREF(function);
-    error = cleave_host_kernels_set(*out, op, CallPython, function, DropPython);
+    if (PyObject_TypeCheck(function, graph_type)) {
+      error = cleave_host_kernels_set_graph(*out, op,
+                                            ((GraphObject*)function)->handle);
+    } else {
+      Py_INCREF(function);
+      error =
+          cleave_host_kernels_set(*out, op, CallPython, function, DropPython);
+    }
     failed = error != NULL;
   }
   Py_DECREF(items);

@@ -161,20 +161,22 @@ static cleave_status* CheckBody(void* arguments,
   return cleave_rules_check(w->rules, w->check, options, &w->text);
 }
 
-/* check(ops, seed, layers, dtypes, host_kernels, kernels, threads, sources),
- * None for what keeps its default. */
+/* check(ops, seed, layers, dtypes, host_kernels, kernels, threads, sources, ulp,
+ * input_ulp, survey), None or 0 for what keeps its default. */
 static PyObject* RulesCheck(PyObject* self, PyObject* arguments) {
   cleave_check_options check;
   memset(&check, 0, sizeof check);
   check.struct_size = sizeof check;
   unsigned long long seed;
-  int kernels, threads;
+  int kernels, threads, survey;
   PyObject* functions;
-  if (!PyArg_ParseTuple(arguments, "zKzzOpiz", &check.ops, &seed, &check.layers,
-                        &check.dtypes, &functions, &kernels, &threads,
-                        &check.sources)) {
+  if (!PyArg_ParseTuple(arguments, "zKzzOpizddp", &check.ops, &seed,
+                        &check.layers, &check.dtypes, &functions, &kernels,
+                        &threads, &check.sources, &check.host_ulp,
+                        &check.host_input_ulp, &survey)) {
     return NULL;
   }
+  check.host_survey = survey;
   check.seed = seed;
   check.kernels = kernels;
   check.threads = threads;

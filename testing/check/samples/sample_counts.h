@@ -31,7 +31,7 @@ inline constexpr int kMaxSignatureTrials = 400;
 inline constexpr int kTypedSignatures = 160;
 // The same in each complex dtype.
 inline constexpr int kTypedComplexSignatures = 16;
-// Elements of one sampled tensor.
+// Elements of one sampled tensor, unless its sizes are declared as numbers.
 inline constexpr int64_t kMaxSampleElements = 60;
 
 // The precision of the reference, where it begins and where it gives up.

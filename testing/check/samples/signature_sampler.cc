@@ -521,8 +521,12 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
                    options, environment));
       int64_t elements = 1;
       for (const Dim& axis : axes) elements *= axis.Value().value_or(1);
-      if (!options.shape && !options.large && fixed_sizes_.empty() &&
-          elements > kMaxSampleElements) {
+      // Sizes that the declaration gives as numbers are the op's own.
+      const bool is_drawn = std::any_of(
+          input.type.axes.begin(), input.type.axes.end(),
+          [](const AxisExpr& a) { return a.size->kind != ExprKind::kNumber; });
+      if (is_drawn && !options.shape && !options.large &&
+          fixed_sizes_.empty() && elements > kMaxSampleElements) {
         return absl::InvalidArgumentError("the sample is too large");
       }
       sampled.types.push_back(TensorType{dtype, std::move(axes)});

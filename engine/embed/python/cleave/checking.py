@@ -24,7 +24,7 @@ from .graphs import Graph
 from .hosts import prepare, wrapped
 from .rules import Rules, load
 
-Oracle = Callable[..., Any]
+Oracle = Callable[..., Any] | Graph
 
 
 class DisagreementError(Error):
@@ -71,13 +71,20 @@ def check(rules: Rules | None = None, ops: str | None = None, *,
           layers: str | Iterable[str] | None = None,
           dtypes: str | Iterable[str] | None = None, kernels: bool = False,
           threads: int = 0, sources: Iterable[str] | None = None,
+          ulp: float = 0.0, input_ulp: float = 0.0, survey: bool = False,
           raise_on_disagreement: bool = False) -> Report:
     """Checks the ops that a name or a pattern with `*` stands for; None: all.
 
     `oracle` has a Python function for an op, or a dict of them by names of ops:
     each takes the inputs as numpy arrays and the attributes by name, and is
-    held to the op's body. `layers` names what is compared ("L2,L3,host"),
-    `dtypes` the dtypes, `sources` the rule files; `kernels` adds compiled kernels.
+    held to the op's body; a graph of the op's inputs and outputs is interpreted
+    in its place. It may be `ulp` units in the last place off, and as far again
+    as the body moves where its inputs move by `input_ulp` of them (4 each,
+    unless given). With `survey` the report has all ways in which it is off, how
+    often and by how much, in the place of the first.
+
+    `layers` names what is compared ("L2,L3,host"), `dtypes` the dtypes,
+    `sources` the rule files; `kernels` adds compiled kernels.
     """
     rules = load() if rules is None else rules
     functions = oracle
@@ -93,7 +100,8 @@ def check(rules: Rules | None = None, ops: str | None = None, *,
     text = rules._handle.check(
         ops, seed, _joined(layers), _joined(dtypes),
         wrapped(functions), kernels, threads,  # type: ignore[arg-type]
-        None if sources is None else "\n".join(sources))
+        None if sources is None else "\n".join(sources),
+        ulp, input_ulp, survey)
     report = Report(json.loads(text))
     return report.raise_for_disagreement() if raise_on_disagreement else report
 

@@ -4,7 +4,8 @@
 
 A function takes the op's inputs as numpy arrays, the attributes by name, and
 gives an array, or a tuple of them. It is called by any thread that runs a
-kernel, with the interpreter's lock.
+kernel, with the interpreter's lock. A graph may take the place of a function:
+its primitives are interpreted one by one, each rounded in its dtype.
 """
 
 from __future__ import annotations
@@ -117,11 +118,13 @@ def _word(word: str) -> Any:
 
 
 def wrapped(functions: Mapping[str, Callable[..., Any]] | None,
-            ) -> dict[str, Callable[..., None]] | None:
-    """What the native module calls for each op."""
+            ) -> dict[str, Any] | None:
+    """What the native module calls for each op, or interprets."""
+    from .graphs import Graph
     if not functions:
         return None
-    return {name: _wrap(function) for name, function in functions.items()}
+    return {name: function.expand()._handle if isinstance(function, Graph)
+            else _wrap(function) for name, function in functions.items()}
 
 
 def _array(memory: memoryview, dtype: str, shape: tuple[int, ...]) -> Any:
