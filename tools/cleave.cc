@@ -42,5 +42,6 @@ int main(int argc, char** argv) {
           cleave::AddAot,
           cleave::AddReplay,
           cleave::AddDoc,
+          cleave::AddPythonVerbs,
       });
 }

@@ -283,6 +283,10 @@ static void TestCheck(void) {
   check.host_ulp = -1;
   FAILS(cleave_rules_check(rules, &check, &options, &survey),
         CLEAVE_INVALID_ARGUMENT, "host_ulp");
+  check.host_ulp = 0;
+  check.seconds_per_op = -1;
+  FAILS(cleave_rules_check(rules, &check, &options, &survey),
+        CLEAVE_INVALID_ARGUMENT, "seconds_per_op");
   cleave_host_kernels_free(kernels);
   cleave_graph_release(sum);
   cleave_rules_release(rules);

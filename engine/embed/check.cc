@@ -65,6 +65,11 @@ absl::StatusOr<CheckOptions> ReadOptions(const cleave_check_options& given) {
     if (ulp > 0) *tolerance = ulp;
   }
   options.host_survey = given.host_survey != 0;
+  if (!(given.seconds_per_op >= 0)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "seconds_per_op is ", given.seconds_per_op, ", which is no time"));
+  }
+  if (given.seconds_per_op > 0) options.seconds_per_op = given.seconds_per_op;
   return options;
 }
 

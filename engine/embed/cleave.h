@@ -247,7 +247,8 @@ typedef struct cleave_check_options {
    * moves where its inputs move by `host_input_ulp` ULP. 0: 4. */
   double host_ulp;
   double host_input_ulp;
-  int32_t host_survey; /* 1: all ways in which it is off, not the first */
+  int32_t host_survey;   /* 1: all ways in which it is off, not the first */
+  double seconds_per_op; /* 0: no limit */
 } cleave_check_options;
 
 /* Whether each rule means what its op means. `out` gets {"agrees": true,

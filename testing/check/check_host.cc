@@ -76,10 +76,11 @@ class HostCheck {
     }
     if (refuted_) return std::move(verdict_);
     if (!found_.empty()) AddFindings();
-    if (context_.Expired()) {
+    if (context_.host_survey && verdict_.samples > 0) {
+      // It says what there was until then, however little that is.
+      if (context_.Expired()) verdict_.notes.push_back(context_.WhyExpired());
+    } else if (context_.Expired()) {
       Merge(verdict_, Verdict::Inconclusive(context_.WhyExpired()));
-    } else if (!found_.empty()) {
-      // It disagrees, however few samples there were.
     } else if (verdict_.samples == 0) {
       Merge(verdict_, Verdict::Inconclusive(WhyNothing(prepared, concrete)));
     } else if (pointwise.empty() && accepted < kMinSignatures) {

@@ -90,6 +90,9 @@ class Verb {
   // An option without a value, which sets `value` to true.
   Option AddFlag(const std::string& name, bool& value, const std::string& help);
 
+  // Arguments that no option declares are no mistake.
+  void TakesAnything();
+
   // What a line with this verb does.
   void Runs(Action action);
 

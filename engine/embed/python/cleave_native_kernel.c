@@ -55,7 +55,11 @@ static cleave_status* StatusOfException(const char* op) {
   const char* message =
       text == NULL ? NULL : PyUnicode_AsUTF8AndSize(text, NULL);
   if (message == NULL) message = "a Python function failed";
-  status = cleave_status_new(CLEAVE_UNKNOWN, message);
+  /* A function that does not do such a call says so, and no more. */
+  const int refuses = value != NULL && PyErr_GivenExceptionMatches(
+                                           value, PyExc_NotImplementedError);
+  status = cleave_status_new(refuses ? CLEAVE_UNIMPLEMENTED : CLEAVE_UNKNOWN,
+                             message);
   Py_XDECREF(text);
   PyErr_Restore(type, value, traceback);
   KeepCause();

@@ -162,7 +162,7 @@ static cleave_status* CheckBody(void* arguments,
 }
 
 /* check(ops, seed, layers, dtypes, host_kernels, kernels, threads, sources, ulp,
- * input_ulp, survey), None or 0 for what keeps its default. */
+ * input_ulp, survey, seconds), None or 0 for what keeps its default. */
 static PyObject* RulesCheck(PyObject* self, PyObject* arguments) {
   cleave_check_options check;
   memset(&check, 0, sizeof check);
@@ -170,10 +170,11 @@ static PyObject* RulesCheck(PyObject* self, PyObject* arguments) {
   unsigned long long seed;
   int kernels, threads, survey;
   PyObject* functions;
-  if (!PyArg_ParseTuple(arguments, "zKzzOpizddp", &check.ops, &seed,
+  if (!PyArg_ParseTuple(arguments, "zKzzOpizddpd", &check.ops, &seed,
                         &check.layers, &check.dtypes, &functions, &kernels,
                         &threads, &check.sources, &check.host_ulp,
-                        &check.host_input_ulp, &survey)) {
+                        &check.host_input_ulp, &survey,
+                        &check.seconds_per_op)) {
     return NULL;
   }
   check.host_survey = survey;

@@ -1,6 +1,6 @@
 #!/bin/bash
-# run_python_test.sh WHEEL LIBHALIDE FRAMEWORK TEST.py: runs a test file with the
-# wheel unpacked on Python's path. FRAMEWORK is numpy/__init__.py, for Debian's
+# run_python_test.sh WHEEL LIBHALIDE FRAMEWORK TEST.py [--update]: runs a test file
+# with the wheel unpacked on Python's path. FRAMEWORK is numpy/__init__.py, for Debian's
 # Python, or what tools/python installs: torch, jax, onnx. Where tools/python was
 # never run with that, the tests are counted as skipped, and nothing is tested.
 set -euo pipefail
@@ -9,6 +9,11 @@ wheel=$1
 halide=$2
 framework=$3
 test=$4
+if [[ ${5-} == --update ]]; then
+  export CLEAVE_UPDATE=1
+fi
+# `bazel run` has no folder for it.
+TEST_TMPDIR=${TEST_TMPDIR:-$(mktemp -d)}
 
 python=/usr/bin/python3
 numpy=

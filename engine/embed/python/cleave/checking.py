@@ -72,7 +72,7 @@ def check(rules: Rules | None = None, ops: str | None = None, *,
           dtypes: str | Iterable[str] | None = None, kernels: bool = False,
           threads: int = 0, sources: Iterable[str] | None = None,
           ulp: float = 0.0, input_ulp: float = 0.0, survey: bool = False,
-          raise_on_disagreement: bool = False) -> Report:
+          seconds: float = 0.0, raise_on_disagreement: bool = False) -> Report:
     """Checks the ops that a name or a pattern with `*` stands for; None: all.
 
     `oracle` has a Python function for an op, or a dict of them by names of ops:
@@ -81,7 +81,9 @@ def check(rules: Rules | None = None, ops: str | None = None, *,
     in its place. It may be `ulp` units in the last place off, and as far again
     as the body moves where its inputs move by `input_ulp` of them (4 each,
     unless given). With `survey` the report has all ways in which it is off, how
-    often and by how much, in the place of the first.
+    often and by how much, in the place of the first. `seconds` bounds the time
+    of each op: what takes longer is inconclusive, or, of a survey, what was
+    found until then.
 
     `layers` names what is compared ("L2,L3,host"), `dtypes` the dtypes,
     `sources` the rule files; `kernels` adds compiled kernels.
@@ -101,7 +103,7 @@ def check(rules: Rules | None = None, ops: str | None = None, *,
         ops, seed, _joined(layers), _joined(dtypes),
         wrapped(functions), kernels, threads,  # type: ignore[arg-type]
         None if sources is None else "\n".join(sources),
-        ulp, input_ulp, survey)
+        ulp, input_ulp, survey, seconds)
     report = Report(json.loads(text))
     return report.raise_for_disagreement() if raise_on_disagreement else report
 

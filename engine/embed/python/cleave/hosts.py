@@ -4,7 +4,8 @@
 
 A function takes the op's inputs as numpy arrays, the attributes by name, and
 gives an array, or a tuple of them. It is called by any thread that runs a
-kernel, with the interpreter's lock. A graph may take the place of a function:
+kernel, with the interpreter's lock. A NotImplementedError says that it does not
+do such a call: a check leaves that one out. A graph may take the place of a function:
 its primitives are interpreted one by one, each rounded in its dtype.
 """
 
@@ -127,13 +128,18 @@ def wrapped(functions: Mapping[str, Callable[..., Any]] | None,
             else _wrap(function) for name, function in functions.items()}
 
 
-def _array(memory: memoryview, dtype: str, shape: tuple[int, ...]) -> Any:
+def numpy_dtype(dtype: str) -> Any:
+    """numpy's dtype of a name, or that of ml_dtypes."""
     import numpy
     if dtype == "bf16":
         import ml_dtypes
-        kind = numpy.dtype(ml_dtypes.bfloat16)
-    else:
-        kind = numpy.dtype(numpy_name(dtype))
+        return numpy.dtype(ml_dtypes.bfloat16)
+    return numpy.dtype(numpy_name(dtype))
+
+
+def _array(memory: memoryview, dtype: str, shape: tuple[int, ...]) -> Any:
+    import numpy
+    kind = numpy_dtype(dtype)
     flat = numpy.frombuffer(memory, numpy.uint8) if memory.nbytes else (
         numpy.empty(0, numpy.uint8))
     return flat.view(kind).reshape(shape)

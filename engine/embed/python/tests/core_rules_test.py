@@ -242,6 +242,44 @@ class CheckTest(unittest.TestCase):
         with self.assertRaises(cleave.InvalidArgumentError):
             cleave.check(rules, "m*", oracle=np.abs)
 
+    def test_a_survey_of_a_graph(self):
+        rules = cleave.op(RULES, """
+op checked(x: f32[n]) -> f32[n]
+  = softplus(x)
+""")
+        naive = cleave.make_graph(
+            lambda x: xp.log(xp.exp(x) + 1))(
+                "f32[n]")
+        report = cleave.check(rules, "checked", oracle=naive, survey=True)
+        found = report.ops["checked"]["layers"]["host"]["findings"]
+        self.assertEqual([f["kind"] for f in found],
+                         ["not finite", "inaccurate"])
+        self.assertEqual(found[0]["counterexample"]["got"], "inf (inf)")
+        self.assertGreater(found[1]["worst_ulp"], 1e6)
+        # Wide bounds leave the overflow.
+        report = cleave.check(rules, "checked", oracle=naive, survey=True,
+                              ulp=1e9)
+        found = report.ops["checked"]["layers"]["host"]["findings"]
+        self.assertEqual([f["kind"] for f in found], ["not finite"])
+        with self.assertRaisesRegex(ValueError, "host_ulp"):
+            cleave.check(rules, "checked", oracle=naive, ulp=-1)
+
+    def test_an_oracle_that_does_not_do_a_call(self):
+        rules = cleave.op(RULES, """
+op checked(x: f32[n]) -> f32[n]
+  = 2 * x
+""")
+
+        def long_ones_alone(x):
+            if x.size < 3:
+                raise NotImplementedError("too short")
+            return 2 * x
+
+        report = cleave.check(rules, "checked", oracle=long_ones_alone)
+        self.assertTrue(report.agrees, report)
+        notes = report.ops["checked"]["layers"]["host"]["notes"]
+        self.assertTrue(any("too short" in n for n in notes), notes)
+
     def test_equivalent(self):
         same = cleave.equivalent(lambda x: xp.maximum(x, -x), abs, "f32[n, 3]")
         self.assertTrue(same.agrees, same.text)

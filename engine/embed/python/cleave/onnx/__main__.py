@@ -2,8 +2,9 @@
 
     python -m cleave.onnx import MODEL.onnx -o DIR    # model.rules, .safetensors
     python -m cleave.onnx export FILE.rules --fn F -o MODEL.onnx
+    python -m cleave.onnx audit [--op GLOB]    # the bodies that ONNX ships
 
-`tools/cleave import` and `tools/cleave export` run it.
+`tools/cleave import`, `export` and `audit-onnx` run it.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ def _parser() -> argparse.ArgumentParser:
                         help="the folder to write to")
     reader.add_argument("--name", default="model",
                         help="the name of the function")
+    verbs.add_parser("audit", add_help=False,
+                     help="Compare the bodies that ONNX ships with our rules.")
     writer = verbs.add_parser("export", help="Write a function as a model.")
     writer.add_argument("rules", nargs="+",
                         help="rule files beside the shipped ones")
@@ -73,7 +76,12 @@ def _export(options: argparse.Namespace, sizes: dict[str, int]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """The command; 0, or 2 where a model cannot be read or written."""
+    """The command; 0, or 2 where a model cannot be read or written. An audit
+    has statuses of its own."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    if arguments[:1] == ["audit"]:
+        from .audit import main as audit
+        return audit(arguments[1:])
     parser = _parser()
     options = parser.parse_args(arguments)
     sizes = _sizes(parser, options.size)

@@ -173,7 +173,8 @@ class RuleCalls:
             raise Unsupported(f"it has {len(given)} inputs, the rule takes "
                               f"{len(formal)}")
         _drop_defaults(op, attributes, known)
-        written = self._attributes(node, rule, attributes)
+        wide = any(v is not None and v.dtype == "f64" for v in inputs)
+        written = self._attributes(node, rule, attributes, wide)
         texts += named + [f"{k}: {t}" for k, t in written.items()]
         known_texts = {name: sizes_text(v) for name, v in known.items()}
         outputs = self.types(op, types, ", ".join(
@@ -183,10 +184,17 @@ class RuleCalls:
                              f"onnx.{op}({', '.join(texts)})", operands)
 
     @staticmethod
-    def _attributes(node, rule: dict, attributes: dict) -> dict:
+    def _attributes(node, rule: dict, attributes: dict, wide: bool) -> dict:
+        """The texts of the attributes. ONNX's are numbers of f32: where the
+        node is `wide`, of f64, 0.1 is not what 0.1 is, also as a default."""
         declared = {a["name"]: a for a in rule["attributes"]}
         schema = onnx.defs.get_schema(node.op_type, node.domain)
         written = {}
+        if wide:
+            floats = {name: np.float32(a.default_value.f)
+                      for name, a in schema.attributes.items()
+                      if a.default_value.type == onnx.AttributeProto.FLOAT}
+            attributes = {**floats, **attributes}
         for name, value in attributes.items():
             default = None
             if name in schema.attributes:
@@ -195,6 +203,9 @@ class RuleCalls:
                         name].default_value.type else None
             if isinstance(default, bytes):
                 default = default.decode()
+            if wide and isinstance(value, np.float32) and name in declared:
+                written[name] = number_text(value, "f64")
+                continue
             if isinstance(value, (str, int, float, np.float32)) \
                     and value == default and name in declared:
                 continue

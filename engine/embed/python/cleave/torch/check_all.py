@@ -13,14 +13,13 @@ from __future__ import annotations
 import dataclasses
 import fnmatch
 import itertools
-import sys
-import time
 import warnings
 
 import torch
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from cleave.auditing import Progress
 from cleave.torch.check import CheckTable, Row, aten_op, check, detached
 
 SAMPLES = 4
@@ -138,7 +137,7 @@ def _run(info, sample, recorder: _Recorder) -> None:
                 outputs, [torch.cos(torch.ones_like(o)) for o in outputs])
 
 
-def _collect(ops: dict, limit: int, progress) -> dict[str, list]:
+def calls_of_samples(ops: dict, limit: int, progress) -> dict[str, list]:
     """Calls of the ops in PyTorch's samples, its backwards included."""
     from torch.testing._internal.common_methods_invocations import op_db
     recorder = _Recorder(ops, 3 * limit)
@@ -161,26 +160,9 @@ def _collect(ops: dict, limit: int, progress) -> dict[str, list]:
     return recorder.calls
 
 
-class _Progress:
-    """One line on a terminal, rewritten."""
-
-    def __init__(self):
-        self.live = sys.stderr.isatty()
-        self.begin = time.monotonic()
-
-    def __call__(self, text: str) -> None:
-        if self.live:
-            seconds = time.monotonic() - self.begin
-            print(f"\r\x1b[K{seconds:5.0f} s  {text[:60]}", end="",
-                  file=sys.stderr, flush=True)
-
-    def done(self) -> None:
-        """Leaves an empty line."""
-        if self.live:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-
-
-def _select(rules, patterns, report: Report) -> dict:
+def select(rules, patterns, skipped: dict[str, str]) -> dict:
+    """The aten ops with a rule whose names fit a pattern, by their names;
+    `skipped` gets the reason why others are not compared."""
     chosen = {}
     for name in rules.names("aten"):
         short = name.removeprefix("aten.")
@@ -189,10 +171,10 @@ def _select(rules, patterns, report: Report) -> dict:
         try:
             op = aten_op(name)
         except AttributeError:
-            report.skipped[name] = "this version of PyTorch has no such op"
+            skipped[name] = "this version of PyTorch has no such op"
             continue
         if torch.Tag.nondeterministic_seeded in op.tags:
-            report.skipped[name] = "random"
+            skipped[name] = "random"
         else:
             chosen[name] = op
     return chosen
@@ -207,13 +189,13 @@ def check_all(ops=None, rules=None, samples: int = SAMPLES,
     import cleave
     rules = rules or cleave.load()
     patterns = [ops] if isinstance(ops, str) else ops
-    report, progress = Report(), _Progress()
-    chosen = _select(rules, patterns, report)
+    report, progress = Report(), Progress()
+    chosen = select(rules, patterns, report.skipped)
     done = 0
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            calls = _collect(chosen, samples, progress)
+            calls = calls_of_samples(chosen, samples, progress)
             for done, name in enumerate(chosen):
                 progress(f"op {done}/{len(chosen)}: {name}, "
                          f"{len(report.off)} off")
