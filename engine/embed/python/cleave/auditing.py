@@ -218,6 +218,7 @@ class Audit:
         self.seconds = seconds
         self.on_row = on_row
         self.title = ""
+        self.column = "of"  # what a table calls the subjects
         self.interrupted = ""
 
     def skip(self, op: str, subject: str, why: str, dtype: str = "") -> None:
@@ -342,21 +343,19 @@ class Audit:
         """What is off, as a table of Markdown: a row for each op and subject,
         with the dtypes beside each other."""
         dtypes = [d for d in DTYPES if any(r.dtype == d for r in self.rows)]
-        lines = ["| op | of | " + " | ".join(dtypes) + " | for example | wrong |",
+        lines = [f"| op | {self.column} | " + " | ".join(dtypes) + " | for example | wrong |",
                  "|" + "---|" * (len(dtypes) + 4)]
         for (op, subjects), rows in self._groups().items():
             by_dtype = {r.dtype: r for r in rows}
             cells = [_cell(by_dtype.get(d)) for d in dtypes]
             off = [r for r in rows if self._shown(r)]
+            said = "; ".join(self._said(rows)).replace("|", "\\|")
             shown = next((r for r in off if r.dtype == "f32"), off[0])
             example = f"`{_short(_clearest(shown.findings).where())}`"
             if shown.dtype != "f32":
                 example += f" in {shown.dtype}"
-            said = [NOBODY if c is None else f"{c.wrong}: {c.why}"
-                    for r in off for c in self.causes_of(r)]
             lines.append("| " + " | ".join(
-                [f"`{op}`", subjects, *cells, example,
-                 "; ".join(dict.fromkeys(said))]) + " |")
+                [f"`{op}`", subjects, *cells, example, said]) + " |")
         hidden = sum(not self._shown(row) for row in self.off)
         if hidden:
             said = "; ".join(c.why for c in self.causes
@@ -365,21 +364,32 @@ class Audit:
                           f"is a convention ({said})."]
         return "\n".join(lines)
 
+    def _said(self, rows: list[Row]) -> list[str]:
+        """Whose mistake it is in these rows, and why."""
+        said = [NOBODY if c is None else f"{c.wrong}: {c.why}"
+                for r in rows for c in self.causes_of(r)]
+        return list(dict.fromkeys(said))
+
     def _groups(self) -> dict[tuple[str, str], list[Row]]:
-        """The rows of an op and a subject, where any is off; subjects with the
-        same rows are one."""
+        """The rows of an op and a subject, where any is off; subjects whose rows
+        differ in what was not compared alone are one."""
         groups: dict[tuple[str, str], list[Row]] = {}
         for row in self.rows:
             if any(r.op == row.op and r.subject == row.subject
                    and self._shown(r) for r in self.off):
                 groups.setdefault((row.op, row.subject), []).append(row)
-        joined: dict[Any, tuple[list[str], list[Row]]] = {}
+        joined: list[tuple[str, list[str], list[Row]]] = []
         for (op, subject), rows in groups.items():
-            causes = [c and c.why for r in rows for c in self.causes_of(r)]
-            key = (op, tuple((r.dtype, _cell(r)) for r in rows), *causes)
-            joined.setdefault(key, ([], rows))[0].append(subject)
-        return {(key[0], ", ".join(subjects)): rows
-                for key, (subjects, rows) in joined.items()}
+            for before, subjects, kept in joined:
+                if before == op and _alike(kept, rows) \
+                        and self._said(kept) == self._said(rows):
+                    subjects.append(subject)
+                    kept[:] = _fuller(kept, rows)
+                    break
+            else:
+                joined.append((op, [subject], rows))
+        return {(op, ", ".join(subjects)): rows
+                for op, subjects, rows in joined}
 
     def text(self) -> str:
         """All rows, for a terminal."""
@@ -409,6 +419,21 @@ def _made(verdict: Mapping[str, Any]) -> bool:
     return verdict["verdict"] == "agrees" or (
         verdict["verdict"] == "disagrees"
         and all(f["kind"] != "call" for f in verdict["findings"]))
+
+
+def _alike(some: list[Row], others: list[Row]) -> bool:
+    """Whether no dtype has another cell, but for those without one."""
+    cells = {r.dtype: _cell(r) for r in some}
+    return all(not _cell(r) or not cells.get(r.dtype)
+               or cells[r.dtype] == _cell(r) for r in others)
+
+
+def _fuller(some: list[Row], others: list[Row]) -> list[Row]:
+    """Of each dtype the row that was compared."""
+    by_dtype = {r.dtype: r for r in others if _cell(r)}
+    kept = [r if _cell(r) else by_dtype.get(r.dtype, r) for r in some]
+    seen = {r.dtype for r in kept}
+    return kept + [r for r in others if r.dtype not in seen]
 
 
 def _cell(row: Row | None) -> str:

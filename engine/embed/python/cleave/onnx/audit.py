@@ -272,10 +272,10 @@ def _schemas(patterns: list[str]):
 
 
 def _subjects(schema) -> list[tuple[int, str]]:
-    """A body, and how a table calls it: `22`, `13 body 18`."""
+    """A body, and how a table calls it: `22`, `13 in 18`."""
     versions = [b for b in functions_of(schema) if b <= OPSET]
-    return [(b, f"opset {schema.since_version}"
-             + (f" as of {b}" if len(versions) > 1 else ""))
+    return [(b, f"{schema.since_version}"
+             + (f" in {b}" if len(versions) > 1 else ""))
             for b in versions]
 
 
@@ -289,6 +289,7 @@ def audit_functions(ops: str | Iterable[str] | None = None,
     patterns = [ops] if isinstance(ops, str) else list(ops or ())
     audit = Audit(CAUSES, seed, threads, seconds, on_row)
     audit.title = f"onnx {onnx.__version__}"
+    audit.column = "opset"
     progress = Progress()
     have = RuleCalls(load())
     try:

@@ -28,7 +28,9 @@ CAUSES = [
           "sum is little more than 1: it has no log1p"),
     Cause("LayerNormalization GroupNormalization", "*", THEIRS,
           _VARIANCE + _STAGE),
-    Cause("MeanVarianceNormalization", "*", THEIRS, _VARIANCE),
+    Cause("MeanVarianceNormalization", "*", THEIRS,
+          _VARIANCE + "; of other dtypes than f32 it has no types, since its "
+          "constants are numbers of f32"),
     Cause("RMSNormalization", "*", CONVENTION,
           "of f64 it computes in f32, as `stash_type` says; ours keeps f64"),
     Cause("ReduceL2", "*", THEIRS, "of f64 it takes the root in f32"),

@@ -258,10 +258,10 @@ def _floats(outputs) -> list:
 
 
 # What nodes of an op that goes element by element are not called.
-_STRUCTURED = ("reduce", "cum", "dot", "conv", "gather", "scatter", "sort",
-               "slice", "pad", "concat", "iota", "reverse", "transpose",
-               "reshape", "argm", "scan", "while", "cond", "top_k", "nonzero",
-               "cat", "select_and")
+_STRUCTURED = ("reduce", "argm", "reshape", "transpose", "slice", "reverse",
+               "pad", "concatenate", "windows", "dot", "conv", "linear_scan",
+               "cumulative", "gather", "scatter", "sort", "nonzero", "random",
+               "iota", "scan", "cond", "while")
 
 
 def _is_pointwise(call: Call) -> bool:
