@@ -71,7 +71,8 @@ class HostComparer {
                const HostTolerance& tolerance, bool all_failures = false);
 
   // Runs both, and compares up to the first element that is wrong for certain,
-  // or, with `all_failures`, to the end. Errors are those of the body: OutOfRange for an index that is none.
+  // or, with `all_failures`, to the end. Errors are those of the body:
+  // OutOfRange for an index that is none.
   absl::StatusOr<HostComparison> Compare(absl::Span<const Tensor> inputs) const;
 
   // Elements may be compared apart: it is a pointwise call at the shape [n].

@@ -196,9 +196,10 @@ def _finding(entry: Mapping[str, Any]) -> Finding:
     example = entry["counterexample"]
     inputs = entry.get("worst_at", "")
     # JSON has no infinity, which is the error of what is to be 0 in f64.
-    ulp = entry.get("worst_ulp", example.get("ulp"))
+    ulp = entry.get("worst_ulp", math.inf) if entry["kind"] == "inaccurate" \
+        else example.get("ulp", math.inf)
     return Finding(
-        entry["kind"], entry["count"], math.inf if ulp is None else ulp,
+        entry["kind"], entry["count"], ulp,
         example["call"], _inputs(example["inputs"] or inputs),
         _number(example["expected"]), _number(example["got"]),
         example["what"])

@@ -70,15 +70,28 @@ class Audit(unittest.TestCase):
         self.assertGreater(audit.rows[0].samples, 60000)  # all values
 
     def test_a_kernel_that_ends_the_process(self):
-        # The gradient of a batch norm of no channels divides by 0.
-        audit = torch_audit.audit_ops("_native_batch_norm_legit", ["f32"],
-                                      ["vjp"], calls=1, seconds=10)
+        op = torch.ops.aten.silu.default
+        table = torch._decomp.decomposition_table
+        before = table[op]
+
+        def ends(x):
+            if x.numel() == 7:
+                os.kill(os.getpid(), signal.SIGSEGV)
+            return torch.nn.functional.silu(x.double()).to(x.dtype)
+
+        table[op] = ends
+        try:
+            audit = torch_audit.audit_ops("silu", ["f32"], ["decomposition"],
+                                          calls=1)
+        finally:
+            table[op] = before
         row, = audit.rows
         self.assertEqual(row.verdict, OFF)
-        self.assertIn(("crash", "SIGFPE"),
-                      {(f.kind, f.got) for f in row.findings})
+        crash = row.findings[0]
+        self.assertEqual((crash.kind, crash.got), ("crash", "SIGSEGV"))
+        self.assertTrue(crash.inputs.startswith("float32[7]"), crash)
         # What does not end it was compared.
-        self.assertGreater(row.samples, 1000)
+        self.assertGreater(row.samples, 10000)
 
     def test_processes(self):
         def work(task, skip, note, refused):
