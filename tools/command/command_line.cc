@@ -107,7 +107,7 @@ Option Verb::AddFlag(const std::string& name, bool& value,
   return Option(app_->add_flag(name, value, help));
 }
 
-void Verb::TakesAnything() { app_->prefix_command(); }
+void Verb::TakesAnything() { app_->allow_extras()->fallthrough(false); }
 
 void Verb::Runs(Action action) {
   CLEAVE_CHECK(chosen_ != nullptr);

@@ -35,6 +35,9 @@ class CommandLineTest : public ::testing::Test {
     verb.Add("--uses", uses_, "Files").OneEach();
     verb.Runs([] { return 3; });
     line_.AddVerb("other", "Others.").Runs([] { return 4; });
+    Verb elsewhere = line_.AddVerb("elsewhere", "Is elsewhere.");
+    elsewhere.TakesAnything();
+    elsewhere.Runs([] { return 5; });
   }
 
   ParsedLine Parse(std::vector<std::string> words) {
@@ -102,6 +105,12 @@ TEST_F(CommandLineTest, RunsTheVerbOfTheLine) {
   const ParsedLine parsed = Parse({"other"});
   ASSERT_NE(parsed.action, nullptr) << error_;
   EXPECT_EQ(parsed.action(), 4);
+}
+
+TEST_F(CommandLineTest, LeavesArgumentsOfAVerbToOthers) {
+  const ParsedLine parsed = Parse({"elsewhere", "--op", "x", "-f", "y"});
+  ASSERT_NE(parsed.action, nullptr) << error_;
+  EXPECT_EQ(parsed.action(), 5);
 }
 
 TEST_F(CommandLineTest, PrintsHelpAndVersion) {

@@ -20,13 +20,13 @@ struct PythonVerb {
 
 constexpr PythonVerb kVerbs[] = {
     {"import", "cleave.onnx", "import", "onnx",
-     "Write an ONNX model as rules and tensors"},
+     "Write an ONNX model as rules and tensors."},
     {"export", "cleave.onnx", "export", "onnx",
-     "Write a function as an ONNX model"},
+     "Write a function as an ONNX model."},
     {"audit-onnx", "cleave.onnx", "audit", "onnx",
-     "Hold the function bodies that ONNX ships to the rules"},
+     "Hold the function bodies that ONNX ships to the rules."},
     {"audit-torch", "cleave.torch", "audit", "torch",
-     "Hold PyTorch's decompositions and derivatives to the rules"},
+     "Hold PyTorch's decompositions and derivatives to the rules."},
 };
 
 }  // namespace
