@@ -19,6 +19,7 @@ def cleave_rule_test(
         deps = [],
         shards = 1,
         seed = 1,
+        tier = "quick",
         op = None,
         layers = [],
         allow = [],
@@ -42,6 +43,9 @@ def cleave_rule_test(
         and not checked. The shipped rules need not be named.
       shards: parts of the rules that are checked at once.
       seed: draws the samples.
+      tier: "full" for sweeps, too: all f32 of pointwise ops of one operand, and
+        all pairs of 16 bits of those of two. Minutes of processor time for each
+        op: give them many shards, a size, and the tag `manual`.
       op: a glob: only ops that it matches.
       layers: only these: "L1", "examples".
       allow: verdicts in spite of which the test passes: "inconclusive",
@@ -54,7 +58,7 @@ def cleave_rule_test(
       **kwargs: as of any test: timeout, visibility, ..
     """
     checker = _KERNEL_CHECKER if kernels else _CHECKER
-    rule_flags = ["--seed=%d" % seed, "--jobs=1"]
+    rule_flags = ["--seed=%d" % seed, "--tier=" + tier, "--jobs=1"]
     if op:
         rule_flags.append("--op='%s'" % op)
     if layers:

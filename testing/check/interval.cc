@@ -119,6 +119,7 @@ std::vector<std::vector<Interval>> IntervalGraph::Evaluate(
       return value[value.size() == 1 ? 0 : i];
     };
     out.resize(count);
+    const bool scales = TakesScales(primitive);
     if (primitive == Primitive::kConvert ||
         primitive == Primitive::kBroadcastInDim) {
       out = values[operands[0].id];
@@ -130,15 +131,21 @@ std::vector<std::vector<Interval>> IntervalGraph::Evaluate(
       }
     } else if (operands.size() == 2) {
       const IntervalBinary function = IntervalBinaryOf(primitive);
-      for (size_t i = 0; i < count; ++i) out[i] = function(at(0, i), at(1, i));
+      for (size_t i = 0; i < count; ++i) {
+        out[i] = scales ? function(at(0, i), at(1, i))
+                        : function(Plain(at(0, i)), Plain(at(1, i)));
+      }
     } else {
       const IntervalUnary function = IntervalUnaryOf(primitive);
-      for (size_t i = 0; i < count; ++i) out[i] = function(at(0, i));
+      for (size_t i = 0; i < count; ++i) {
+        out[i] = function(scales ? at(0, i) : Plain(at(0, i)));
+      }
     }
   }
   std::vector<std::vector<Interval>> outputs;
   for (const NamedValue& output : graph_.outputs()) {
     outputs.push_back(values[output.value.id]);
+    for (Interval& value : outputs.back()) value = Plain(value);
     if (outputs.back().size() == 1) {
       outputs.back().resize(size, outputs.back()[0]);
     }

@@ -36,15 +36,19 @@ struct Interval {
   double low = 0;
   double high = 0;
   State state = State::kReal;
+  // Both ends are to be multiplied by exp(scale): exp(1e30) is [1, 1] with the
+  // scale 1e30, so that log(1 + exp(x)) is enclosed where it is near x. 0 where
+  // the ends themselves are doubles.
+  double scale = 0;
 
   static Interval Of(double value);
-  static Interval NaN() { return {0, 0, State::kNan}; }
-  static Interval Unknown() { return {0, 0, State::kUnknown}; }
+  static Interval NaN() { return {0, 0, State::kNan, 0}; }
+  static Interval Unknown() { return {0, 0, State::kUnknown, 0}; }
   static Interval Bool(bool value) { return Of(value ? 1 : 0); }
 
   bool IsReal() const { return state == State::kReal; }
-  // One number, or one infinity.
-  bool IsPoint() const { return IsReal() && low == high; }
+  // One number that is a double, or one infinity.
+  bool IsPoint() const { return IsReal() && low == high && scale == 0; }
 };
 
 class IntervalGraph {
@@ -53,7 +57,8 @@ class IntervalGraph {
   // Unimplemented, with the primitive, where it has one that is not enclosed.
   static absl::StatusOr<IntervalGraph> Make(const Graph& graph);
 
-  // By output and element. As many inputs as the graph has, of one size.
+  // By output and element, with the scale 0. As many inputs as the graph has,
+  // of one size.
   std::vector<std::vector<Interval>> Evaluate(
       absl::Span<const std::vector<Interval>> inputs) const;
 

@@ -1,152 +1,15 @@
 #include "testing/check/interval_functions.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <cmath>
-#include <limits>
+
+#include "testing/check/interval_arithmetic.h"
 
 namespace cleave {
+namespace interval_arithmetic {
 namespace {
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-constexpr double kLeast = std::numeric_limits<double>::denorm_min();
-// Twice half a unit, as the sum that widens rounds, too.
-constexpr double kArithmeticError = 0x1p-52;
-// 16 units in the last place of the C library's functions.
-constexpr double kFunctionError = 16 * 0x1p-52;
-// A product below it may have lost bits, which fma does not show then.
-constexpr double kSafeProduct = 0x1p-900;
-
-bool IsInfinite(const Interval& x) { return x.IsPoint() && std::isinf(x.low); }
-bool IsZero(const Interval& x) { return x.low == 0 && x.high == 0; }
-
-// An endpoint that overflowed is of numbers that are finite.
-double Down(double x, double error) {
-  if (x == kInfinity) return DBL_MAX;
-  return x - (std::abs(x) * error + kLeast);
-}
-double Up(double x, double error) {
-  if (x == -kInfinity) return -DBL_MAX;
-  return x + (std::abs(x) * error + kLeast);
-}
-
-Interval Widened(double low, double high, double error) {
-  if (std::isnan(low) || std::isnan(high)) return Interval::Unknown();
-  return {Down(low, error), Up(high, error)};
-}
-
-// Numbers between, the endpoints among them where a function attains them.
-Interval Clamped(Interval x, double least, double most) {
-  if (!x.IsReal()) return x;
-  return {std::max(x.low, least), std::min(x.high, most)};
-}
-
-// What IEEE arithmetic gives for infinities and zeros over the reals, too.
-Interval Exactly(double value) {
-  return std::isnan(value) ? Interval::NaN() : Interval::Of(value);
-}
-
-// The operands of a sum, a product, .. that none of the rules below is for.
-// True where `result` is set.
-bool TakeStates(const Interval& a, const Interval& b, Interval& result) {
-  if (a.state == Interval::State::kUnknown ||
-      b.state == Interval::State::kUnknown) {
-    result = Interval::Unknown();
-    return true;
-  }
-  if (a.IsReal() && b.IsReal()) return false;
-  result = Interval::NaN();
-  return true;
-}
-
-Interval Neg(const Interval& x) {
-  return x.IsReal() ? Interval{-x.high, -x.low} : x;
-}
-
-Interval Abs(const Interval& x) {
-  if (!x.IsReal() || x.low > 0) return x;
-  if (x.high <= 0) return {std::abs(x.high), std::abs(x.low)};
-  return {0, std::max(-x.low, x.high)};
-}
-
 Interval Identity(const Interval& x) { return x; }
-
-Interval Add(const Interval& a, const Interval& b) {
-  Interval result;
-  if (TakeStates(a, b, result)) return result;
-  if (IsInfinite(a) || IsInfinite(b)) {
-    return Exactly((IsInfinite(a) ? a.low : 0) + (IsInfinite(b) ? b.low : 0));
-  }
-  if (a.IsPoint() && b.IsPoint()) {
-    const double sum = a.low + b.low;
-    const double part = sum - a.low;
-    const double lost = (a.low - (sum - part)) + (b.low - part);
-    if (lost == 0) return Interval::Of(sum);
-  }
-  return Widened(a.low + b.low, a.high + b.high, kArithmeticError);
-}
-
-Interval Sub(const Interval& a, const Interval& b) { return Add(a, Neg(b)); }
-
-// 0 where one of them is: an infinite endpoint is of finite numbers.
-double Product(double a, double b) { return a == 0 || b == 0 ? 0 : a * b; }
-
-Interval Mul(const Interval& a, const Interval& b) {
-  Interval result;
-  if (TakeStates(a, b, result)) return result;
-  if (IsInfinite(a) || IsInfinite(b)) {
-    const Interval& infinite = IsInfinite(a) ? a : b;
-    const Interval& other = IsInfinite(a) ? b : a;
-    if (IsZero(other)) return Interval::NaN();
-    if (other.low > 0) return infinite;
-    if (other.high < 0) return Neg(infinite);
-    return Interval::Unknown();
-  }
-  if (a.IsPoint() && b.IsPoint()) {
-    const double product = a.low * b.low;
-    if (a.low == 0 || b.low == 0 ||
-        (std::abs(product) > kSafeProduct && std::isfinite(product) &&
-         std::fma(a.low, b.low, -product) == 0)) {
-      return Interval::Of(product);
-    }
-  }
-  const double corners[] = {Product(a.low, b.low), Product(a.low, b.high),
-                            Product(a.high, b.low), Product(a.high, b.high)};
-  return Widened(*std::min_element(corners, corners + 4),
-                 *std::max_element(corners, corners + 4), kArithmeticError);
-}
-
-Interval Div(const Interval& a, const Interval& b) {
-  Interval result;
-  if (TakeStates(a, b, result)) return result;
-  if (a.IsPoint() && b.IsPoint()) {
-    const double quotient = a.low / b.low;
-    // Of infinities and zeros it is exact.
-    if (a.low == 0 || b.low == 0 || std::isinf(a.low) || std::isinf(b.low)) {
-      return Exactly(quotient);
-    }
-    if (std::abs(a.low) > kSafeProduct && std::isfinite(quotient) &&
-        std::abs(quotient) > kSafeProduct &&
-        std::fma(quotient, b.low, -a.low) == 0) {
-      return Interval::Of(quotient);
-    }
-  }
-  if (IsInfinite(b)) {
-    // The sign of the zero is not known, but for that of a number's.
-    if (a.low > 0) return Interval::Of(1 / b.low);
-    if (a.high < 0) return Interval::Of(-1 / b.low);
-    return Interval::Unknown();
-  }
-  if (b.low <= 0 && b.high >= 0) return Interval::Unknown();
-  if (IsInfinite(a)) return b.low > 0 ? a : Neg(a);
-  const double corners[] = {a.low / b.low, a.low / b.high, a.high / b.low,
-                            a.high / b.high};
-  for (const double corner : corners) {
-    if (std::isnan(corner)) return Interval::Unknown();
-  }
-  return Widened(*std::min_element(corners, corners + 4),
-                 *std::max_element(corners, corners + 4), kArithmeticError);
-}
 
 // A function that grows, on its domain.
 template <double (*kFunction)(double)>
@@ -191,16 +54,32 @@ Interval GrowingOn(const Interval& x, double least, double most) {
 }
 
 Interval Exp(const Interval& x) {
+  // Beyond it the exponents of doubles end.
+  constexpr double kFar = 700;
+  if (x.IsReal() && (x.low > kFar || x.high < -kFar) && !std::isinf(x.low) &&
+      !std::isinf(x.high) && x.high - x.low < 1) {
+    const double most =
+        x.low == x.high ? 1
+                        : ExpEnds(Up(x.high - x.low, kArithmeticError)).high;
+    return {1, most, Interval::State::kReal, x.low};
+  }
   return Clamped(Growing<LibraryExp>(x), 0, kInfinity);
 }
 Interval Expm1(const Interval& x) {
   return Clamped(Growing<LibraryExpm1>(x), -1, kInfinity);
 }
 Interval Log(const Interval& x) {
-  return GrowingOn<LibraryLog>(x, 0, kInfinity);
+  if (x.IsReal() && x.scale != 0 && x.low > 0) {
+    return Add(Interval::Of(x.scale),
+               Widened(std::log(x.low), std::log(x.high), kFunctionError));
+  }
+  return GrowingOn<LibraryLog>(Plain(x), 0, kInfinity);
 }
 Interval Log1p(const Interval& x) {
-  return GrowingOn<LibraryLog1p>(x, -1, kInfinity);
+  if (x.IsReal() && x.scale > 0 && x.low > 0) {
+    return Log(Add(Interval::Of(1), x));
+  }
+  return GrowingOn<LibraryLog1p>(Plain(x), -1, kInfinity);
 }
 Interval Sqrt(const Interval& x) {
   if (x.IsReal() && IsZero(x)) return x;  // with its sign
@@ -238,6 +117,11 @@ Interval Cosh(const Interval& x) {
   const Interval size = Abs(x);
   if (!size.IsReal()) return size;
   if (IsInfinite(size)) return size;
+  const Interval half = Mul(Interval::Of(0.5), Exp(size));
+  // The other half is less than what widens it.
+  if (half.scale != 0) {
+    return Widened(half.low, half.high, kFunctionError, half.scale);
+  }
   return Clamped(
       Widened(std::cosh(size.low), std::cosh(size.high), kFunctionError), 1,
       kInfinity);
@@ -390,28 +274,7 @@ Interval Copysign(const Interval& a, const Interval& b) {
   return Interval::Unknown();
 }
 
-}  // namespace
-
-Interval Interval::Of(double value) {
-  if (std::isnan(value)) return NaN();
-  return {value, value, State::kReal};
-}
-
-Interval IntervalSelect(const Interval& c, const Interval& a,
-                        const Interval& b) {
-  if (c.IsPoint()) return c.low != 0 ? a : b;
-  // It is one of them.
-  if (!a.IsReal() || !b.IsReal() || IsInfinite(a) || IsInfinite(b)) {
-    return Interval::Unknown();
-  }
-  return {std::min(a.low, b.low), std::max(a.high, b.high)};
-}
-
-Interval IntervalFma(const Interval& a, const Interval& b, const Interval& c) {
-  return Add(Mul(a, b), c);
-}
-
-IntervalUnary IntervalUnaryOf(Primitive primitive) {
+IntervalUnary UnaryOf(Primitive primitive) {
   switch (primitive) {
     case Primitive::kAbs:
       return Abs;
@@ -482,7 +345,7 @@ IntervalUnary IntervalUnaryOf(Primitive primitive) {
   }
 }
 
-IntervalBinary IntervalBinaryOf(Primitive primitive) {
+IntervalBinary BinaryOf(Primitive primitive) {
   switch (primitive) {
     case Primitive::kAdd:
       return Add;
@@ -523,6 +386,56 @@ IntervalBinary IntervalBinaryOf(Primitive primitive) {
     default:
       return nullptr;
   }
+}
+
+}  // namespace
+}  // namespace interval_arithmetic
+
+Interval Interval::Of(double value) {
+  if (std::isnan(value)) return NaN();
+  return {value, value, State::kReal, 0};
+}
+
+bool TakesScales(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kAbs:
+    case Primitive::kAdd:
+    case Primitive::kDiv:
+    case Primitive::kLog:
+    case Primitive::kLog1p:
+    case Primitive::kMul:
+    case Primitive::kNeg:
+    case Primitive::kNograd:
+    case Primitive::kSub:
+      return true;
+    default:
+      return false;
+  }
+}
+
+Interval IntervalSelect(const Interval& c, const Interval& x,
+                        const Interval& y) {
+  if (c.IsPoint()) return c.low != 0 ? x : y;
+  const Interval a = Plain(x);
+  const Interval b = Plain(y);
+  // It is one of them.
+  if (!a.IsReal() || !b.IsReal() || interval_arithmetic::IsInfinite(a) ||
+      interval_arithmetic::IsInfinite(b)) {
+    return Interval::Unknown();
+  }
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+Interval IntervalFma(const Interval& a, const Interval& b, const Interval& c) {
+  return interval_arithmetic::Add(interval_arithmetic::Mul(a, b), c);
+}
+
+IntervalUnary IntervalUnaryOf(Primitive primitive) {
+  return interval_arithmetic::UnaryOf(primitive);
+}
+
+IntervalBinary IntervalBinaryOf(Primitive primitive) {
+  return interval_arithmetic::BinaryOf(primitive);
 }
 
 }  // namespace cleave

@@ -11,6 +11,12 @@ namespace cleave {
 using IntervalUnary = Interval (*)(const Interval& x);
 using IntervalBinary = Interval (*)(const Interval& a, const Interval& b);
 
+// The same numbers, and more, with the scale 0.
+Interval Plain(const Interval& x);
+
+// Whether its function takes operands with scales; else they are to be Plain.
+bool TakesScales(Primitive primitive);
+
 // Null for a primitive that is not enclosed, or has another number of operands.
 IntervalUnary IntervalUnaryOf(Primitive primitive);
 IntervalBinary IntervalBinaryOf(Primitive primitive);
