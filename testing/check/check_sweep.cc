@@ -15,7 +15,7 @@
 #include "ops/check.h"
 #include "testing/check/compare_at.h"
 #include "testing/check/compare_values.h"
-#include "testing/check/interval.h"
+#include "testing/check/double_interval.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/signature_sampler.h"
 
@@ -40,9 +40,9 @@ class Format {
 
   // The largest error in ULP that `got` may have; infinite where it is not
   // known to be small.
-  double ErrorOf(const Interval& expected, double got) const {
+  double ErrorOf(const DoubleInterval& expected, double got) const {
     constexpr double kUnknown = std::numeric_limits<double>::infinity();
-    if (expected.state == Interval::State::kNan) {
+    if (expected.state == DoubleInterval::State::kNan) {
       return std::isnan(got) ? 0 : kUnknown;
     }
     if (!expected.IsReal() || std::isnan(got)) return kUnknown;
@@ -131,19 +131,21 @@ class Elements {
 
 // The spec with its special values, by intervals, and what each result claims.
 struct FastReference {
-  std::optional<IntervalGraph> spec;
-  std::vector<std::pair<int, IntervalGraph>> specials;
+  std::optional<DoubleIntervalGraph> spec;
+  std::vector<std::pair<int, DoubleIntervalGraph>> specials;
   std::vector<double> ulp;
   std::vector<Format> formats;
 
   static absl::StatusOr<FastReference> Make(const ValueComparer& comparer) {
     const SpecReference& reference = comparer.reference();
     FastReference fast;
-    absl::StatusOr<IntervalGraph> spec = IntervalGraph::Make(reference.spec());
+    absl::StatusOr<DoubleIntervalGraph> spec =
+        DoubleIntervalGraph::Make(reference.spec());
     if (!spec.ok()) return spec.status();
     fast.spec = *std::move(spec);
     for (const auto& [result, graph] : reference.specials()) {
-      absl::StatusOr<IntervalGraph> special = IntervalGraph::Make(graph);
+      absl::StatusOr<DoubleIntervalGraph> special =
+          DoubleIntervalGraph::Make(graph);
       if (!special.ok()) return special.status();
       fast.specials.emplace_back(result, *std::move(special));
     }
@@ -162,11 +164,11 @@ struct FastReference {
     return fast;
   }
 
-  std::vector<std::vector<Interval>> Evaluate(
-      const std::vector<std::vector<Interval>>& inputs) const {
-    std::vector<std::vector<Interval>> results = spec->Evaluate(inputs);
+  std::vector<std::vector<DoubleInterval>> Evaluate(
+      const std::vector<std::vector<DoubleInterval>>& inputs) const {
+    std::vector<std::vector<DoubleInterval>> results = spec->Evaluate(inputs);
     for (const auto& [result, graph] : specials) {
-      std::vector<std::vector<Interval>> arguments = inputs;
+      std::vector<std::vector<DoubleInterval>> arguments = inputs;
       arguments.push_back(std::move(results[result]));
       results[result] = std::move(graph.Evaluate(arguments)[0]);
     }
@@ -269,8 +271,8 @@ Verdict CheckSweep(OpContext context, const Sweep& sweep) {
   for (int i = 0; i < sweep.operands; ++i) {
     points.emplace_back(sweep.dtype, std::vector<int64_t>{kChunk});
   }
-  std::vector<std::vector<Interval>> inputs(sweep.operands,
-                                            std::vector<Interval>(kChunk));
+  std::vector<std::vector<DoubleInterval>> inputs(
+      sweep.operands, std::vector<DoubleInterval>(kChunk));
   const size_t results = comparer->body().outputs().size();
   for (int64_t at = begin; at < begin + size; at += kChunk) {
     if (context.Expired()) {
@@ -283,10 +285,10 @@ Verdict CheckSweep(OpContext context, const Sweep& sweep) {
     if (got.ok()) {
       for (int k = 0; k < sweep.operands; ++k) {
         for (int64_t i = 0; i < kChunk; ++i) {
-          inputs[k][i] = Interval::Of(elements.At(points[k], i));
+          inputs[k][i] = DoubleInterval::Of(elements.At(points[k], i));
         }
       }
-      const std::vector<std::vector<Interval>> expected =
+      const std::vector<std::vector<DoubleInterval>> expected =
           fast->Evaluate(inputs);
       // The largest error is measured again by the other way, which knows it
       // exactly.

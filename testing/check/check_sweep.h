@@ -5,8 +5,8 @@
 //     Verdict verdict = CheckSweep(context, sweep);   // a part: 2^26 points
 //   }
 //
-// Intervals of f64 (interval.h) decide most points; the rest is compared as the
-// other samples of L3 are. The attributes have their defaults.
+// Intervals of f64 (double_interval.h) decide most points; the rest is compared
+// as the other samples of L3 are. The attributes have their defaults.
 
 #ifndef CLEAVE_TESTING_CHECK_CHECK_SWEEP_H_
 #define CLEAVE_TESTING_CHECK_CHECK_SWEEP_H_

@@ -1,19 +1,19 @@
-#include "testing/check/interval_functions.h"
+#include "testing/check/double_interval_functions.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "testing/check/interval_arithmetic.h"
+#include "testing/check/double_interval_arithmetic.h"
 
 namespace cleave {
 namespace interval_arithmetic {
 namespace {
 
-Interval Identity(const Interval& x) { return x; }
+DoubleInterval Identity(const DoubleInterval& x) { return x; }
 
 // A function that grows, on its domain.
 template <double (*kFunction)(double)>
-Interval Growing(const Interval& x) {
+DoubleInterval Growing(const DoubleInterval& x) {
   if (!x.IsReal()) return x;
   if (IsInfinite(x)) return Exactly(kFunction(x.low));
   return Widened(kFunction(x.low), kFunction(x.high), kFunctionError);
@@ -41,10 +41,10 @@ double LibrarySigmoid(double x) {
 
 // Of a function with the domain [least, most] what is wholly outside is NaN.
 template <double (*kFunction)(double)>
-Interval GrowingOn(const Interval& x, double least, double most) {
+DoubleInterval GrowingOn(const DoubleInterval& x, double least, double most) {
   if (!x.IsReal()) return x;
-  if (x.high < least || x.low > most) return Interval::NaN();
-  if (x.low < least || x.high > most) return Interval::Unknown();
+  if (x.high < least || x.low > most) return DoubleInterval::NaN();
+  if (x.low < least || x.high > most) return DoubleInterval::Unknown();
   // At the ends of the domain infinities and zeros are exact: log(0).
   if (x.IsPoint() && (x.low == least || x.low == most)) {
     const double value = kFunction(x.low);
@@ -53,7 +53,7 @@ Interval GrowingOn(const Interval& x, double least, double most) {
   return Growing<kFunction>(x);
 }
 
-Interval Exp(const Interval& x) {
+DoubleInterval Exp(const DoubleInterval& x) {
   // Beyond it the exponents of doubles end.
   constexpr double kFar = 700;
   if (x.IsReal() && (x.low > kFar || x.high < -kFar) && !std::isinf(x.low) &&
@@ -61,63 +61,73 @@ Interval Exp(const Interval& x) {
     const double most =
         x.low == x.high ? 1
                         : ExpEnds(Up(x.high - x.low, kArithmeticError)).high;
-    return {1, most, Interval::State::kReal, x.low};
+    return {1, most, DoubleInterval::State::kReal, x.low};
   }
   return Clamped(Growing<LibraryExp>(x), 0, kInfinity);
 }
-Interval Expm1(const Interval& x) {
+DoubleInterval Expm1(const DoubleInterval& x) {
   return Clamped(Growing<LibraryExpm1>(x), -1, kInfinity);
 }
-Interval Log(const Interval& x) {
+DoubleInterval Log(const DoubleInterval& x) {
   if (x.IsReal() && x.scale != 0 && x.low > 0) {
-    return Add(Interval::Of(x.scale),
+    return Add(DoubleInterval::Of(x.scale),
                Widened(std::log(x.low), std::log(x.high), kFunctionError));
   }
   return GrowingOn<LibraryLog>(Plain(x), 0, kInfinity);
 }
-Interval Log1p(const Interval& x) {
+DoubleInterval Log1p(const DoubleInterval& x) {
   if (x.IsReal() && x.scale > 0 && x.low > 0) {
-    return Log(Add(Interval::Of(1), x));
+    return Log(Add(DoubleInterval::Of(1), x));
   }
   return GrowingOn<LibraryLog1p>(Plain(x), -1, kInfinity);
 }
-Interval Sqrt(const Interval& x) {
+DoubleInterval Sqrt(const DoubleInterval& x) {
   if (x.IsReal() && IsZero(x)) return x;  // with its sign
   return Clamped(GrowingOn<LibrarySqrt>(x, 0, kInfinity), 0, kInfinity);
 }
-Interval Rsqrt(const Interval& x) { return Div(Interval::Of(1), Sqrt(x)); }
-Interval Cbrt(const Interval& x) { return Growing<LibraryCbrt>(x); }
-Interval Asin(const Interval& x) { return GrowingOn<LibraryAsin>(x, -1, 1); }
-Interval Acos(const Interval& x) { return Neg(GrowingOn<MinusAcos>(x, -1, 1)); }
-Interval Atan(const Interval& x) {
+DoubleInterval Rsqrt(const DoubleInterval& x) {
+  return Div(DoubleInterval::Of(1), Sqrt(x));
+}
+DoubleInterval Cbrt(const DoubleInterval& x) { return Growing<LibraryCbrt>(x); }
+DoubleInterval Asin(const DoubleInterval& x) {
+  return GrowingOn<LibraryAsin>(x, -1, 1);
+}
+DoubleInterval Acos(const DoubleInterval& x) {
+  return Neg(GrowingOn<MinusAcos>(x, -1, 1));
+}
+DoubleInterval Atan(const DoubleInterval& x) {
   // At infinities it is half of pi, which no double is.
   if (!x.IsReal()) return x;
   return Widened(std::atan(x.low), std::atan(x.high), kFunctionError);
 }
-Interval Sinh(const Interval& x) { return Growing<LibrarySinh>(x); }
-Interval Tanh(const Interval& x) {
+DoubleInterval Sinh(const DoubleInterval& x) { return Growing<LibrarySinh>(x); }
+DoubleInterval Tanh(const DoubleInterval& x) {
   return Clamped(Growing<LibraryTanh>(x), -1, 1);
 }
-Interval Asinh(const Interval& x) { return Growing<LibraryAsinh>(x); }
-Interval Acosh(const Interval& x) {
+DoubleInterval Asinh(const DoubleInterval& x) {
+  return Growing<LibraryAsinh>(x);
+}
+DoubleInterval Acosh(const DoubleInterval& x) {
   return GrowingOn<LibraryAcosh>(x, 1, kInfinity);
 }
-Interval Atanh(const Interval& x) { return GrowingOn<LibraryAtanh>(x, -1, 1); }
-Interval Sigmoid(const Interval& x) {
+DoubleInterval Atanh(const DoubleInterval& x) {
+  return GrowingOn<LibraryAtanh>(x, -1, 1);
+}
+DoubleInterval Sigmoid(const DoubleInterval& x) {
   return Clamped(Growing<LibrarySigmoid>(x), 0, 1);
 }
-Interval Erf(const Interval& x) {
+DoubleInterval Erf(const DoubleInterval& x) {
   return Clamped(Growing<LibraryErf>(x), -1, 1);
 }
-Interval Erfc(const Interval& x) {
+DoubleInterval Erfc(const DoubleInterval& x) {
   return Clamped(Neg(Growing<MinusErfc>(x)), 0, 2);
 }
 
-Interval Cosh(const Interval& x) {
-  const Interval size = Abs(x);
+DoubleInterval Cosh(const DoubleInterval& x) {
+  const DoubleInterval size = Abs(x);
   if (!size.IsReal()) return size;
   if (IsInfinite(size)) return size;
-  const Interval half = Mul(Interval::Of(0.5), Exp(size));
+  const DoubleInterval half = Mul(DoubleInterval::Of(0.5), Exp(size));
   // The other half is less than what widens it.
   if (half.scale != 0) {
     return Widened(half.low, half.high, kFunctionError, half.scale);
@@ -129,9 +139,9 @@ Interval Cosh(const Interval& x) {
 
 // Its slope is 1 at most.
 template <double (*kFunction)(double)>
-Interval Wave(const Interval& x) {
+DoubleInterval Wave(const DoubleInterval& x) {
   if (!x.IsReal()) return x;
-  if (IsInfinite(x)) return Interval::NaN();
+  if (IsInfinite(x)) return DoubleInterval::NaN();
   if (!std::isfinite(x.low) || !std::isfinite(x.high)) return {-1, 1};
   const double value = kFunction(x.low);
   const double width = x.IsPoint() ? 0 : Up(x.high - x.low, kArithmeticError);
@@ -140,107 +150,113 @@ Interval Wave(const Interval& x) {
 double LibrarySin(double x) { return std::sin(x); }
 double LibraryCos(double x) { return std::cos(x); }
 
-Interval Tan(const Interval& x) {
+DoubleInterval Tan(const DoubleInterval& x) {
   if (!x.IsReal()) return x;
-  if (IsInfinite(x)) return Interval::NaN();
-  if (!x.IsPoint()) return Interval::Unknown();
+  if (IsInfinite(x)) return DoubleInterval::NaN();
+  if (!x.IsPoint()) return DoubleInterval::Unknown();
   const double value = std::tan(x.low);
   return Widened(value, value, kFunctionError);
 }
 
 // A function that is constant between jumps.
 template <double (*kFunction)(double)>
-Interval Steps(const Interval& x) {
+DoubleInterval Steps(const DoubleInterval& x) {
   if (!x.IsReal()) return x;
   const double low = kFunction(x.low);
   return low == kFunction(x.high) && std::isfinite(low) == std::isfinite(x.low)
-             ? Interval::Of(low)
-             : Interval::Unknown();
+             ? DoubleInterval::Of(low)
+             : DoubleInterval::Unknown();
 }
 double LibraryFloor(double x) { return std::floor(x); }
 double LibraryCeil(double x) { return std::ceil(x); }
 double LibraryRint(double x) { return std::nearbyint(x); }
 double SignOf(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
 
-Interval Isnan(const Interval& x) {
-  if (x.state == Interval::State::kUnknown) return x;
-  return Interval::Bool(!x.IsReal());
+DoubleInterval Isnan(const DoubleInterval& x) {
+  if (x.state == DoubleInterval::State::kUnknown) return x;
+  return DoubleInterval::Bool(!x.IsReal());
 }
-Interval Isinf(const Interval& x) {
-  if (x.state == Interval::State::kUnknown) return x;
-  if (!x.IsReal()) return Interval::Bool(false);
+DoubleInterval Isinf(const DoubleInterval& x) {
+  if (x.state == DoubleInterval::State::kUnknown) return x;
+  if (!x.IsReal()) return DoubleInterval::Bool(false);
   // An endpoint that overflowed is of finite numbers.
-  return Interval::Bool(IsInfinite(x));
+  return DoubleInterval::Bool(IsInfinite(x));
 }
-Interval Not(const Interval& x) {
-  return x.IsPoint() ? Interval::Bool(x.low == 0) : Interval::Unknown();
+DoubleInterval Not(const DoubleInterval& x) {
+  return x.IsPoint() ? DoubleInterval::Bool(x.low == 0)
+                     : DoubleInterval::Unknown();
 }
 
 // NaN where one is, as in MaxOf and MinOf.
-Interval Max(const Interval& a, const Interval& b) {
-  Interval result;
+DoubleInterval Max(const DoubleInterval& a, const DoubleInterval& b) {
+  DoubleInterval result;
   if (TakeStates(a, b, result)) return result;
   return {std::max(a.low, b.low), std::max(a.high, b.high)};
 }
-Interval Min(const Interval& a, const Interval& b) {
-  Interval result;
+DoubleInterval Min(const DoubleInterval& a, const DoubleInterval& b) {
+  DoubleInterval result;
   if (TakeStates(a, b, result)) return result;
   return {std::min(a.low, b.low), std::min(a.high, b.high)};
 }
 
 // kTrue(a, b) where the comparison holds for all numbers of both, kFalse where
 // it holds for none.
-Interval Compared(const Interval& a, const Interval& b, bool holds, bool fails,
-                  bool of_nan) {
-  if (a.state == Interval::State::kUnknown ||
-      b.state == Interval::State::kUnknown) {
-    return Interval::Unknown();
+DoubleInterval Compared(const DoubleInterval& a, const DoubleInterval& b,
+                        bool holds, bool fails, bool of_nan) {
+  if (a.state == DoubleInterval::State::kUnknown ||
+      b.state == DoubleInterval::State::kUnknown) {
+    return DoubleInterval::Unknown();
   }
-  if (!a.IsReal() || !b.IsReal()) return Interval::Bool(of_nan);
-  if (holds) return Interval::Bool(true);
-  return fails ? Interval::Bool(false) : Interval::Unknown();
+  if (!a.IsReal() || !b.IsReal()) return DoubleInterval::Bool(of_nan);
+  if (holds) return DoubleInterval::Bool(true);
+  return fails ? DoubleInterval::Bool(false) : DoubleInterval::Unknown();
 }
-Interval Lt(const Interval& a, const Interval& b) {
+DoubleInterval Lt(const DoubleInterval& a, const DoubleInterval& b) {
   return Compared(a, b, a.high < b.low, a.low >= b.high, false);
 }
-Interval Le(const Interval& a, const Interval& b) {
+DoubleInterval Le(const DoubleInterval& a, const DoubleInterval& b) {
   return Compared(a, b, a.high <= b.low, a.low > b.high, false);
 }
-Interval Gt(const Interval& a, const Interval& b) { return Lt(b, a); }
-Interval Ge(const Interval& a, const Interval& b) { return Le(b, a); }
-bool Apart(const Interval& a, const Interval& b) {
+DoubleInterval Gt(const DoubleInterval& a, const DoubleInterval& b) {
+  return Lt(b, a);
+}
+DoubleInterval Ge(const DoubleInterval& a, const DoubleInterval& b) {
+  return Le(b, a);
+}
+bool Apart(const DoubleInterval& a, const DoubleInterval& b) {
   return a.high < b.low || b.high < a.low;
 }
-bool Same(const Interval& a, const Interval& b) {
+bool Same(const DoubleInterval& a, const DoubleInterval& b) {
   return a.IsPoint() && b.IsPoint() && a.low == b.low;
 }
-Interval Eq(const Interval& a, const Interval& b) {
+DoubleInterval Eq(const DoubleInterval& a, const DoubleInterval& b) {
   return Compared(a, b, Same(a, b), Apart(a, b), false);
 }
-Interval Ne(const Interval& a, const Interval& b) {
+DoubleInterval Ne(const DoubleInterval& a, const DoubleInterval& b) {
   return Compared(a, b, Apart(a, b), Same(a, b), true);
 }
 
-Interval And(const Interval& a, const Interval& b) {
+DoubleInterval And(const DoubleInterval& a, const DoubleInterval& b) {
   if ((a.IsPoint() && a.low == 0) || (b.IsPoint() && b.low == 0)) {
-    return Interval::Bool(false);
+    return DoubleInterval::Bool(false);
   }
-  return a.IsPoint() && b.IsPoint() ? Interval::Bool(true)
-                                    : Interval::Unknown();
+  return a.IsPoint() && b.IsPoint() ? DoubleInterval::Bool(true)
+                                    : DoubleInterval::Unknown();
 }
-Interval Or(const Interval& a, const Interval& b) {
+DoubleInterval Or(const DoubleInterval& a, const DoubleInterval& b) {
   return Not(And(Not(a), Not(b)));
 }
-Interval Xor(const Interval& a, const Interval& b) {
-  return a.IsPoint() && b.IsPoint() ? Interval::Bool(a.low != b.low)
-                                    : Interval::Unknown();
+DoubleInterval Xor(const DoubleInterval& a, const DoubleInterval& b) {
+  return a.IsPoint() && b.IsPoint() ? DoubleInterval::Bool(a.low != b.low)
+                                    : DoubleInterval::Unknown();
 }
 
-Interval Pow(const Interval& a, const Interval& b) {
-  if (!a.IsReal() || !b.IsReal() || !b.IsPoint()) return Interval::Unknown();
+DoubleInterval Pow(const DoubleInterval& a, const DoubleInterval& b) {
+  if (!a.IsReal() || !b.IsReal() || !b.IsPoint())
+    return DoubleInterval::Unknown();
   if (b.low == 1) return a;
   if (b.low == 2) {
-    const Interval size = Abs(a);
+    const DoubleInterval size = Abs(a);
     return Clamped(Mul(size, size), 0, kInfinity);
   }
   if (a.IsPoint()) {
@@ -252,26 +268,26 @@ Interval Pow(const Interval& a, const Interval& b) {
     return Clamped(Widened(value, value, kFunctionError),
                    value < 0 ? -kInfinity : 0, value < 0 ? 0 : kInfinity);
   }
-  if (!(a.low > 0) || std::isinf(b.low)) return Interval::Unknown();
+  if (!(a.low > 0) || std::isinf(b.low)) return DoubleInterval::Unknown();
   const double x = std::pow(a.low, b.low);
   const double y = std::pow(a.high, b.low);
   return Clamped(Widened(std::min(x, y), std::max(x, y), kFunctionError), 0,
                  kInfinity);
 }
 
-Interval Atan2(const Interval& a, const Interval& b) {
-  if (!a.IsPoint() || !b.IsPoint()) return Interval::Unknown();
+DoubleInterval Atan2(const DoubleInterval& a, const DoubleInterval& b) {
+  if (!a.IsPoint() || !b.IsPoint()) return DoubleInterval::Unknown();
   const double value = std::atan2(a.low, b.low);
-  return value == 0 && a.low == 0 ? Interval::Of(value)
+  return value == 0 && a.low == 0 ? DoubleInterval::Of(value)
                                   : Widened(value, value, kFunctionError);
 }
 
-Interval Copysign(const Interval& a, const Interval& b) {
-  if (!a.IsReal() || !b.IsReal()) return Interval::Unknown();
-  const Interval size = Abs(a);
+DoubleInterval Copysign(const DoubleInterval& a, const DoubleInterval& b) {
+  if (!a.IsReal() || !b.IsReal()) return DoubleInterval::Unknown();
+  const DoubleInterval size = Abs(a);
   if (b.low > 0 || (b.IsPoint() && !std::signbit(b.low))) return size;
   if (b.high < 0 || (b.IsPoint() && std::signbit(b.low))) return Neg(size);
-  return Interval::Unknown();
+  return DoubleInterval::Unknown();
 }
 
 IntervalUnary UnaryOf(Primitive primitive) {
@@ -391,7 +407,7 @@ IntervalBinary BinaryOf(Primitive primitive) {
 }  // namespace
 }  // namespace interval_arithmetic
 
-Interval Interval::Of(double value) {
+DoubleInterval DoubleInterval::Of(double value) {
   if (std::isnan(value)) return NaN();
   return {value, value, State::kReal, 0};
 }
@@ -413,20 +429,21 @@ bool TakesScales(Primitive primitive) {
   }
 }
 
-Interval IntervalSelect(const Interval& c, const Interval& x,
-                        const Interval& y) {
+DoubleInterval IntervalSelect(const DoubleInterval& c, const DoubleInterval& x,
+                              const DoubleInterval& y) {
   if (c.IsPoint()) return c.low != 0 ? x : y;
-  const Interval a = Plain(x);
-  const Interval b = Plain(y);
+  const DoubleInterval a = Plain(x);
+  const DoubleInterval b = Plain(y);
   // It is one of them.
   if (!a.IsReal() || !b.IsReal() || interval_arithmetic::IsInfinite(a) ||
       interval_arithmetic::IsInfinite(b)) {
-    return Interval::Unknown();
+    return DoubleInterval::Unknown();
   }
   return {std::min(a.low, b.low), std::max(a.high, b.high)};
 }
 
-Interval IntervalFma(const Interval& a, const Interval& b, const Interval& c) {
+DoubleInterval IntervalFma(const DoubleInterval& a, const DoubleInterval& b,
+                           const DoubleInterval& c) {
   return interval_arithmetic::Add(interval_arithmetic::Mul(a, b), c);
 }
 

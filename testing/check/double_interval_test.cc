@@ -1,6 +1,6 @@
 // Intervals enclose what 256 bits give.
 
-#include "testing/check/interval.h"
+#include "testing/check/double_interval.h"
 
 #include <cmath>
 #include <limits>
@@ -76,29 +76,29 @@ int CheckEnclosed(const Graph& graph, const std::string& what,
       Tensor::FromDoubles(DType::kF64, {size}, xs),
       Tensor::FromDoubles(DType::kF64, {size}, ys)};
   std::vector<RealTensor> reals;
-  std::vector<std::vector<Interval>> intervals;
+  std::vector<std::vector<DoubleInterval>> intervals;
   for (const Tensor& input : inputs) {
     reals.push_back(RealTensor::FromTensor(input, kBits));
     intervals.emplace_back();
     for (int64_t i = 0; i < size; ++i) {
-      intervals.back().push_back(Interval::Of(input.GetDouble(i)));
+      intervals.back().push_back(DoubleInterval::Of(input.GetDouble(i)));
     }
   }
   const auto expected = InterpretReal(graph, reals, kBits);
   EXPECT_OK(expected);
-  const auto made = IntervalGraph::Make(graph);
+  const auto made = DoubleIntervalGraph::Make(graph);
   EXPECT_OK(made);
   if (!expected.ok() || !made.ok()) return 0;
-  const std::vector<Interval> got = made->Evaluate(intervals)[0];
+  const std::vector<DoubleInterval> got = made->Evaluate(intervals)[0];
   int decided = 0;
   for (int64_t i = 0; i < size; ++i) {
     const Real& want = (*expected)[0].reals[i];
     const std::string at =
         absl::StrCat(what, " at ", xs[i], ", ", ys[i], ": [", got[i].low, ", ",
                      got[i].high, "], expected ", want.ToString(20));
-    if (got[i].state == Interval::State::kUnknown) continue;
+    if (got[i].state == DoubleInterval::State::kUnknown) continue;
     ++decided;
-    if (got[i].state == Interval::State::kNan) {
+    if (got[i].state == DoubleInterval::State::kNan) {
       EXPECT_TRUE(mpfr_nan_p(want.get())) << at;
       continue;
     }
@@ -121,7 +121,7 @@ int CheckEnclosed(const Graph& graph, const std::string& what,
   return decided;
 }
 
-TEST(Interval, EnclosesEachFunction) {
+TEST(DoubleInterval, EnclosesEachFunction) {
   for (const char* name :
        {"abs",   "neg",     "sign", "ceil",  "floor", "round_nearest_even",
         "exp",   "expm1",   "log",  "log1p", "sqrt",  "rsqrt",
@@ -139,7 +139,7 @@ TEST(Interval, EnclosesEachFunction) {
 }
 
 // Of values that are known to lie in intervals only.
-TEST(Interval, EnclosesFunctionsOfFunctions) {
+TEST(DoubleInterval, EnclosesFunctionsOfFunctions) {
   const auto context = std::make_shared<Context>();
   int decided = 0;
   for (const char* outer :
@@ -167,7 +167,7 @@ TEST(Interval, EnclosesFunctionsOfFunctions) {
 }
 
 // Exponentials whose exponents no double has.
-TEST(Interval, KnowsTheLogarithmOfLargeNumbers) {
+TEST(DoubleInterval, KnowsTheLogarithmOfLargeNumbers) {
   const auto context = std::make_shared<Context>();
   const auto evaluate = [&](const std::string& lines, double x) {
     const auto graph =
@@ -175,12 +175,12 @@ TEST(Interval, KnowsTheLogarithmOfLargeNumbers) {
                                 "\n  return z = %9\n}\n"),
                    context);
     EXPECT_OK(graph);
-    const auto made = IntervalGraph::Make(*graph);
+    const auto made = DoubleIntervalGraph::Make(*graph);
     EXPECT_OK(made);
-    return made->Evaluate({{Interval::Of(x)}})[0][0];
+    return made->Evaluate({{DoubleInterval::Of(x)}})[0][0];
   };
   const auto expect = [&](const std::string& lines, double x, double z) {
-    const Interval got = evaluate(lines, x);
+    const DoubleInterval got = evaluate(lines, x);
     EXPECT_TRUE(got.IsReal());
     EXPECT_LE(got.low, z) << lines;
     EXPECT_GE(got.high, z) << lines;
@@ -198,7 +198,7 @@ TEST(Interval, KnowsTheLogarithmOfLargeNumbers) {
                "  %6: f64[n] = add(%3, %5)\n  %9: f64[n] = log(%6)",
            x, x);
     expect(one + "  %9: f64[n] = log1p(%3)", x, x);
-    const Interval tiny = evaluate(one + "  %9: f64[n] = div(%2, %3)", x);
+    const DoubleInterval tiny = evaluate(one + "  %9: f64[n] = div(%2, %3)", x);
     EXPECT_GE(tiny.low, 0);
     EXPECT_LE(tiny.high, 1e-300);
     expect(one + "  %4: f64[n] = mul(%3, %x)\n  %9: f64[n] = div(%4, %3)", x,
@@ -206,7 +206,7 @@ TEST(Interval, KnowsTheLogarithmOfLargeNumbers) {
     expect("  %1: f64[n] = cosh(%x)\n  %9: f64[n] = log(%1)", x,
            x - std::log(2));
     // Without a logarithm it is only large.
-    const Interval large = evaluate("  %9: f64[n] = exp(%x)", x);
+    const DoubleInterval large = evaluate("  %9: f64[n] = exp(%x)", x);
     EXPECT_EQ(large.high, kInfinity);
     EXPECT_GT(large.low, 1e300);
   }
@@ -215,7 +215,7 @@ TEST(Interval, KnowsTheLogarithmOfLargeNumbers) {
          std::log(std::exp(1) - 1));
 }
 
-TEST(Interval, KnowsWhatIsExact) {
+TEST(DoubleInterval, KnowsWhatIsExact) {
   const auto context = std::make_shared<Context>();
   ASSERT_OK_AND_ASSIGN(const Graph graph,
                        ParseGraph("graph (%x: f64[n]) -> (z: f64[n]) {\n"
@@ -225,18 +225,19 @@ TEST(Interval, KnowsWhatIsExact) {
                                   "  %4: f64[n] = div(%2, %3)\n"
                                   "  return z = %4\n}\n",
                                   context));
-  ASSERT_OK_AND_ASSIGN(const IntervalGraph made, IntervalGraph::Make(graph));
-  const Interval inf = made.Evaluate({{Interval::Of(1.25)}})[0][0];
+  ASSERT_OK_AND_ASSIGN(const DoubleIntervalGraph made,
+                       DoubleIntervalGraph::Make(graph));
+  const DoubleInterval inf = made.Evaluate({{DoubleInterval::Of(1.25)}})[0][0];
   EXPECT_TRUE(inf.IsPoint());
   EXPECT_EQ(inf.low, kInfinity);
-  EXPECT_EQ(made.Evaluate({{Interval::Of(-1)}})[0][0].state,
-            Interval::State::kNan);
+  EXPECT_EQ(made.Evaluate({{DoubleInterval::Of(-1)}})[0][0].state,
+            DoubleInterval::State::kNan);
 }
 
-TEST(Interval, RefusesWhatItDoesNotEnclose) {
+TEST(DoubleInterval, RefusesWhatItDoesNotEnclose) {
   for (const char* name : {"lgamma", "erfinv"}) {
     ASSERT_OK_AND_ASSIGN(const Graph graph, Unary(name, "%x"));
-    EXPECT_THAT(IntervalGraph::Make(graph),
+    EXPECT_THAT(DoubleIntervalGraph::Make(graph),
                 StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(name)));
   }
 }

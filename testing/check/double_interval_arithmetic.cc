@@ -1,10 +1,10 @@
-#include "testing/check/interval_arithmetic.h"
+#include "testing/check/double_interval_arithmetic.h"
 
 #include <algorithm>
 #include <cfloat>
 #include <cmath>
 
-#include "testing/check/interval_functions.h"
+#include "testing/check/double_interval_functions.h"
 
 namespace cleave {
 namespace interval_arithmetic {
@@ -14,7 +14,7 @@ constexpr double kLeast = std::numeric_limits<double>::denorm_min();
 // A product below it may have lost bits, which fma does not show then.
 constexpr double kSafeProduct = 0x1p-900;
 
-bool ContainsZero(const Interval& x) { return x.low <= 0 && x.high >= 0; }
+bool ContainsZero(const DoubleInterval& x) { return x.low <= 0 && x.high >= 0; }
 
 // a + b where no bit of it is lost.
 bool AddExactly(double a, double b, double& sum) {
@@ -34,11 +34,12 @@ Ends ProductOf(const Ends& a, const Ends& b) {
 }
 
 // Of numbers with a scale.
-Interval AddScaled(const Interval& a, const Interval& b) {
-  const Interval& big = a.scale >= b.scale ? a : b;
-  const Interval& small = a.scale >= b.scale ? b : a;
+DoubleInterval AddScaled(const DoubleInterval& a, const DoubleInterval& b) {
+  const DoubleInterval& big = a.scale >= b.scale ? a : b;
+  const DoubleInterval& small = a.scale >= b.scale ? b : a;
   double apart = 0;
-  if (!AddExactly(small.scale, -big.scale, apart)) return Interval::Unknown();
+  if (!AddExactly(small.scale, -big.scale, apart))
+    return DoubleInterval::Unknown();
   const Ends part = apart == 0
                         ? Ends{small.low, small.high}
                         : ProductOf({small.low, small.high}, ExpEnds(apart));
@@ -48,19 +49,21 @@ Interval AddScaled(const Interval& a, const Interval& b) {
 }
 
 // The same, where the scale is that of a product or a quotient.
-Interval WithScale(const Ends& ends, double a, double b) {
+DoubleInterval WithScale(const Ends& ends, double a, double b) {
   double scale = 0;
   if (!AddExactly(a, b, scale) || !std::isfinite(ends.low) ||
       !std::isfinite(ends.high)) {
-    return Interval::Unknown();
+    return DoubleInterval::Unknown();
   }
   return Widened(ends.low, ends.high, kArithmeticError, scale);
 }
 
 }  // namespace
 
-bool IsInfinite(const Interval& x) { return x.IsPoint() && std::isinf(x.low); }
-bool IsZero(const Interval& x) { return x.low == 0 && x.high == 0; }
+bool IsInfinite(const DoubleInterval& x) {
+  return x.IsPoint() && std::isinf(x.low);
+}
+bool IsZero(const DoubleInterval& x) { return x.low == 0 && x.high == 0; }
 
 // An endpoint that overflowed is of numbers that are finite.
 double Down(double x, double error) {
@@ -72,40 +75,42 @@ double Up(double x, double error) {
   return x + (std::abs(x) * error + kLeast);
 }
 
-Interval Widened(double low, double high, double error, double scale) {
-  if (std::isnan(low) || std::isnan(high)) return Interval::Unknown();
-  return {Down(low, error), Up(high, error), Interval::State::kReal, scale};
+DoubleInterval Widened(double low, double high, double error, double scale) {
+  if (std::isnan(low) || std::isnan(high)) return DoubleInterval::Unknown();
+  return {Down(low, error), Up(high, error), DoubleInterval::State::kReal,
+          scale};
 }
 
 // Numbers between, the endpoints among them where a function attains them.
-Interval Clamped(const Interval& x, double least, double most) {
+DoubleInterval Clamped(const DoubleInterval& x, double least, double most) {
   if (!x.IsReal()) return x;
   return {std::max(x.low, least), std::min(x.high, most)};
 }
 
 // What IEEE arithmetic gives for infinities and zeros over the reals, too.
-Interval Exactly(double value) {
-  return std::isnan(value) ? Interval::NaN() : Interval::Of(value);
+DoubleInterval Exactly(double value) {
+  return std::isnan(value) ? DoubleInterval::NaN() : DoubleInterval::Of(value);
 }
 
 // The operands of a sum, a product, .. that none of the rules below is for.
 // True where `result` is set.
-bool TakeStates(const Interval& a, const Interval& b, Interval& result) {
-  if (a.state == Interval::State::kUnknown ||
-      b.state == Interval::State::kUnknown) {
-    result = Interval::Unknown();
+bool TakeStates(const DoubleInterval& a, const DoubleInterval& b,
+                DoubleInterval& result) {
+  if (a.state == DoubleInterval::State::kUnknown ||
+      b.state == DoubleInterval::State::kUnknown) {
+    result = DoubleInterval::Unknown();
     return true;
   }
   if (a.IsReal() && b.IsReal()) return false;
-  result = Interval::NaN();
+  result = DoubleInterval::NaN();
   return true;
 }
 
-Interval Neg(const Interval& x) {
-  return x.IsReal() ? Interval{-x.high, -x.low, x.state, x.scale} : x;
+DoubleInterval Neg(const DoubleInterval& x) {
+  return x.IsReal() ? DoubleInterval{-x.high, -x.low, x.state, x.scale} : x;
 }
 
-Interval Abs(const Interval& x) {
+DoubleInterval Abs(const DoubleInterval& x) {
   if (!x.IsReal() || x.low > 0) return x;
   if (x.high <= 0) return {std::abs(x.high), std::abs(x.low), x.state, x.scale};
   return {0, std::max(-x.low, x.high), x.state, x.scale};
@@ -118,8 +123,8 @@ Ends ExpEnds(double x) {
           Up(value, kFunctionError)};
 }
 
-Interval Add(const Interval& a, const Interval& b) {
-  Interval result;
+DoubleInterval Add(const DoubleInterval& a, const DoubleInterval& b) {
+  DoubleInterval result;
   if (TakeStates(a, b, result)) return result;
   if (IsInfinite(a) || IsInfinite(b)) {
     return Exactly((IsInfinite(a) ? a.low : 0) + (IsInfinite(b) ? b.low : 0));
@@ -127,30 +132,32 @@ Interval Add(const Interval& a, const Interval& b) {
   if (a.scale != 0 || b.scale != 0) return AddScaled(a, b);
   double sum = 0;
   if (a.IsPoint() && b.IsPoint() && AddExactly(a.low, b.low, sum)) {
-    return Interval::Of(sum);
+    return DoubleInterval::Of(sum);
   }
   return Widened(a.low + b.low, a.high + b.high, kArithmeticError);
 }
 
-Interval Sub(const Interval& a, const Interval& b) { return Add(a, Neg(b)); }
+DoubleInterval Sub(const DoubleInterval& a, const DoubleInterval& b) {
+  return Add(a, Neg(b));
+}
 
-Interval Mul(const Interval& a, const Interval& b) {
-  Interval result;
+DoubleInterval Mul(const DoubleInterval& a, const DoubleInterval& b) {
+  DoubleInterval result;
   if (TakeStates(a, b, result)) return result;
   if (IsInfinite(a) || IsInfinite(b)) {
-    const Interval& infinite = IsInfinite(a) ? a : b;
-    const Interval& other = IsInfinite(a) ? b : a;
-    if (IsZero(other)) return Interval::NaN();
+    const DoubleInterval& infinite = IsInfinite(a) ? a : b;
+    const DoubleInterval& other = IsInfinite(a) ? b : a;
+    if (IsZero(other)) return DoubleInterval::NaN();
     if (other.low > 0) return infinite;
     if (other.high < 0) return Neg(infinite);
-    return Interval::Unknown();
+    return DoubleInterval::Unknown();
   }
   if (a.scale != 0 || b.scale != 0) {
-    const Interval& other = a.scale != 0 ? b : a;
-    const Interval& scaled = a.scale != 0 ? a : b;
+    const DoubleInterval& other = a.scale != 0 ? b : a;
+    const DoubleInterval& scaled = a.scale != 0 ? a : b;
     if (IsZero(other) && !ContainsZero(scaled)) {
-      return other.IsPoint() ? Interval::Of(other.low * scaled.low)
-                             : Interval::Unknown();
+      return other.IsPoint() ? DoubleInterval::Of(other.low * scaled.low)
+                             : DoubleInterval::Unknown();
     }
     return WithScale(ProductOf({a.low, a.high}, {b.low, b.high}), a.scale,
                      b.scale);
@@ -160,15 +167,15 @@ Interval Mul(const Interval& a, const Interval& b) {
     if (a.low == 0 || b.low == 0 ||
         (std::abs(product) > kSafeProduct && std::isfinite(product) &&
          std::fma(a.low, b.low, -product) == 0)) {
-      return Interval::Of(product);
+      return DoubleInterval::Of(product);
     }
   }
   const Ends ends = ProductOf({a.low, a.high}, {b.low, b.high});
   return Widened(ends.low, ends.high, kArithmeticError);
 }
 
-Interval Div(const Interval& a, const Interval& b) {
-  Interval result;
+DoubleInterval Div(const DoubleInterval& a, const DoubleInterval& b) {
+  DoubleInterval result;
   if (TakeStates(a, b, result)) return result;
   if (a.IsPoint() && b.IsPoint()) {
     const double quotient = a.low / b.low;
@@ -179,22 +186,22 @@ Interval Div(const Interval& a, const Interval& b) {
     if (std::abs(a.low) > kSafeProduct && std::isfinite(quotient) &&
         std::abs(quotient) > kSafeProduct &&
         std::fma(quotient, b.low, -a.low) == 0) {
-      return Interval::Of(quotient);
+      return DoubleInterval::Of(quotient);
     }
   }
   if (IsInfinite(b)) {
     // The sign of the zero is not known, but for that of a number's.
-    if (a.low > 0) return Interval::Of(1 / b.low);
-    if (a.high < 0) return Interval::Of(-1 / b.low);
-    return Interval::Unknown();
+    if (a.low > 0) return DoubleInterval::Of(1 / b.low);
+    if (a.high < 0) return DoubleInterval::Of(-1 / b.low);
+    return DoubleInterval::Unknown();
   }
-  if (ContainsZero(b)) return Interval::Unknown();
+  if (ContainsZero(b)) return DoubleInterval::Unknown();
   if (IsInfinite(a)) return b.low > 0 ? a : Neg(a);
-  if (a.IsPoint() && a.low == 0) return Interval::Of(a.low / b.low);
+  if (a.IsPoint() && a.low == 0) return DoubleInterval::Of(a.low / b.low);
   const double corners[] = {a.low / b.low, a.low / b.high, a.high / b.low,
                             a.high / b.high};
   for (const double corner : corners) {
-    if (std::isnan(corner)) return Interval::Unknown();
+    if (std::isnan(corner)) return DoubleInterval::Unknown();
   }
   const Ends ends = {*std::min_element(corners, corners + 4),
                      *std::max_element(corners, corners + 4)};
@@ -206,12 +213,12 @@ Interval Div(const Interval& a, const Interval& b) {
 
 }  // namespace interval_arithmetic
 
-Interval Plain(const Interval& x) {
+DoubleInterval Plain(const DoubleInterval& x) {
   if (x.scale == 0) return x;
   using interval_arithmetic::Ends;
   const Ends ends = interval_arithmetic::ProductOf(
       {x.low, x.high}, interval_arithmetic::ExpEnds(x.scale));
-  Interval plain = interval_arithmetic::Widened(
+  DoubleInterval plain = interval_arithmetic::Widened(
       ends.low, ends.high, interval_arithmetic::kArithmeticError);
   // A number above 0 stays no less.
   if (x.low >= 0) plain.low = std::max(plain.low, 0.0);

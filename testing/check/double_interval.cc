@@ -1,4 +1,4 @@
-#include "testing/check/interval.h"
+#include "testing/check/double_interval.h"
 
 #include <cmath>
 #include <utility>
@@ -8,34 +8,34 @@
 #include "ops/exact.h"
 #include "ops/primitive.h"
 #include "ops/status_macros.h"
-#include "testing/check/interval_functions.h"
+#include "testing/check/double_interval_functions.h"
 
 namespace cleave {
 namespace {
 
 // A constant, which no double may be.
-Interval OfExact(const Exact& value) {
+DoubleInterval OfExact(const Exact& value) {
   const double nearest = value.ToDouble();
   if (std::isnan(nearest) || !value.IsFinite() ||
       Exact::FromDouble(nearest) == value) {
-    return Interval::Of(nearest);
+    return DoubleInterval::Of(nearest);
   }
   return {std::nextafter(nearest, -HUGE_VAL),
           std::nextafter(nearest, HUGE_VAL)};
 }
 
-absl::StatusOr<Interval> OfConstant(const Graph& graph, Value node) {
+absl::StatusOr<DoubleInterval> OfConstant(const Graph& graph, Value node) {
   const StaticValue& value = graph.attributes(node).Get("value");
   switch (value.kind()) {
     case StaticValue::Kind::kBool:
-      return Interval::Bool(value.AsBool());
+      return DoubleInterval::Bool(value.AsBool());
     case StaticValue::Kind::kInt:
     case StaticValue::Kind::kReal: {
       const Exact number = value.kind() == StaticValue::Kind::kInt
                                ? Exact(*value.AsDim().Value())
                                : value.AsReal();
       return graph.type(node).dtype == DType::kBool
-                 ? Interval::Bool(number != Exact())
+                 ? DoubleInterval::Bool(number != Exact())
                  : OfExact(number);
     }
     default:
@@ -47,7 +47,8 @@ bool IsEnclosed(DType dtype) { return dtype == DType::kBool || IsFloat(dtype); }
 
 }  // namespace
 
-absl::StatusOr<IntervalGraph> IntervalGraph::Make(const Graph& graph) {
+absl::StatusOr<DoubleIntervalGraph> DoubleIntervalGraph::Make(
+    const Graph& graph) {
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value node{id};
     const OpId op = graph.node(node).op;
@@ -87,22 +88,22 @@ absl::StatusOr<IntervalGraph> IntervalGraph::Make(const Graph& graph) {
     }
     return refuse(name);
   }
-  IntervalGraph result;
+  DoubleIntervalGraph result;
   result.graph_ = graph;
   return result;
 }
 
-std::vector<std::vector<Interval>> IntervalGraph::Evaluate(
-    absl::Span<const std::vector<Interval>> inputs) const {
+std::vector<std::vector<DoubleInterval>> DoubleIntervalGraph::Evaluate(
+    absl::Span<const std::vector<DoubleInterval>> inputs) const {
   const size_t size = inputs.empty() ? 1 : inputs[0].size();
   // What depends on no input is one interval.
-  std::vector<std::vector<Interval>> values(graph_.size());
+  std::vector<std::vector<DoubleInterval>> values(graph_.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     values[graph_.inputs()[i].value.id] = inputs[i];
   }
   for (uint32_t id = 0; id < graph_.size(); ++id) {
     const Value node{id};
-    std::vector<Interval>& out = values[id];
+    std::vector<DoubleInterval>& out = values[id];
     const Primitive primitive = ToPrimitive(graph_.node(node).op);
     if (primitive == Primitive::kInput) continue;
     if (primitive == Primitive::kConstant) {
@@ -114,8 +115,8 @@ std::vector<std::vector<Interval>> IntervalGraph::Evaluate(
     for (const Value operand : operands) {
       if (values[operand.id].size() > 1) count = size;
     }
-    const auto at = [&](int operand, size_t i) -> const Interval& {
-      const std::vector<Interval>& value = values[operands[operand].id];
+    const auto at = [&](int operand, size_t i) -> const DoubleInterval& {
+      const std::vector<DoubleInterval>& value = values[operands[operand].id];
       return value[value.size() == 1 ? 0 : i];
     };
     out.resize(count);
@@ -142,10 +143,10 @@ std::vector<std::vector<Interval>> IntervalGraph::Evaluate(
       }
     }
   }
-  std::vector<std::vector<Interval>> outputs;
+  std::vector<std::vector<DoubleInterval>> outputs;
   for (const NamedValue& output : graph_.outputs()) {
     outputs.push_back(values[output.value.id]);
-    for (Interval& value : outputs.back()) value = Plain(value);
+    for (DoubleInterval& value : outputs.back()) value = Plain(value);
     if (outputs.back().size() == 1) {
       outputs.back().resize(size, outputs.back()[0]);
     }
