@@ -89,7 +89,8 @@ TEST_F(CallTest, MistakesSayWhereTheyWereMade) {
   const std::string message(eager.message());
   EXPECT_THAT(message, HasSubstr("matmul: f32[4, 5] by f32[6, 7]: the "
                                  "contracted extents differ (shape, "));
-  EXPECT_THAT(message, HasSubstr("linear_algebra.rules:55)"));
+  EXPECT_THAT(message,
+              testing::ContainsRegex("linear_algebra.rules:[0-9]+\\)"));
   EXPECT_EQ(eager.GetPayload("cleave.error_clause"), absl::Cord("shape"));
   EXPECT_TRUE(eager.GetPayload("cleave.error_place").has_value());
   // The mistakes of primitives, too.
