@@ -20,6 +20,7 @@
 #include "ops/status_macros.h"
 #include "testing/check/read_example.h"
 #include "testing/check/samples/attribute_values.h"
+#include "testing/mutate/walk_expr.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/vjp/vjp.h"
 #include "transforms/vmap/vmap.h"
@@ -43,6 +44,14 @@ std::optional<std::string> VariableOf(const Item& item,
   return std::nullopt;
 }
 
+// The attribute of that name; null where there is none.
+const AttributeDecl* AttributeOf(const Item& item, const std::string& name) {
+  for (const AttributeDecl& attribute : item.attributes) {
+    if (attribute.name == name) return &attribute;
+  }
+  return nullptr;
+}
+
 // Whether SymbolicCalls takes all values of the attribute.
 bool IsCounted(const AttributeDecl& attribute) {
   if (attribute.list) return false;
@@ -60,10 +69,7 @@ bool AreCounted(const Item& item) {
     const auto dtype_class = ParseDTypeClass(where.dtype_class);
     if (!dtype_class.ok()) return false;
     // A class has up to three representatives.
-    const bool is_attribute = std::any_of(
-        item.attributes.begin(), item.attributes.end(),
-        [&](const AttributeDecl& a) { return a.name == where.variable; });
-    if (!is_attribute) count *= 3;
+    if (AttributeOf(item, where.variable) == nullptr) count *= 3;
   }
   for (const InputDecl& input : item.inputs) {
     if (!input.variadic_index.empty() || input.is_static ||
@@ -92,31 +98,12 @@ bool AreCounted(const Item& item) {
   return true;
 }
 
-void CollectNames(const ExprPtr& e, std::set<std::string>& names) {
-  if (e == nullptr) return;
-  if (e->kind == ExprKind::kName) names.insert(e->text);
-  for (const auto* list : {&e->children, &e->seconds}) {
-    for (const ExprPtr& child : *list) CollectNames(child, names);
-  }
-  for (const auto* list : {&e->named, &e->named_seconds}) {
-    for (const NamedExpr& named : *list) CollectNames(named.value, names);
-  }
-  for (const Equation& field : e->fields) CollectNames(field.value, names);
-  for (const Binder& binder : e->binders) CollectNames(binder.bound, names);
-  for (const BodyPtr& body : {e->body, e->else_body}) {
-    if (body == nullptr) continue;
-    for (const Statement& statement : body->statements) {
-      CollectNames(statement.equation.value, names);
-    }
-  }
-}
-
-bool MentionsAny(const ExprPtr& e, const std::set<std::string>& names) {
-  std::set<std::string> mentioned;
-  CollectNames(e, mentioned);
-  return std::any_of(
-      mentioned.begin(), mentioned.end(),
-      [&](const std::string& name) { return names.count(name) != 0; });
+bool MentionsAny(const std::set<std::string>& names, const ExprPtr& e) {
+  bool mentions = false;
+  ForEachExpr(e, [&](const ExprPtr& part) {
+    mentions |= part->kind == ExprKind::kName && names.count(part->text) != 0;
+  });
+  return mentions;
 }
 
 // The attributes that are not counted, and what is computed from them.
@@ -126,17 +113,15 @@ std::set<std::string> DependOnNumbers(const Item& item) {
     if (!IsCounted(attribute)) names.insert(attribute.name);
   }
   for (const NamedExpr& let : item.lets) {
-    if (MentionsAny(let.value, names)) names.insert(let.name);
+    if (MentionsAny(names, let.value)) names.insert(let.name);
   }
   if (item.body == nullptr) return names;
   for (const Statement& statement : item.body->statements) {
     const Equation& equation = statement.equation;
-    const bool depends =
-        MentionsAny(equation.value, names) ||
-        std::any_of(equation.indices.begin(), equation.indices.end(),
-                    [&](const Binder& index) {
-                      return MentionsAny(index.bound, names);
-                    });
+    bool depends = MentionsAny(names, equation.value);
+    for (const Binder& index : equation.indices) {
+      depends |= MentionsAny(names, index.bound);
+    }
     if (statement.kind == StatementKind::kLet && depends) {
       names.insert(equation.name);
     }
@@ -163,11 +148,7 @@ std::vector<Attributes> NumberChoices(const Item& item) {
 std::vector<std::map<std::string, DType>> DTypeChoices(const Item& item) {
   std::vector<std::map<std::string, DType>> choices = {{}};
   for (const WhereClause& where : item.where) {
-    if (std::any_of(
-            item.attributes.begin(), item.attributes.end(),
-            [&](const AttributeDecl& a) { return a.name == where.variable; })) {
-      continue;
-    }
+    if (AttributeOf(item, where.variable) != nullptr) continue;
     const DTypeClass dtype_class = *ParseDTypeClass(where.dtype_class);
     std::vector<std::map<std::string, DType>> longer;
     for (const auto& choice : choices) {
@@ -378,44 +359,16 @@ bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
   return typed > 0;
 }
 
-// The calls of one of those in a body, with their arguments.
-void CollectCalls(const ExprPtr& e, const std::set<std::string>& callees,
-                  std::vector<ExprPtr>& calls) {
-  if (e == nullptr) return;
-  if (e->kind == ExprKind::kCall && callees.count(e->text) != 0) {
-    calls.push_back(e);
-  }
-  for (const auto* list : {&e->children, &e->seconds}) {
-    for (const ExprPtr& child : *list) CollectCalls(child, callees, calls);
-  }
-  for (const auto* list : {&e->named, &e->named_seconds}) {
-    for (const NamedExpr& named : *list) {
-      CollectCalls(named.value, callees, calls);
-    }
-  }
-  for (const Equation& field : e->fields) {
-    CollectCalls(field.value, callees, calls);
-  }
-  for (const Binder& binder : e->binders) {
-    CollectCalls(binder.bound, callees, calls);
-  }
-  for (const BodyPtr& body : {e->body, e->else_body}) {
-    if (body == nullptr) continue;
-    for (const Statement& statement : body->statements) {
-      CollectCalls(statement.equation.value, callees, calls);
-    }
-  }
-}
-
 }  // namespace
 
 std::vector<ExprPtr> CallsIn(const Item& item,
                              const std::set<std::string>& callees) {
   std::vector<ExprPtr> calls;
-  if (item.body == nullptr) return calls;
-  for (const Statement& statement : item.body->statements) {
-    CollectCalls(statement.equation.value, callees, calls);
-  }
+  ForEachExpr(item.body, [&](const ExprPtr& e) {
+    if (e->kind == ExprKind::kCall && callees.count(e->text) != 0) {
+      calls.push_back(e);
+    }
+  });
   return calls;
 }
 
@@ -451,13 +404,10 @@ bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
       comparison.children[0]->kind != ExprKind::kName || !AreCounted(item)) {
     return false;
   }
-  const auto attribute =
-      std::find_if(item.attributes.begin(), item.attributes.end(),
-                   [&](const AttributeDecl& a) {
-                     return a.name == comparison.children[0]->text && !a.list;
-                   });
+  const AttributeDecl* attribute =
+      AttributeOf(item, comparison.children[0]->text);
   const absl::StatusOr<Exact> number = ReadNumber(*comparison.children[1]);
-  if (attribute == item.attributes.end() || !number.ok()) return false;
+  if (attribute == nullptr || attribute->list || !number.ok()) return false;
   Attributes at_number;
   if (attribute->type == "int") {
     const std::optional<int64_t> whole = number->ToInt64();
@@ -473,6 +423,8 @@ bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
   // else does: they are tried as in ProveEquivalent.
   std::vector<Attributes> choices;
   for (Attributes& others : NumberChoices(item)) {
+    // Its own values give way to the number.
+    if (others.Find(attribute->name) != nullptr) continue;
     for (const auto& [name, value] : at_number.values()) {
       others.Set(name, value);
     }
@@ -491,7 +443,7 @@ bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
   const std::set<std::string> numbers = DependOnNumbers(item);
   return std::none_of(
              changed.begin(), changed.end(),
-             [&](const ExprPtr& e) { return MentionsAny(e, numbers); }) &&
+             [&](const ExprPtr& e) { return MentionsAny(numbers, e); }) &&
          AreEqualCalls(original, mutant, item, NumberChoices(item));
 }
 

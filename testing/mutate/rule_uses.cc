@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "testing/mutate/walk_expr.h"
 
 namespace cleave {
 namespace {
@@ -21,28 +22,12 @@ class CallNames {
  public:
   explicit CallNames(std::set<std::string>& names) : names_(names) {}
 
-  void Of(const ExprPtr& e) {
-    if (e == nullptr) return;
-    if (e->kind == ExprKind::kCall) names_.insert(e->text);
-    if (e->kind == ExprKind::kTransformCall) names_.insert(e->callee);
-    if (e->kind == ExprKind::kUnary && e->text == "-") names_.insert("neg");
-    if (e->kind == ExprKind::kBinary) {
-      const auto it = OperatorPrimitives().find(e->text);
-      if (it != OperatorPrimitives().end()) names_.insert(it->second);
-    }
-    for (const ExprPtr& child : e->children) Of(child);
-    for (const NamedExpr& named : e->named) Of(named.value);
-    for (const ExprPtr& second : e->seconds) Of(second);
-    for (const NamedExpr& named : e->named_seconds) Of(named.value);
-    for (const Equation& field : e->fields) Of(field);
-    for (const Binder& binder : e->binders) Of(binder.bound);
-    Of(e->body);
-    Of(e->else_body);
+  void Of(const ExprPtr& expr) {
+    ForEachExpr(expr, [this](const ExprPtr& e) { Add(*e); });
   }
 
   void Of(const BodyPtr& body) {
-    if (body == nullptr) return;
-    for (const Statement& statement : body->statements) Of(statement.equation);
+    ForEachExpr(body, [this](const ExprPtr& e) { Add(*e); });
   }
 
   void Of(const TypeExpr& type) {
@@ -54,9 +39,14 @@ class CallNames {
   }
 
  private:
-  void Of(const Equation& equation) {
-    for (const Binder& index : equation.indices) Of(index.bound);
-    Of(equation.value);
+  void Add(const Expr& e) {
+    if (e.kind == ExprKind::kCall) names_.insert(e.text);
+    if (e.kind == ExprKind::kTransformCall) names_.insert(e.callee);
+    if (e.kind == ExprKind::kUnary && e.text == "-") names_.insert("neg");
+    if (e.kind == ExprKind::kBinary) {
+      const auto it = OperatorPrimitives().find(e.text);
+      if (it != OperatorPrimitives().end()) names_.insert(it->second);
+    }
   }
 
   std::set<std::string>& names_;

@@ -1,0 +1,23 @@
+// ForEachExpr: an expression and all that it consists of, in the order in which
+// they stand: operands, arguments, fields, bounds of indices, regions.
+
+#ifndef CLEAVE_TESTING_MUTATE_WALK_EXPR_H_
+#define CLEAVE_TESTING_MUTATE_WALK_EXPR_H_
+
+#include <functional>
+
+#include "engine/lang/ast.h"
+
+namespace cleave {
+
+// Null expressions and bodies have no parts.
+void ForEachExpr(const ExprPtr& expr,
+                 const std::function<void(const ExprPtr&)>& visit);
+void ForEachExpr(const Equation& equation,
+                 const std::function<void(const ExprPtr&)>& visit);
+void ForEachExpr(const BodyPtr& body,
+                 const std::function<void(const ExprPtr&)>& visit);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_MUTATE_WALK_EXPR_H_
