@@ -432,13 +432,6 @@ const Item* ItemIn(const RuleSet& rules, const Item& item) {
   }
 }
 
-// Where an op is declared: "activation.rules:97".
-std::string PlaceOf(const RuleSet& rules, const Item& item) {
-  const Source& source = rules.SourceOf(item);
-  return absl::StrCat(source.name(), ":",
-                      source.PositionOf(item.range.begin).line);
-}
-
 }  // namespace
 
 absl::StatusOr<std::vector<CheckedOp>> OpsToCheck(const RuleSet& rules,
@@ -471,7 +464,7 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     if (options.known) known[i] = options.known(entry.name);
     if (known[i].has_value()) {
       known[i]->op = entry.name;
-      known[i]->place = PlaceOf(*rules, *entry.shown);
+      known[i]->place = PlaceIn(*rules, *entry.shown, entry.shown->range.begin);
       continue;
     }
     items.push_back(entry);

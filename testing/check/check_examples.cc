@@ -91,9 +91,7 @@ Counterexample Shown(const OpContext& context, const Item& example,
   shown.what = std::move(what);
   shown.expected = PrintExpr(*example.right);
   shown.got = std::move(got);
-  const Source& source = context.rules().SourceOf(example);
-  shown.place = absl::StrCat(source.name(), ":",
-                             source.PositionOf(example.range.begin).line);
+  shown.place = PlaceIn(context.rules(), example, example.range.begin);
   shown.replay = context.Replay();
   return shown;
 }
@@ -145,8 +143,7 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
       }
       const Real real = item.approximate ? Real(want, kFirstReferenceBits)
                                          : Real(want.RoundTo(got.dtype()), 64);
-      const double value = got.GetDouble(i);
-      const double error = UlpError(real, value, got.dtype());
+      const double error = UlpError(real, got.GetDouble(i), got.dtype());
       if (error <= allowed[i]) continue;
       shown.ulp = error;
       shown.bound = allowed[i];
@@ -249,9 +246,7 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
           example.what = absl::StrCat("law ", law.text);
           example.expected = "true";
           example.got = "false";
-          const Source& source = context.rules().SourceOf(*context.item);
-          example.place = absl::StrCat(source.name(), ":",
-                                       source.PositionOf(law.begin).line);
+          example.place = PlaceIn(context.rules(), *context.item, law.begin);
           example.replay = context.Replay();
           Merge(verdict, Verdict::Disagrees(std::move(example)));
           return false;

@@ -223,10 +223,13 @@ std::string OpContext::Replay() const {
                       item->name, "' --seed ", run_seed);
 }
 
+std::string PlaceIn(const RuleSet& rules, const Item& item, uint32_t begin) {
+  const Source& source = rules.SourceOf(item);
+  return absl::StrCat(source.name(), ":", source.PositionOf(begin).line);
+}
+
 std::string OpContext::Place() const {
-  const Source& source = rules().SourceOf(*shown);
-  return absl::StrCat(source.name(), ":",
-                      source.PositionOf(shown->range.begin).line);
+  return PlaceIn(rules(), *shown, shown->range.begin);
 }
 
 std::string OpContext::Place(const Graph& body, int result) const {

@@ -73,6 +73,9 @@ struct OpContext {
   std::string Place(const Graph& body, int result) const;
 };
 
+// "activation.rules:97": the line of a place in the file of an item.
+std::string PlaceIn(const RuleSet& rules, const Item& item, uint32_t begin);
+
 // One call that the op accepts, with its graphs.
 struct PreparedCall {
   SampledCall call;
