@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/reference/eval_numbers.h"
 #include "ops/reference/eval_structured.h"
 #include "ops/reference/interval.h"
 #include "ops/reference/interval_functions.h"
@@ -16,6 +17,12 @@
 
 namespace cleave {
 
+std::vector<RealInterval>& NumbersOf(IntervalTensor& tensor) {
+  return tensor.intervals;
+}
+const std::vector<RealInterval>& NumbersOf(const IntervalTensor& tensor) {
+  return tensor.intervals;
+}
 const Extents& ShapeOf(const IntervalTensor& tensor) { return tensor.shape; }
 int64_t SizeOf(const IntervalTensor& tensor) { return CountOf(tensor.shape); }
 const Tensor& DiscreteOf(const IntervalTensor& tensor) {
@@ -27,19 +34,7 @@ IntervalTensor FromDiscrete(const Tensor& tensor, const IntervalTensor&) {
 
 IntervalTensor Pick(const IndexMap& map, const Extents& shape,
                     absl::Span<const IntervalTensor> operands) {
-  IntervalTensor result;
-  result.dtype = operands[0].dtype;
-  result.shape = shape;
-  result.intervals.reserve(map.size());
-  for (int64_t source : map) {
-    if (BudgetEnded()) break;
-    size_t operand = 0;
-    while (source >= SizeOf(operands[operand])) {
-      source -= SizeOf(operands[operand++]);
-    }
-    result.intervals.push_back(operands[operand].intervals[source]);
-  }
-  return result;
+  return PickNumbers(map, shape, operands);
 }
 
 namespace {
@@ -127,27 +122,6 @@ RealInterval MinOf(const IntervalArithmetic& arithmetic, const RealInterval& a,
   return result;
 }
 
-absl::Status Unsupported(Primitive primitive, absl::string_view why) {
-  return absl::UnimplementedError(
-      absl::StrCat("`", PrimitiveName(primitive),
-                   "` is not supported over the reals: ", why));
-}
-
-// Truncates and saturates; NaN gives 0.
-int64_t ToInteger(mpfr_srcptr v, DType dtype) {
-  const IntArithmetic a{dtype};
-  if (mpfr_nan_p(v)) return 0;
-  if (a.is_unsigned()) {
-    if (mpfr_sgn(v) <= 0) return 0;
-    const uint64_t highest = static_cast<uint64_t>(a.Highest());
-    if (mpfr_cmp_ui(v, highest) >= 0) return a.Highest();
-    return static_cast<int64_t>(mpfr_get_ui(v, MPFR_RNDZ));
-  }
-  if (mpfr_cmp_si(v, a.Highest()) >= 0) return a.Highest();
-  if (mpfr_cmp_si(v, a.Lowest()) <= 0) return a.Lowest();
-  return mpfr_get_si(v, MPFR_RNDZ);
-}
-
 IntervalTensor FromInts(const Tensor& x, DType dtype, int bits) {
   const IntArithmetic a{x.dtype()};
   IntervalTensor result;
@@ -166,7 +140,7 @@ IntervalTensor FromInts(const Tensor& x, DType dtype, int bits) {
 absl::StatusOr<IntervalTensor> Convert(const IntervalTensor& x, DType dtype,
                                        int bits) {
   if (IsComplex(dtype)) {
-    return Unsupported(Primitive::kConvert, "complex numbers");
+    return UnsupportedOverReals(Primitive::kConvert, "complex numbers");
   }
   if (IsFloat(dtype)) {
     if (!IsFloat(x.dtype)) return FromInts(x.discrete, dtype, bits);
@@ -184,8 +158,9 @@ absl::StatusOr<IntervalTensor> Convert(const IntervalTensor& x, DType dtype,
       continue;
     }
     if (v.undecided() != nullptr) open = v.undecided();
-    const int64_t low = ToInteger(v.low(), dtype);
-    if (low != ToInteger(v.high(), dtype)) open = "the integer of an interval";
+    const int64_t low = SaturatedInteger(v.low(), dtype);
+    if (low != SaturatedInteger(v.high(), dtype))
+      open = "the integer of an interval";
     ints.push_back(low);
   }
   if (open != nullptr) return UndecidedError(open);
@@ -258,52 +233,16 @@ absl::StatusOr<IntervalTensor> EvalPointwiseInterval(
   return a.Store(x.shape, std::move(results));
 }
 
-// Nothing in the call is a float: integers mean what they always mean.
-absl::StatusOr<std::vector<IntervalTensor>> EvalDiscrete(
-    Primitive primitive, const Attributes& attributes,
-    absl::Span<const IntervalTensor> operands, int bits) {
-  std::vector<Tensor> tensors;
-  for (const IntervalTensor& operand : operands) {
-    tensors.push_back(operand.discrete);
-  }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                          EvalReference(primitive, attributes, tensors));
-  std::vector<IntervalTensor> wrapped;
-  for (const Tensor& result : results) {
-    wrapped.push_back(IntervalTensor::FromTensor(result, bits));
-  }
-  return wrapped;
-}
+struct IntervalEvaluation {
+  using Storage = IntervalTensor;
 
-// The bytes of an interval, without its digits.
-constexpr int64_t kIntervalBytes = 128;
+  // And some for the interval itself, without its digits.
+  static int64_t Bytes(int bits) { return 128 + bits / 4; }
 
-absl::StatusOr<std::vector<IntervalTensor>> Evaluated(
-    Primitive primitive, const Attributes& attributes,
-    absl::Span<const IntervalTensor> operands,
-    const std::vector<ConcreteType>& types, bool any_float, int bits) {
-  const DType dtype = types[0].dtype;
-  if (IsComplex(dtype)) return Unsupported(primitive, "complex results");
-  if (primitive == Primitive::kConstant && IsFloat(dtype)) {
-    const StaticValue& value = attributes.Get("value");
-    IntervalTensor result;
-    result.dtype = dtype;
-    result.intervals.emplace_back(value.kind() == StaticValue::Kind::kInt
-                                      ? Exact(*value.AsDim().Value())
-                                      : value.AsReal(),
-                                  bits);
-    return std::vector<IntervalTensor>{std::move(result)};
-  }
-  if (primitive == Primitive::kResult) {
-    return std::vector<IntervalTensor>{operands[attributes.GetInt("index")]};
-  }
-  // Where an operand is a float, so is operand 0, except in select.
-  const bool from_int_to_float =
-      primitive == Primitive::kConvert && !any_float && IsFloat(dtype);
-  if (!any_float && !from_int_to_float) {
-    return EvalDiscrete(primitive, attributes, operands, bits);
-  }
-  if (IsStructured(primitive)) {
+  static absl::StatusOr<std::vector<IntervalTensor>> Structured(
+      Primitive primitive, const Attributes& attributes,
+      absl::Span<const IntervalTensor> operands,
+      const std::vector<ConcreteType>& types, int bits) {
     const char* open = nullptr;
     auto results =
         EvalStructured(IntervalArithmetic{operands[0].dtype, bits, &open},
@@ -312,48 +251,20 @@ absl::StatusOr<std::vector<IntervalTensor>> Evaluated(
     if (open != nullptr) return UndecidedError(open);
     return results;
   }
-  CLEAVE_CHECK(ClassOf(primitive) == PrimitiveClass::kPointwise)
-      << PrimitiveName(primitive);
-  CLEAVE_ASSIGN_OR_RETURN(
-      IntervalTensor result,
-      EvalPointwiseInterval(primitive, operands, dtype, bits));
-  return std::vector<IntervalTensor>{std::move(result)};
-}
+
+  static absl::StatusOr<IntervalTensor> Pointwise(
+      Primitive primitive, absl::Span<const IntervalTensor> operands,
+      DType dtype, int bits) {
+    return EvalPointwiseInterval(primitive, operands, dtype, bits);
+  }
+};
 
 }  // namespace
 
 absl::StatusOr<std::vector<IntervalTensor>> EvalInterval(
     Primitive primitive, const Attributes& attributes,
     absl::Span<const IntervalTensor> operands, int bits) {
-  if (primitive == Primitive::kBitcastConvert ||
-      primitive == Primitive::kNextafter) {
-    return Unsupported(primitive, "its meaning is a bit pattern");
-  }
-  if (bits < 2 || bits > kMaxRealBits) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(bits, " bits of working precision"));
-  }
-  std::vector<TensorType> operand_types;
-  bool any_float = false;
-  for (const IntervalTensor& operand : operands) {
-    CLEAVE_RETURN_IF_ERROR(operand.discrete.status());
-    TensorType& type = operand_types.emplace_back();
-    type.dtype = operand.dtype;
-    type.shape.assign(operand.shape.begin(), operand.shape.end());
-    any_float |= IsFloat(operand.dtype);
-    if (IsComplex(operand.dtype)) {
-      return Unsupported(primitive, "complex operands");
-    }
-  }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
-                          ConcreteTypes(primitive, attributes, operand_types));
-  CLEAVE_RETURN_IF_ERROR(CheckWorkingBytes(primitive, operand_types, types,
-                                           kIntervalBytes + bits / 4));
-  CLEAVE_ASSIGN_OR_RETURN(
-      std::vector<IntervalTensor> results,
-      Evaluated(primitive, attributes, operands, types, any_float, bits));
-  CLEAVE_RETURN_IF_ERROR(PollBudget());
-  return results;
+  return EvalNumbers<IntervalEvaluation>(primitive, attributes, operands, bits);
 }
 
 }  // namespace cleave

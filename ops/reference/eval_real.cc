@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/budget.h"
 #include "ops/check.h"
+#include "ops/reference/eval_numbers.h"
 #include "ops/reference/eval_structured.h"
 #include "ops/reference/pointwise_kernels.h"
 #include "ops/reference/real.h"
@@ -16,6 +17,10 @@
 
 namespace cleave {
 
+std::vector<Real>& NumbersOf(RealTensor& tensor) { return tensor.reals; }
+const std::vector<Real>& NumbersOf(const RealTensor& tensor) {
+  return tensor.reals;
+}
 const Extents& ShapeOf(const RealTensor& tensor) { return tensor.shape; }
 int64_t SizeOf(const RealTensor& tensor) { return CountOf(tensor.shape); }
 const Tensor& DiscreteOf(const RealTensor& tensor) { return tensor.discrete; }
@@ -25,19 +30,7 @@ RealTensor FromDiscrete(const Tensor& tensor, const RealTensor&) {
 
 RealTensor Pick(const IndexMap& map, const Extents& shape,
                 absl::Span<const RealTensor> operands) {
-  RealTensor result;
-  result.dtype = operands[0].dtype;
-  result.shape = shape;
-  result.reals.reserve(map.size());
-  for (int64_t source : map) {
-    if (BudgetEnded()) break;
-    size_t operand = 0;
-    while (source >= SizeOf(operands[operand])) {
-      source -= SizeOf(operands[operand++]);
-    }
-    result.reals.push_back(operands[operand].reals[source]);
-  }
-  return result;
+  return PickNumbers(map, shape, operands);
 }
 
 namespace {
@@ -124,27 +117,6 @@ struct RealArithmetic {
   }
 };
 
-absl::Status Unsupported(Primitive primitive, absl::string_view why) {
-  return absl::UnimplementedError(
-      absl::StrCat("`", PrimitiveName(primitive),
-                   "` is not supported over the reals: ", why));
-}
-
-// Truncates and saturates; NaN gives 0.
-int64_t ToInteger(const Real& v, DType dtype) {
-  const IntArithmetic a{dtype};
-  if (mpfr_nan_p(v.get())) return 0;
-  if (a.is_unsigned()) {
-    if (mpfr_sgn(v.get()) <= 0) return 0;
-    const uint64_t highest = static_cast<uint64_t>(a.Highest());
-    if (mpfr_cmp_ui(v.get(), highest) >= 0) return a.Highest();
-    return static_cast<int64_t>(mpfr_get_ui(v.get(), MPFR_RNDZ));
-  }
-  if (mpfr_cmp_si(v.get(), a.Highest()) >= 0) return a.Highest();
-  if (mpfr_cmp_si(v.get(), a.Lowest()) <= 0) return a.Lowest();
-  return mpfr_get_si(v.get(), MPFR_RNDZ);
-}
-
 RealTensor FromInts(const Tensor& x, DType dtype, int bits) {
   const IntArithmetic a{x.dtype()};
   RealTensor result;
@@ -163,7 +135,7 @@ RealTensor FromInts(const Tensor& x, DType dtype, int bits) {
 
 absl::StatusOr<RealTensor> Convert(const RealTensor& x, DType dtype, int bits) {
   if (IsComplex(dtype)) {
-    return Unsupported(Primitive::kConvert, "complex numbers");
+    return UnsupportedOverReals(Primitive::kConvert, "complex numbers");
   }
   if (IsFloat(dtype)) {
     if (!IsFloat(x.dtype)) return FromInts(x.discrete, dtype, bits);
@@ -174,7 +146,8 @@ absl::StatusOr<RealTensor> Convert(const RealTensor& x, DType dtype, int bits) {
   std::vector<int64_t> ints;
   ints.reserve(x.reals.size());
   for (const Real& v : x.reals) {
-    ints.push_back(IsBool(dtype) ? !mpfr_zero_p(v.get()) : ToInteger(v, dtype));
+    ints.push_back(IsBool(dtype) ? !mpfr_zero_p(v.get())
+                                 : SaturatedInteger(v.get(), dtype));
   }
   return FromDiscrete(IntArithmetic{dtype}.Store(x.shape, ints), x);
 }
@@ -291,96 +264,33 @@ absl::StatusOr<RealTensor> EvalPointwiseReal(
   return a.Store(x.shape, std::move(results));
 }
 
-// Nothing in the call is a float: integers mean what they always mean.
-absl::StatusOr<std::vector<RealTensor>> EvalDiscrete(
-    Primitive primitive, const Attributes& attributes,
-    absl::Span<const RealTensor> operands, int bits) {
-  std::vector<Tensor> tensors;
-  for (const RealTensor& operand : operands) {
-    tensors.push_back(operand.discrete);
-  }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                          EvalReference(primitive, attributes, tensors));
-  std::vector<RealTensor> wrapped;
-  for (const Tensor& result : results) {
-    wrapped.push_back(RealTensor::FromTensor(result, bits));
-  }
-  return wrapped;
-}
+struct RealEvaluation {
+  using Storage = RealTensor;
 
-// The bytes of a number, without its digits.
-constexpr int64_t kRealBytes = 64;
+  // And some for the number itself, without its digits.
+  static int64_t Bytes(int bits) { return 64 + bits / 8; }
 
-absl::StatusOr<std::vector<RealTensor>> Evaluated(
-    Primitive primitive, const Attributes& attributes,
-    absl::Span<const RealTensor> operands,
-    const std::vector<ConcreteType>& types, bool any_float, int bits) {
-  const DType dtype = types[0].dtype;
-  if (IsComplex(dtype)) return Unsupported(primitive, "complex results");
-  if (primitive == Primitive::kConstant && IsFloat(dtype)) {
-    const StaticValue& value = attributes.Get("value");
-    RealTensor result;
-    result.dtype = dtype;
-    result.reals.emplace_back(value.kind() == StaticValue::Kind::kInt
-                                  ? Exact(*value.AsDim().Value())
-                                  : value.AsReal(),
-                              bits);
-    return std::vector<RealTensor>{std::move(result)};
-  }
-  if (primitive == Primitive::kResult) {
-    return std::vector<RealTensor>{operands[attributes.GetInt("index")]};
-  }
-  // Where an operand is a float, so is operand 0, except in select.
-  const bool from_int_to_float =
-      primitive == Primitive::kConvert && !any_float && IsFloat(dtype);
-  if (!any_float && !from_int_to_float) {
-    return EvalDiscrete(primitive, attributes, operands, bits);
-  }
-  if (IsStructured(primitive)) {
+  static absl::StatusOr<std::vector<RealTensor>> Structured(
+      Primitive primitive, const Attributes& attributes,
+      absl::Span<const RealTensor> operands,
+      const std::vector<ConcreteType>& types, int bits) {
     return EvalStructured(RealArithmetic{operands[0].dtype, bits}, primitive,
                           attributes, operands, types);
   }
-  CLEAVE_CHECK(ClassOf(primitive) == PrimitiveClass::kPointwise)
-      << PrimitiveName(primitive);
-  CLEAVE_ASSIGN_OR_RETURN(RealTensor result,
-                          EvalPointwiseReal(primitive, operands, dtype, bits));
-  return std::vector<RealTensor>{std::move(result)};
-}
+
+  static absl::StatusOr<RealTensor> Pointwise(
+      Primitive primitive, absl::Span<const RealTensor> operands, DType dtype,
+      int bits) {
+    return EvalPointwiseReal(primitive, operands, dtype, bits);
+  }
+};
 
 }  // namespace
 
 absl::StatusOr<std::vector<RealTensor>> EvalReal(
     Primitive primitive, const Attributes& attributes,
     absl::Span<const RealTensor> operands, int bits) {
-  if (primitive == Primitive::kBitcastConvert ||
-      primitive == Primitive::kNextafter) {
-    return Unsupported(primitive, "its meaning is a bit pattern");
-  }
-  if (bits < 2 || bits > kMaxRealBits) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(bits, " bits of working precision"));
-  }
-  std::vector<TensorType> operand_types;
-  bool any_float = false;
-  for (const RealTensor& operand : operands) {
-    CLEAVE_RETURN_IF_ERROR(operand.discrete.status());
-    TensorType& type = operand_types.emplace_back();
-    type.dtype = operand.dtype;
-    type.shape.assign(operand.shape.begin(), operand.shape.end());
-    any_float |= IsFloat(operand.dtype);
-    if (IsComplex(operand.dtype)) {
-      return Unsupported(primitive, "complex operands");
-    }
-  }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
-                          ConcreteTypes(primitive, attributes, operand_types));
-  CLEAVE_RETURN_IF_ERROR(CheckWorkingBytes(primitive, operand_types, types,
-                                           kRealBytes + bits / 8));
-  CLEAVE_ASSIGN_OR_RETURN(
-      std::vector<RealTensor> results,
-      Evaluated(primitive, attributes, operands, types, any_float, bits));
-  CLEAVE_RETURN_IF_ERROR(PollBudget());
-  return results;
+  return EvalNumbers<RealEvaluation>(primitive, attributes, operands, bits);
 }
 
 }  // namespace cleave
