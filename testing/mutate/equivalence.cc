@@ -408,6 +408,10 @@ bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
       AttributeOf(item, comparison.children[0]->text);
   const absl::StatusOr<Exact> number = ReadNumber(*comparison.children[1]);
   if (attribute == nullptr || attribute->list || !number.ok()) return false;
+  // Of another number there is no list of values.
+  for (const AttributeDecl& other : item.attributes) {
+    if (&other != attribute && !IsCounted(other)) return false;
+  }
   Attributes at_number;
   if (attribute->type == "int") {
     const std::optional<int64_t> whole = number->ToInt64();
@@ -419,18 +423,7 @@ bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
   } else {
     return false;
   }
-  // The other numbers have no part in whether the calls differ only if nothing
-  // else does: they are tried as in ProveEquivalent.
-  std::vector<Attributes> choices;
-  for (Attributes& others : NumberChoices(item)) {
-    // Its own values give way to the number.
-    if (others.Find(attribute->name) != nullptr) continue;
-    for (const auto& [name, value] : at_number.values()) {
-      others.Set(name, value);
-    }
-    choices.push_back(std::move(others));
-  }
-  return AreEqualCalls(original, mutant, item, choices);
+  return AreEqualCalls(original, mutant, item, {at_number});
 }
 
 bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,

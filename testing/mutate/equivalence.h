@@ -41,7 +41,8 @@ bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
 
 // Whether a mutant in which an attribute is compared with a number by `<=`
 // instead of `<`, or the like, means what the op means: it does where the calls
-// at that number, of all dtypes, are equal, or refused by both.
+// at that number, of all dtypes, are equal, or refused by both. False where the
+// op has another attribute whose values cannot be counted.
 bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
                       const Item& item, const Expr& comparison);
 

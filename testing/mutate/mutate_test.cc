@@ -322,6 +322,29 @@ TEST(Equivalence, HasNoTiesOfIntegers) {
   EXPECT_FALSE(differ(end + " * max(x, 1)", end + " * max(x, 1) @tie(first)"));
 }
 
+// At one number alone the two compare otherwise.
+TEST(Equivalence, OfStrictnessIsDecidedAtTheNumber) {
+  const auto equal = [](const std::string& more, const std::string& error) {
+    const auto text = [&](const std::string& comparison) {
+      return "language 1\n\nop f(x: T[n], *, p: real = 1" + more +
+             ") -> T[n]\n  where T: float\n" + error + "  = if p " +
+             comparison + " 0 then x else -x\n";
+    };
+    const auto context = std::make_shared<Context>();
+    const auto a = Load(text(">"), context);
+    const auto b = Load(text(">="), context);
+    if (a == nullptr || b == nullptr) return false;
+    const Item& f = *a->Find("f");
+    return AreEqualAtNumber(*a, *b, f,
+                            *f.body->statements[0].equation.value->children[0]);
+  };
+  const std::string refused = "  error value \"p is 0\" if p == 0\n";
+  EXPECT_TRUE(equal("", refused));
+  EXPECT_FALSE(equal("", ""));
+  EXPECT_FALSE(equal(", q: real = 1",
+                     "  error value \"p is 0\" if p == 0 and q == 1\n"));
+}
+
 // Not all values of a number can be tried.
 TEST(Equivalence, IsProvedWhereNumbersHaveNoPart) {
   const std::string f =
