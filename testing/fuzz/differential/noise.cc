@@ -215,15 +215,16 @@ double Terms(const EvaluatedNode& node) {
   }
 }
 
-// Each part off by up to `ulp` units in the last place of the element of
-// `scale`.
+// Each part off by half of `ulp` to `ulp` units in the last place of the element
+// of `scale`: with one unit every part moves, so that a few samples show it.
 void AddNoise(Tensor& tensor, const Tensor& scale, double ulp, Random& random) {
   Tensor moved(tensor.dtype(), tensor.shape());
   const int parts = PartsOf(tensor.dtype());
   for (int64_t i = 0; i < Parts(tensor); ++i) {
     const double value = GetPart(tensor, i);
+    const double sign = random.Between(0, 1) == 0 ? -1 : 1;
     const double units =
-        ulp * static_cast<double>(random.Between(-1000, 1000)) / 1000;
+        sign * ulp * static_cast<double>(random.Between(500, 1000)) / 1000;
     double size = std::abs(GetPart(scale, i / parts * parts));
     if (parts == 2) size = std::hypot(size, GetPart(scale, i / 2 * 2 + 1));
     const double unit = std::max(size * Epsilon(tensor.dtype()),
@@ -240,6 +241,41 @@ double SumUlp(const EvaluatedNode& node) {
   const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
   return std::max(
       kSumUlp, narrow ? terms * Epsilon(DType::kF32) / Epsilon(dtype) : terms);
+}
+
+// The same numbers in f32.
+Tensor Widened(const Tensor& tensor) {
+  Tensor result(DType::kF32, tensor.shape());
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    result.SetDouble(i, tensor.GetDouble(i));
+  }
+  return result;
+}
+
+// In some order a part of the finite terms leaves the range, whatever the whole
+// is: 3e38 + 3e38 - 3e38 is 3e38, or inf, and beside -inf it is -inf, or NaN.
+// There the result is NaN, which decides nothing. f16 is summed
+// in f32; bf16 has the range of f32.
+absl::Status AddOverflowNoise(const EvaluatedNode& node,
+                              const std::vector<Tensor>& magnitudes) {
+  std::vector<Tensor> finite;
+  for (const Tensor& tensor : magnitudes) {
+    finite.push_back(Changed(
+        tensor.dtype() == DType::kF16 ? Widened(tensor) : tensor,
+        [](double x) { return std::isfinite(x) ? x : 0.0; }));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<Tensor> bounds,
+      EvalReference(node.primitive, node.graph.attributes(node.value), finite));
+  Tensor& result = node.results[0];
+  const int parts = PartsOf(result.dtype());
+  Tensor noisy(result.dtype(), result.shape());
+  for (int64_t i = 0; i < Parts(result); ++i) {
+    const bool leaves = !std::isfinite(GetPart(bounds[0], i / parts * parts));
+    SetPart(noisy, i, leaves ? NAN : GetPart(result, i));
+  }
+  result = noisy;
+  return absl::OkStatus();
 }
 
 absl::Status AddSumNoise(const EvaluatedNode& node, Random& random) {
@@ -262,7 +298,7 @@ absl::Status AddSumNoise(const EvaluatedNode& node, Random& random) {
   }
   AddNoise(node.results[0], bounds[0], SumUlp(node), random);
   return IsProduct(node.primitive) ? AddRangeNoise(node, magnitudes, largest)
-                                   : absl::OkStatus();
+                                   : AddOverflowNoise(node, magnitudes);
 }
 
 // Whether a region computes something that is free.
