@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/substitute.h"
 #include "gtest/gtest.h"
 #include "testing/check/check_testing.h"
 
@@ -50,6 +51,52 @@ TEST(Check, IntegersThatSaturateAreRefuted) {
   = if T is int then select(x < 0 and a > 0 and x - a > 0, x, x - a) else x - a
 )"),
                 Layer::kRounding);
+}
+
+void ExpectTransformsAgree(const CheckReport& report) {
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kTransforms).kind,
+            VerdictKind::kAgrees)
+      << report.ToString();
+}
+
+// The slope in one element is infinite; along the others, it is times 0.
+TEST(Check, InfiniteSlopesOfOtherElementsRefuteNothing) {
+  for (const char* of : {"cbrt", "asin"}) {
+    ExpectTransformsAgree(
+        Check(absl::Substitute(R"(op checked(x: T[n, m]) -> T[n]
+  where T: float
+  spec y[i] = sum[j]($0(x[i, j]))
+{
+  y[i] = sum[j]($0(x[i, j]))
+}
+)",
+                               of)));
+  }
+}
+
+// One-sided slopes are finite at a kink: NaN is no slope in the other rows.
+TEST(Check, NaNBesideAKinkIsRefuted) {
+  ExpectRefuted(Check(R"(op checked(x: T[n, m]) -> T[n]
+  where T: float
+  spec y[i] = sqrt(sum[j](x[i, j]^2))
+{
+  y[i] = sqrt(sum[j](x[i, j] * x[i, j]))
+}
+)"),
+                Layer::kTransforms);
+}
+
+// Complex numbers have no reals to be evaluated over.
+TEST(Check, ComplexPartsOfDerivativesAreOffByRounding) {
+  ExpectTransformsAgree(Check(R"(op checked(a: f32[n], b: f32[n]) -> f32
+  spec y = sum[i](sqrt(a[i]^2 + b[i]^2))
+  accuracy f32 within 1 ulp + 1 cond
+{
+  let z = complex(a, b)
+  sum[i](abs(z[i]))
+}
+)"));
 }
 
 // 1 - p is 0 at any precision that is tried, where x is large.

@@ -30,11 +30,15 @@ namespace {
 constexpr int kBits = 256;
 constexpr double kTolerance = 1e-12;
 constexpr double kZero = 1e-40;
+// Of graphs that are evaluated in floats, in steps of their dtype.
+constexpr double kRoundedTolerance = 4096;
 
 // A sum of products, and how large its terms were.
 struct Sum {
   double value = 0;
   double size = 0;
+  // What it may be off, as a part of `size`.
+  double tolerance = kTolerance;
   void Add(double term) {
     value += term;
     size += std::abs(term);
@@ -234,8 +238,8 @@ class Transformed {
     return sum;
   }
 
-  // The outputs times `factors`: over the reals, or in f64 where those have no
-  // meaning (bits, complex numbers).
+  // The outputs times `factors`: over the reals, or as floats where those have
+  // no meaning (bits, complex numbers).
   static absl::StatusOr<Sum> Product(
       const Graph& graph, const std::vector<const std::vector<Tensor>*>& parts,
       const std::vector<Tensor>& factors) {
@@ -249,16 +253,22 @@ class Transformed {
     }
     absl::StatusOr<std::vector<RealTensor>> results =
         InterpretReal(graph, reals, kBits);
-    if (absl::IsUnimplemented(results.status())) {
-      CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> rounded,
+    Sum sum;
+    const bool rounded = absl::IsUnimplemented(results.status());
+    if (rounded) {
+      CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> floats,
                               Interpret(graph, inputs));
       results.emplace();
-      for (const Tensor& result : rounded) {
+      for (const Tensor& result : floats) {
         results->push_back(RealTensor::FromTensor(result, kBits));
       }
     }
     if (!results.ok()) return results.status();
-    Sum sum;
+    for (size_t r = 0; rounded && r < factors.size(); ++r) {
+      sum.tolerance = std::max(
+          sum.tolerance, std::ldexp(kRoundedTolerance,
+                                    1 - SignificandBits(factors[r].dtype())));
+    }
     for (size_t r = 0; r < factors.size(); ++r) {
       for (int64_t i = 0; i < factors[r].size(); ++i) {
         sum.Add((*results)[r].reals[i].ToDouble() * factors[r].GetDouble(i));
@@ -271,7 +281,9 @@ class Transformed {
                                        const Sum& got, int64_t& compared) {
     if (!want.finite()) return std::nullopt;  // nothing to hold it against
     ++compared;
-    const double allowed = kTolerance * std::max(want.size, got.size) + kZero;
+    const double allowed = std::max(want.tolerance, got.tolerance) *
+                               std::max(want.size, got.size) +
+                           kZero;
     if (got.finite() && std::abs(want.value - got.value) <= allowed) {
       return std::nullopt;
     }

@@ -13,6 +13,8 @@ namespace {
 // have, and their differences are exact to hundreds of bits.
 constexpr DifferencePrecision kFine = {8192, -2400};
 constexpr DifferencePrecision kFinest = {8192, -2500};
+// One-sided differences of this step and of its square.
+constexpr DifferencePrecision kSteep = {1280, -100};
 // The two sides of a smooth point agree to about the step times their second
 // derivative.
 constexpr int kSmooth = -40;
@@ -115,6 +117,55 @@ absl::StatusOr<Slopes> FineSlopesAlong(
     }
   }
   return slopes;
+}
+
+absl::StatusOr<std::vector<std::vector<bool>>> SteepAlong(
+    const RealFunction& function, absl::Span<const Tensor> inputs,
+    const std::vector<std::optional<Tensor>>& directions) {
+  const auto at = [&](int sign, int exponent) {
+    std::vector<RealTensor> moved;
+    for (size_t k = 0; k < inputs.size(); ++k) {
+      moved.push_back(RealTensor::FromTensor(inputs[k], kSteep.bits));
+      if (!directions[k]) continue;
+      for (size_t i = 0; i < moved[k].reals.size(); ++i) {
+        Real step(sign * directions[k]->GetDouble(i), kSteep.bits);
+        mpfr_mul_2si(step.get(), step.get(), exponent, MPFR_RNDN);
+        Real& x = moved[k].reals[i];
+        mpfr_add(x.get(), x.get(), step.get(), MPFR_RNDN);
+      }
+    }
+    return function(moved, kSteep.bits);
+  };
+  CLEAVE_ASSIGN_OR_RETURN(const auto center, at(0, 0));
+  std::vector<std::vector<bool>> steep;
+  for (const RealTensor& result : center) {
+    steep.emplace_back(result.reals.size());
+  }
+  for (int sign : {1, -1}) {
+    CLEAVE_ASSIGN_OR_RETURN(const auto coarse, at(sign, kSteep.step_exponent));
+    CLEAVE_ASSIGN_OR_RETURN(const auto fine,
+                            at(sign, 2 * kSteep.step_exponent));
+    for (size_t r = 0; r < center.size(); ++r) {
+      const bool reshaped = coarse[r].shape != center[r].shape ||
+                            fine[r].shape != center[r].shape;
+      for (size_t i = 0; i < center[r].reals.size(); ++i) {
+        if (reshaped) continue;
+        const auto quotient = [&](const RealTensor& moved, int exponent) {
+          Real slope(kSteep.bits);
+          mpfr_sub(slope.get(), moved.reals[i].get(), center[r].reals[i].get(),
+                   MPFR_RNDN);
+          mpfr_mul_2si(slope.get(), slope.get(), -exponent, MPFR_RNDN);
+          return slope;
+        };
+        const Real a = quotient(coarse[r], kSteep.step_exponent);
+        const Real b = quotient(fine[r], 2 * kSteep.step_exponent);
+        Real change(kSteep.bits);
+        mpfr_sub(change.get(), a.get(), b.get(), MPFR_RNDN);
+        if (!IsSmooth(change, a, b)) steep[r][i] = true;
+      }
+    }
+  }
+  return steep;
 }
 
 bool AllFinite(const std::vector<Tensor>& tensors) {

@@ -47,6 +47,14 @@ absl::StatusOr<Slopes> FineSlopesAlong(
     const RealFunction& function, absl::Span<const Tensor> inputs,
     const std::vector<std::optional<Tensor>>& directions, bool elementwise);
 
+// For each element of each float result: whether it has no one-sided derivative
+// along the direction or against it, as cbrt at 0 and asin at 1, since finer
+// steps tell other differences, or since the function ends there. abs at 0 has
+// both of them.
+absl::StatusOr<std::vector<std::vector<bool>>> SteepAlong(
+    const RealFunction& function, absl::Span<const Tensor> inputs,
+    const std::vector<std::optional<Tensor>>& directions);
+
 // Whether no float among the elements is NaN or infinite.
 bool AllFinite(const std::vector<Tensor>& tensors);
 

@@ -86,6 +86,26 @@ graph (%x: f64[n]) -> (y: f64[n]) {
               testing::ElementsAre("none", "0"));
 }
 
+TEST(Steep, WhereNoSideHasASlope) {
+  const auto steep = [](const std::string& of, std::vector<double> x) {
+    const Graph graph = Parsed("graph (%x: f64[n]) -> (y: f64[n]) {\n" +
+                               std::string("  %1: f64[n] = ") + of +
+                               "(%x)\n  return y = %1\n}");
+    const Tensor ones = F64(std::vector<double>(x.size(), 1));
+    const auto result =
+        SteepAlong([&](const std::vector<RealTensor>& at,
+                       int bits) { return InterpretReal(graph, at, bits); },
+                   {F64(x)}, {ones});
+    EXPECT_THAT(result, IsOk());
+    return result.ok() ? (*result)[0] : std::vector<bool>();
+  };
+  EXPECT_THAT(steep("cbrt", {0, 1}), testing::ElementsAre(true, false));
+  EXPECT_THAT(steep("asin", {0, 1}), testing::ElementsAre(false, true));
+  EXPECT_THAT(steep("acosh", {1, 2}), testing::ElementsAre(true, false));
+  EXPECT_THAT(steep("abs", {0, 1}), testing::ElementsAre(false, false));
+  EXPECT_THAT(steep("sign", {0, 1}), testing::ElementsAre(true, false));
+}
+
 // The quotient is 2^118: coarse steps cross many whole numbers.
 TEST(Slopes, FineOnesStayBetweenJumps) {
   const Graph graph = Parsed(R"(

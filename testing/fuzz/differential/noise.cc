@@ -215,8 +215,9 @@ double Terms(const EvaluatedNode& node) {
   }
 }
 
-// Each part off by half of `ulp` to `ulp` units in the last place of the element
-// of `scale`: with one unit every part moves, so that a few samples show it.
+// Each part off by half of `ulp` to `ulp` units in the last place of the
+// element of `scale`: with one unit every part moves, so that a few samples
+// show it.
 void AddNoise(Tensor& tensor, const Tensor& scale, double ulp, Random& random) {
   Tensor moved(tensor.dtype(), tensor.shape());
   const int parts = PartsOf(tensor.dtype());
@@ -260,9 +261,9 @@ absl::Status AddOverflowNoise(const EvaluatedNode& node,
                               const std::vector<Tensor>& magnitudes) {
   std::vector<Tensor> finite;
   for (const Tensor& tensor : magnitudes) {
-    finite.push_back(Changed(
-        tensor.dtype() == DType::kF16 ? Widened(tensor) : tensor,
-        [](double x) { return std::isfinite(x) ? x : 0.0; }));
+    finite.push_back(
+        Changed(tensor.dtype() == DType::kF16 ? Widened(tensor) : tensor,
+                [](double x) { return std::isfinite(x) ? x : 0.0; }));
   }
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Tensor> bounds,
