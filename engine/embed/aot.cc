@@ -84,7 +84,9 @@ absl::StatusOr<std::string> InfoJson(const aot::PartitionedFunction& function) {
                             aot::PrintSavedTensors(function.partition));
     json["table"] = table;
   }
-  return json.dump();
+  // The table names files and inputs, whose bytes are the caller's.
+  return json.dump(-1, ' ', false,
+                   nlohmann::ordered_json::error_handler_t::replace);
 }
 
 }  // namespace
