@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/embed/handles.h"
+#include "engine/embed/json_text.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
 #include "transforms/aot/decompositions.h"
@@ -84,9 +85,7 @@ absl::StatusOr<std::string> InfoJson(const aot::PartitionedFunction& function) {
                             aot::PrintSavedTensors(function.partition));
     json["table"] = table;
   }
-  // The table names files and inputs, whose bytes are the caller's.
-  return json.dump(-1, ' ', false,
-                   nlohmann::ordered_json::error_handler_t::replace);
+  return DumpJson(json);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "engine/embed/handles.h"
+#include "engine/embed/json_text.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
 #include "testing/check/check_kernels.h"
@@ -113,8 +114,7 @@ cleave_status* cleave_rules_check(const cleave_rules* rules,
         {"agrees", report.ExitStatus() == 0},
         {"text", report.ToString()},
         {"report", nlohmann::ordered_json::parse(report.ToJson())}};
-    *out = cleave::embed::NewText(json.dump(
-        -1, ' ', false, nlohmann::ordered_json::error_handler_t::replace));
+    *out = cleave::embed::NewText(cleave::embed::DumpJson(json));
     return absl::OkStatus();
   });
 }

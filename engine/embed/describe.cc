@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/embed/json_text.h"
 #include "engine/ir/graph_text.h"
 #include "engine/lang/ast.h"
 #include "engine/lang/declaration_text.h"
@@ -20,10 +21,6 @@ namespace cleave::embed {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 absl::string_view KindName(ItemKind kind) {
   switch (kind) {
@@ -169,7 +166,7 @@ std::string NamesJson(const RuleSet& rules) {
     json[std::string(KindName(kind))] = rules.Names(kind);
   }
   json["primitive"] = PrimitiveNames();
-  return Dump(json);
+  return DumpJson(json);
 }
 
 absl::StatusOr<std::string> DescribeJson(const RuleSet& rules,
@@ -215,7 +212,7 @@ absl::StatusOr<std::string> DescribeJson(const RuleSet& rules,
     Json& added = json["overrides"].emplace_back(Json::object());
     place(*other, &added);
   }
-  return Dump(json);
+  return DumpJson(json);
 }
 
 absl::StatusOr<std::string> CoverageJson(const RuleSet& rules,
@@ -227,7 +224,7 @@ absl::StatusOr<std::string> CoverageJson(const RuleSet& rules,
     json[std::string(TransformName(transform))] =
         CoverageOf(coverage.of(transform));
   }
-  return Dump(json);
+  return DumpJson(json);
 }
 
 std::string SignatureJson(const Graph& graph) {
@@ -250,7 +247,7 @@ std::string SignatureJson(const Graph& graph) {
   }
   for (const std::string& name : variables) json["variables"].push_back(name);
   json["nodes"] = graph.size();
-  return Dump(json);
+  return DumpJson(json);
 }
 
 std::string ReportJson(const RunReport& report) {
@@ -271,7 +268,7 @@ std::string ReportJson(const RunReport& report) {
                              {"bytes_written", step.bytes_written},
                              {"nanoseconds", step.nanoseconds}});
   }
-  return Dump(json);
+  return DumpJson(json);
 }
 
 }  // namespace cleave::embed

@@ -7,6 +7,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "absl/types/span.h"
+#include "engine/embed/json_text.h"
 #include "engine/runtime/messages.h"
 #include "nlohmann/json.hpp"
 #include "ops/refusal.h"
@@ -50,11 +51,6 @@ Json DiagnosticsJson(const LoadResult& loaded) {
   return list;
 }
 
-// Texts of callers, which need not be UTF-8, are shown as far as they are.
-std::string Dump(const Json& json) {
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
 }  // namespace
 
 absl::Status RulesHaveMistakes(const LoadResult& loaded) {
@@ -64,7 +60,7 @@ absl::Status RulesHaveMistakes(const LoadResult& loaded) {
   const absl::string_view message = absl::StripSuffix(text, "\n");
   absl::Status status = absl::InvalidArgumentError(message);
   status.SetPayload(kDiagnosticsPayload,
-                    absl::Cord(Dump(DiagnosticsJson(loaded))));
+                    absl::Cord(DumpJson(DiagnosticsJson(loaded))));
   return status;
 }
 
@@ -95,7 +91,7 @@ cleave_status* NewStatus(const absl::Status& status) {
   if (const auto diagnostics = status.GetPayload(kDiagnosticsPayload)) {
     json["diagnostics"] = Json::parse(std::string(*diagnostics));
   }
-  handle->json = Dump(json);
+  handle->json = DumpJson(json);
   return handle.release();
 }
 

@@ -16,6 +16,7 @@
 #include "engine/embed/dlpack_types.h"
 #include "engine/embed/dlpack_view.h"
 #include "engine/embed/handles.h"
+#include "engine/embed/json_text.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/in_primitives.h"
 #include "engine/runtime/allocator.h"
@@ -196,9 +197,9 @@ absl::Status MakeLibrary(const cleave_graph& graph, const char* name,
       const std::vector<NamedFile> files,
       CompileAheadOfTime(primitives, *graph.rules, options));
   CLEAVE_RETURN_IF_ERROR(WriteFiles(files, folder));
-  nlohmann::json list = nlohmann::json::array();
+  nlohmann::ordered_json list = nlohmann::ordered_json::array();
   for (const NamedFile& file : files) list.push_back(file.name);
-  *names = list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  *names = DumpJson(list);
   return absl::OkStatus();
 }
 

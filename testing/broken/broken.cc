@@ -28,23 +28,19 @@ namespace cleave {
 namespace {
 
 constexpr int kUnbroken = -1;
-constexpr int kMaxPrimitives = 256;
 
 std::atomic<int> broken_stage{kUnbroken};
 std::atomic<int> broken_primitive{kUnbroken};
 
-using SeenFlags = std::array<std::atomic<bool>, kMaxPrimitives>;
+using SeenFlags = std::array<std::atomic<bool>, kNumPrimitives>;
 SeenFlags& SeenBy(Stage stage) {
   static auto& seen = *new std::array<SeenFlags, std::size(kStages)>();
   return seen[static_cast<size_t>(stage)];
 }
 
-void Note(Stage stage, Primitive primitive) {
-  SeenBy(stage)[static_cast<size_t>(primitive)] = true;
-}
-
+// Also notes that the primitive went through the stage.
 bool IsBroken(Stage stage, Primitive primitive) {
-  Note(stage, primitive);
+  SeenBy(stage)[static_cast<size_t>(primitive)] = true;
   return broken_stage == static_cast<int>(stage) &&
          broken_primitive == static_cast<int>(primitive);
 }
@@ -99,6 +95,16 @@ Value Spoiled(GraphBuilder& builder, Value x) {
   return builder.Apply(whole ? Primitive::kAdd : Primitive::kMul, {x, by});
 }
 
+// What a primitive gives in a stage: as it is, or spoiled.
+template <typename T>
+absl::StatusOr<std::vector<T>> OrSpoiled(Stage stage, Primitive primitive,
+                                         absl::StatusOr<std::vector<T>> given) {
+  if (IsBroken(stage, primitive) && given.ok()) {
+    for (T& result : *given) Spoil(result);
+  }
+  return given;
+}
+
 }  // namespace
 
 #define EVAL_REFERENCE                                          \
@@ -111,11 +117,8 @@ Tensors WrapEvalReference(Primitive, const Attributes&,
                           absl::Span<const Tensor>) CLEAVE_WRAP(EVAL_REFERENCE);
 Tensors WrapEvalReference(Primitive primitive, const Attributes& attributes,
                           absl::Span<const Tensor> operands) {
-  Tensors results = RealEvalReference(primitive, attributes, operands);
-  if (IsBroken(Stage::kInterpreter, primitive) && results.ok()) {
-    for (Tensor& result : *results) Spoil(result);
-  }
-  return results;
+  return OrSpoiled(Stage::kInterpreter, primitive,
+                   RealEvalReference(primitive, attributes, operands));
 }
 
 #define EVAL_REAL                                         \
@@ -130,11 +133,8 @@ RealTensors WrapEvalReal(Primitive, const Attributes&,
     CLEAVE_WRAP(EVAL_REAL);
 RealTensors WrapEvalReal(Primitive primitive, const Attributes& attributes,
                          absl::Span<const RealTensor> operands, int bits) {
-  RealTensors results = RealEvalReal(primitive, attributes, operands, bits);
-  if (IsBroken(Stage::kReals, primitive) && results.ok()) {
-    for (RealTensor& result : *results) Spoil(result);
-  }
-  return results;
+  return OrSpoiled(Stage::kReals, primitive,
+                   RealEvalReal(primitive, attributes, operands, bits));
 }
 
 #define EVAL_INTERVAL                                          \
@@ -151,12 +151,8 @@ IntervalTensors WrapEvalInterval(Primitive primitive,
                                  const Attributes& attributes,
                                  absl::Span<const IntervalTensor> operands,
                                  int bits) {
-  IntervalTensors results =
-      RealEvalInterval(primitive, attributes, operands, bits);
-  if (IsBroken(Stage::kReals, primitive) && results.ok()) {
-    for (IntervalTensor& result : *results) Spoil(result);
-  }
-  return results;
+  return OrSpoiled(Stage::kReals, primitive,
+                   RealEvalInterval(primitive, attributes, operands, bits));
 }
 
 #define JVP_PRIMITIVE "_ZN6cleave12JvpPrimitiveERKNS_7JvpNodeE"
@@ -251,7 +247,7 @@ Broken::~Broken() { broken_stage = kUnbroken; }
 
 std::set<Primitive> TakeSeen(Stage stage) {
   std::set<Primitive> seen;
-  for (int i = 0; i < kMaxPrimitives; ++i) {
+  for (int i = 0; i < kNumPrimitives; ++i) {
     if (SeenBy(stage)[i].exchange(false)) {
       seen.insert(static_cast<Primitive>(i));
     }

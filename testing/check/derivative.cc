@@ -29,6 +29,22 @@ bool IsSmooth(const Real& difference, const Real& a, const Real& b) {
   return exponent(difference) <= std::max(exponent(a), exponent(b)) + kSmooth;
 }
 
+// x + 2^exponent direction.
+Real Stepped(const Real& x, double direction, int exponent) {
+  Real moved(direction, x.bits());
+  mpfr_mul_2si(moved.get(), moved.get(), exponent, MPFR_RNDN);
+  mpfr_add(moved.get(), x.get(), moved.get(), MPFR_RNDN);
+  return moved;
+}
+
+// (to - from) / 2^exponent.
+Real Quotient(const Real& to, const Real& from, int exponent) {
+  Real slope(to.bits());
+  mpfr_sub(slope.get(), to.get(), from.get(), MPFR_RNDN);
+  mpfr_mul_2si(slope.get(), slope.get(), -exponent, MPFR_RNDN);
+  return slope;
+}
+
 }  // namespace
 
 absl::StatusOr<Slopes> SlopesAlong(
@@ -54,10 +70,9 @@ absl::StatusOr<Slopes> SlopesAlong(
             static_cast<int>(std::min<mpfr_exp_t>(mpfr_get_exp(x.get()), 0));
       }
       if (elementwise) exponents.push_back(exponent);
-      Real step(directions[k]->GetDouble(i), bits);
-      mpfr_mul_2si(step.get(), step.get(), exponent, MPFR_RNDN);
-      mpfr_add(sides[0][k].reals[i].get(), x.get(), step.get(), MPFR_RNDN);
-      mpfr_sub(sides[1][k].reals[i].get(), x.get(), step.get(), MPFR_RNDN);
+      const double direction = directions[k]->GetDouble(i);
+      sides[0][k].reals[i] = Stepped(x, direction, exponent);
+      sides[1][k].reals[i] = Stepped(x, -direction, exponent);
     }
   }
   CLEAVE_ASSIGN_OR_RETURN(const auto at, function(center, bits));
@@ -72,14 +87,10 @@ absl::StatusOr<Slopes> SlopesAlong(
       continue;
     }
     for (size_t i = 0; i < at[r].reals.size(); ++i) {
-      Real right(bits), left(bits), difference(bits);
-      mpfr_sub(right.get(), up[r].reals[i].get(), at[r].reals[i].get(),
-               MPFR_RNDN);
-      mpfr_sub(left.get(), at[r].reals[i].get(), down[r].reals[i].get(),
-               MPFR_RNDN);
       const int exponent = elementwise ? exponents[i] : precision.step_exponent;
-      mpfr_mul_2si(right.get(), right.get(), -exponent, MPFR_RNDN);
-      mpfr_mul_2si(left.get(), left.get(), -exponent, MPFR_RNDN);
+      Real right = Quotient(up[r].reals[i], at[r].reals[i], exponent);
+      const Real left = Quotient(at[r].reals[i], down[r].reals[i], exponent);
+      Real difference(bits);
       mpfr_sub(difference.get(), right.get(), left.get(), MPFR_RNDN);
       if (!IsSmooth(difference, right, left)) {
         slopes.values.back().push_back(std::nullopt);
@@ -128,37 +139,30 @@ absl::StatusOr<std::vector<std::vector<bool>>> SteepAlong(
       moved.push_back(RealTensor::FromTensor(inputs[k], kSteep.bits));
       if (!directions[k]) continue;
       for (size_t i = 0; i < moved[k].reals.size(); ++i) {
-        Real step(sign * directions[k]->GetDouble(i), kSteep.bits);
-        mpfr_mul_2si(step.get(), step.get(), exponent, MPFR_RNDN);
         Real& x = moved[k].reals[i];
-        mpfr_add(x.get(), x.get(), step.get(), MPFR_RNDN);
+        x = Stepped(x, sign * directions[k]->GetDouble(i), exponent);
       }
     }
     return function(moved, kSteep.bits);
   };
+  constexpr int kStep = kSteep.step_exponent;
   CLEAVE_ASSIGN_OR_RETURN(const auto center, at(0, 0));
   std::vector<std::vector<bool>> steep;
   for (const RealTensor& result : center) {
     steep.emplace_back(result.reals.size());
   }
   for (int sign : {1, -1}) {
-    CLEAVE_ASSIGN_OR_RETURN(const auto coarse, at(sign, kSteep.step_exponent));
-    CLEAVE_ASSIGN_OR_RETURN(const auto fine,
-                            at(sign, 2 * kSteep.step_exponent));
+    CLEAVE_ASSIGN_OR_RETURN(const auto coarse, at(sign, kStep));
+    CLEAVE_ASSIGN_OR_RETURN(const auto fine, at(sign, 2 * kStep));
     for (size_t r = 0; r < center.size(); ++r) {
-      const bool reshaped = coarse[r].shape != center[r].shape ||
-                            fine[r].shape != center[r].shape;
+      if (coarse[r].shape != center[r].shape ||
+          fine[r].shape != center[r].shape) {
+        continue;
+      }
       for (size_t i = 0; i < center[r].reals.size(); ++i) {
-        if (reshaped) continue;
-        const auto quotient = [&](const RealTensor& moved, int exponent) {
-          Real slope(kSteep.bits);
-          mpfr_sub(slope.get(), moved.reals[i].get(), center[r].reals[i].get(),
-                   MPFR_RNDN);
-          mpfr_mul_2si(slope.get(), slope.get(), -exponent, MPFR_RNDN);
-          return slope;
-        };
-        const Real a = quotient(coarse[r], kSteep.step_exponent);
-        const Real b = quotient(fine[r], 2 * kSteep.step_exponent);
+        const Real& x = center[r].reals[i];
+        const Real a = Quotient(coarse[r].reals[i], x, kStep);
+        const Real b = Quotient(fine[r].reals[i], x, 2 * kStep);
         Real change(kSteep.bits);
         mpfr_sub(change.get(), a.get(), b.get(), MPFR_RNDN);
         if (!IsSmooth(change, a, b)) steep[r][i] = true;

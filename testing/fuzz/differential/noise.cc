@@ -167,6 +167,18 @@ absl::StatusOr<Tensor> ProductOf(const EvaluatedNode& node,
   return std::move(products[0]);
 }
 
+// A part is NaN, which decides nothing, where `leaves(at)`: the sum or product
+// whose magnitude stands at `at` may leave the range.
+template <typename Leaves>
+void MarkLeaving(Tensor& result, const Leaves& leaves) {
+  const int parts = PartsOf(result.dtype());
+  Tensor noisy(result.dtype(), result.shape());
+  for (int64_t i = 0; i < Parts(result); ++i) {
+    SetPart(noisy, i, leaves(i / parts * parts) ? NAN : GetPart(result, i));
+  }
+  result = noisy;
+}
+
 // In some order a product of a part of the factors leaves the range, whatever
 // the whole is: 1e-310 1e-45 1e300 is 0, or 1e-55. There the result is NaN,
 // which decides nothing.
@@ -180,18 +192,12 @@ absl::Status AddRangeNoise(const EvaluatedNode& node,
   CLEAVE_ASSIGN_OR_RETURN(
       const Tensor factors,
       ProductOf(node, magnitudes, [](double x) { return x == 0 ? 0 : 1; }));
-  Tensor& result = node.results[0];
-  const double least = SmallestStep(result.dtype()) / Epsilon(result.dtype());
-  const int parts = PartsOf(result.dtype());
-  Tensor noisy(result.dtype(), result.shape());
-  for (int64_t i = 0; i < Parts(result); ++i) {
-    const int64_t at = i / parts * parts;
-    const bool leaves =
-        !std::isfinite(GetPart(largest, at)) ||
-        (GetPart(smallest, at) < least && GetPart(factors, at) != 0);
-    SetPart(noisy, i, leaves ? NAN : GetPart(result, i));
-  }
-  result = noisy;
+  const DType dtype = node.results[0].dtype();
+  const double least = SmallestStep(dtype) / Epsilon(dtype);
+  MarkLeaving(node.results[0], [&](int64_t at) {
+    return !std::isfinite(GetPart(largest, at)) ||
+           (GetPart(smallest, at) < least && GetPart(factors, at) != 0);
+  });
   return absl::OkStatus();
 }
 
@@ -255,8 +261,8 @@ Tensor Widened(const Tensor& tensor) {
 
 // In some order a part of the finite terms leaves the range, whatever the whole
 // is: 3e38 + 3e38 - 3e38 is 3e38, or inf, and beside -inf it is -inf, or NaN.
-// There the result is NaN, which decides nothing. f16 is summed
-// in f32; bf16 has the range of f32.
+// f16 is summed in f32;
+// bf16 has the range of f32.
 absl::Status AddOverflowNoise(const EvaluatedNode& node,
                               const std::vector<Tensor>& magnitudes) {
   std::vector<Tensor> finite;
@@ -268,14 +274,9 @@ absl::Status AddOverflowNoise(const EvaluatedNode& node,
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Tensor> bounds,
       EvalReference(node.primitive, node.graph.attributes(node.value), finite));
-  Tensor& result = node.results[0];
-  const int parts = PartsOf(result.dtype());
-  Tensor noisy(result.dtype(), result.shape());
-  for (int64_t i = 0; i < Parts(result); ++i) {
-    const bool leaves = !std::isfinite(GetPart(bounds[0], i / parts * parts));
-    SetPart(noisy, i, leaves ? NAN : GetPart(result, i));
-  }
-  result = noisy;
+  MarkLeaving(node.results[0], [&](int64_t at) {
+    return !std::isfinite(GetPart(bounds[0], at));
+  });
   return absl::OkStatus();
 }
 
