@@ -229,6 +229,10 @@ class Transformed {
              : SlopesAlong(function, inputs, directions, false));
     Sum sum;
     for (size_t r = 0; r < w.size(); ++r) {
+      // Rounding may decide how many elements are found.
+      if (slopes.values[r].size() != static_cast<size_t>(w[r].size())) {
+        return std::nullopt;
+      }
       for (int64_t i = 0; i < w[r].size(); ++i) {
         const std::optional<Real>& slope = slopes.values[r][i];
         if (!slope) return std::nullopt;

@@ -261,6 +261,8 @@ class Checker {
       const Results got = Interpret(*expanded, stacks);
       for (size_t e = 0; e < examples.size(); ++e) {
         const Results want = Interpret(graph_, examples[e]);
+        // A batch takes more memory than its examples.
+        if (IsOverLimits(got) || IsOverLimits(want)) break;
         ++outcome_.comparisons;
         if (!want.ok() || !got.ok()) {
           if (want.ok() == got.ok() || e > 0) break;
