@@ -19,6 +19,23 @@ ReductionSpace SpaceOf(const Graph& graph, Value reduction) {
   return space;
 }
 
+// Whether a reduction over another space reads what is made of totals, which is
+// a third level.
+bool RowsRestOnTotals(const Graph& graph, const ReductionSpace& totals) {
+  std::vector<bool> of_totals(graph.size(), false);
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Value v{id};
+    for (const Value operand : graph.operands(v)) {
+      of_totals[id] = of_totals[id] || of_totals[operand.id];
+    }
+    if (!IsReduction(graph, v)) continue;
+    const bool total = SpaceOf(graph, v) == totals;
+    if (!total && of_totals[id]) return true;
+    of_totals[id] = of_totals[id] || total;
+  }
+  return false;
+}
+
 // See RowsAndTotals::read.
 std::vector<Value> RowsRead(const Graph& graph, const ReductionSpace& totals) {
   const size_t size = graph.size();
@@ -93,6 +110,7 @@ std::optional<RowsAndTotals> FindRowsAndTotals(const Graph& graph) {
   if (!found.totals.keeps_none() || found.totals.shape != row_shape) {
     return std::nullopt;
   }
+  if (RowsRestOnTotals(graph, found.totals)) return std::nullopt;
   found.read = RowsRead(graph, found.totals);
   for (const Value v : found.read) {
     if (graph.type(v).shape != row_shape) return std::nullopt;

@@ -49,7 +49,7 @@ struct RowsAndTotals {
 };
 
 // nullopt where the graph has no such two spaces: the totals reduce all of a
-// space that has the shape of rows, axis by axis.
+// space that has the shape of rows, axis by axis, and no row reads a total.
 std::optional<RowsAndTotals> FindRowsAndTotals(const Graph& graph);
 
 }  // namespace cleave
