@@ -19,25 +19,10 @@ ReductionSpace SpaceOf(const Graph& graph, Value reduction) {
   return space;
 }
 
-// Whether a reduction over another space reads what is made of totals, which is
-// a third level.
-bool RowsRestOnTotals(const Graph& graph, const ReductionSpace& totals) {
-  std::vector<bool> of_totals(graph.size(), false);
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value v{id};
-    for (const Value operand : graph.operands(v)) {
-      of_totals[id] = of_totals[id] || of_totals[operand.id];
-    }
-    if (!IsReduction(graph, v)) continue;
-    const bool total = SpaceOf(graph, v) == totals;
-    if (!total && of_totals[id]) return true;
-    of_totals[id] = of_totals[id] || total;
-  }
-  return false;
-}
-
-// See RowsAndTotals::read.
-std::vector<Value> RowsRead(const Graph& graph, const ReductionSpace& totals) {
+// See RowsAndTotals::read. Nullopt where a row reads what is made of totals,
+// which is a third level.
+std::optional<std::vector<Value>> RowsRead(const Graph& graph,
+                                           const ReductionSpace& totals) {
   const size_t size = graph.size();
   std::vector<bool> of_rows(size, false);
   std::vector<bool> of_totals(size, false);
@@ -49,6 +34,7 @@ std::vector<Value> RowsRead(const Graph& graph, const ReductionSpace& totals) {
     }
     if (!IsReduction(graph, v)) continue;
     const bool total = SpaceOf(graph, v) == totals;
+    if (!total && of_totals[id]) return std::nullopt;
     of_rows[id] = of_rows[id] || !total;
     of_totals[id] = of_totals[id] || total;
   }
@@ -72,7 +58,7 @@ std::vector<Value> RowsRead(const Graph& graph, const ReductionSpace& totals) {
       if (seen.insert(operand).second) stack.push_back(operand);
     }
   }
-  return {rows.begin(), rows.end()};
+  return std::vector<Value>(rows.begin(), rows.end());
 }
 
 }  // namespace
@@ -110,8 +96,9 @@ std::optional<RowsAndTotals> FindRowsAndTotals(const Graph& graph) {
   if (!found.totals.keeps_none() || found.totals.shape != row_shape) {
     return std::nullopt;
   }
-  if (RowsRestOnTotals(graph, found.totals)) return std::nullopt;
-  found.read = RowsRead(graph, found.totals);
+  std::optional<std::vector<Value>> read = RowsRead(graph, found.totals);
+  if (!read.has_value()) return std::nullopt;
+  found.read = *std::move(read);
   for (const Value v : found.read) {
     if (graph.type(v).shape != row_shape) return std::nullopt;
   }

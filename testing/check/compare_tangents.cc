@@ -251,8 +251,9 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
     const size_t tangent_output = output++;
     const Tensor& tangent = outputs[tangent_output];
     // Rounding may decide how many elements are found.
-    if (slopes.values[r].size() != static_cast<size_t>(tangent.size()))
+    if (slopes.values[r].size() != static_cast<size_t>(tangent.size())) {
       continue;
+    }
     double largest = 0;
     for (const auto& slope : slopes.values[r]) {
       if (slope) largest = std::max(largest, std::abs(slope->ToDouble()));

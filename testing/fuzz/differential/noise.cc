@@ -261,8 +261,7 @@ Tensor Widened(const Tensor& tensor) {
 
 // In some order a part of the finite terms leaves the range, whatever the whole
 // is: 3e38 + 3e38 - 3e38 is 3e38, or inf, and beside -inf it is -inf, or NaN.
-// f16 is summed in f32;
-// bf16 has the range of f32.
+// f16 is summed in f32; bf16 has the range of f32.
 absl::Status AddOverflowNoise(const EvaluatedNode& node,
                               const std::vector<Tensor>& magnitudes) {
   std::vector<Tensor> finite;
