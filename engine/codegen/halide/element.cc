@@ -31,13 +31,16 @@ Expr Strict(Call::IntrinsicOp op, const Expr& a, const Expr& b) {
 Expr StrictCompare(Call::IntrinsicOp op, const Expr& a, const Expr& b) {
   return Call::make(Bool(), op, {a, b}, Call::PureIntrinsic);
 }
+Expr Bits(const Expr& a) { return reinterpret(UInt(a.type().bits()), a); }
 Expr Less(const Expr& a, const Expr& b) {
   if (!a.type().is_float()) return a < b;
   return StrictCompare(Call::strict_lt, a, b);
 }
+// Integers by their bits: Halide's simplify subtracts the sides of ==, and ends
+// with an error where that overflows a signed type: max(x, 2^63 - 1) == -1.
 Expr Equal(const Expr& a, const Expr& b) {
-  if (!a.type().is_float()) return a == b;
-  return StrictCompare(Call::strict_eq, a, b);
+  if (a.type().is_float()) return StrictCompare(Call::strict_eq, a, b);
+  return a.type().is_int() ? Bits(a) == Bits(b) : a == b;
 }
 // Not strict_le: for x86 Halide 21 makes it !(b < a), which is true of NaN.
 Expr LessEqual(const Expr& a, const Expr& b) {
@@ -59,7 +62,6 @@ Expr Library(const char* name, const Expr& a, const Expr& b) {
 // it leaves alone.
 Expr IsNan(const Expr& a) { return Halide::is_nan(a); }
 
-Expr Bits(const Expr& a) { return reinterpret(UInt(a.type().bits()), a); }
 Expr SignMask(const Type& type) {
   return Halide::Internal::make_const(UInt(type.bits()),
                                       uint64_t{1} << (type.bits() - 1));

@@ -302,11 +302,43 @@ absl::Status AddSumNoise(const EvaluatedNode& node, Random& random) {
                                    : AddOverflowNoise(node, magnitudes);
 }
 
-// Whether a region computes something that is free.
+// Operations that decide the sign of a NaN: they keep, set or move its bits.
+// The sign of a NaN that any other operation computes is free.
+bool DecidesSignOfNan(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kAbs:
+    case Primitive::kNeg:
+    case Primitive::kBitcastConvert:
+    case Primitive::kNograd:
+    case Primitive::kCopysign:
+    case Primitive::kSelect:
+    case Primitive::kReal:
+    case Primitive::kImag:
+    case Primitive::kComplex:
+      return true;
+    default:
+      return ClassOf(primitive) != PrimitiveClass::kPointwise &&
+             !IsSum(primitive);
+  }
+}
+
+// NaN of either sign.
+void AddSignOfNanNoise(Tensor& tensor, Random& random) {
+  for (int64_t i = 0; i < Parts(tensor); ++i) {
+    if (!std::isnan(GetPart(tensor, i))) continue;
+    SetPart(tensor, i, random.Between(0, 1) == 0 ? -NAN : NAN);
+  }
+}
+
+// Whether a region computes something that is free, or reads a sign that is.
 bool HasFreeOperation(const Graph& graph) {
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value v{id};
     const Primitive primitive = ToPrimitive(graph.node(v).op);
+    if (primitive == Primitive::kBitcastConvert ||
+        primitive == Primitive::kCopysign) {
+      return true;
+    }
     if (!IsInexact(graph.type(v).dtype)) continue;
     if (IsSum(primitive)) return true;
     if (ClassOf(primitive) == PrimitiveClass::kControl) return true;
@@ -318,6 +350,41 @@ bool HasFreeOperation(const Graph& graph) {
   return false;
 }
 
+absl::Status AddControlNoise(const EvaluatedNode& node, NoiseOf noise_of,
+                             Random& random) {
+  if (noise_of == NoiseOf::kAll) {
+    for (Tensor& result : node.results) {
+      if (IsInexact(result.dtype())) {
+        AddNoise(result, result, kRegionUlp, random);
+      }
+    }
+    return absl::OkStatus();
+  }
+  for (const auto& [name, value] : node.graph.attributes(node.value).values()) {
+    if (value.kind() == StaticValue::Kind::kRegion &&
+        HasFreeOperation(*value.AsRegion().graph)) {
+      return absl::UnimplementedError("a region");
+    }
+  }
+  return absl::OkStatus();
+}
+
+// For a node of one inexact result.
+absl::Status AddNodeNoise(const EvaluatedNode& node, NoiseOf noise_of,
+                          Random& random) {
+  Tensor& result = node.results[0];
+  if (IsSum(node.primitive)) return AddSumNoise(node, random);
+  if (ClassOf(node.primitive) != PrimitiveClass::kPointwise) {
+    return absl::OkStatus();
+  }
+  if (!IsExactFunction(node.primitive)) {
+    AddNoise(result, result, kFunctionUlp, random);
+  } else if (noise_of == NoiseOf::kAll) {
+    AddNoise(result, result, 1, random);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::vector<Tensor>> InterpretWithNoise(
@@ -327,33 +394,13 @@ absl::StatusOr<std::vector<Tensor>> InterpretWithNoise(
   return EvaluateNodes(
       graph, inputs, [&](const EvaluatedNode& node) -> absl::Status {
         if (ClassOf(node.primitive) == PrimitiveClass::kControl) {
-          if (noise_of == NoiseOf::kAll) {
-            for (Tensor& result : node.results) {
-              if (IsInexact(result.dtype())) {
-                AddNoise(result, result, kRegionUlp, random);
-              }
-            }
-            return absl::OkStatus();
-          }
-          for (const auto& [name, value] :
-               node.graph.attributes(node.value).values()) {
-            if (value.kind() == StaticValue::Kind::kRegion &&
-                HasFreeOperation(*value.AsRegion().graph)) {
-              return absl::UnimplementedError("a region");
-            }
-          }
-          return absl::OkStatus();
+          return AddControlNoise(node, noise_of, random);
         }
         Tensor& result = node.results[0];
         if (!IsInexact(result.dtype())) return absl::OkStatus();
-        if (IsSum(node.primitive)) return AddSumNoise(node, random);
-        if (ClassOf(node.primitive) != PrimitiveClass::kPointwise) {
-          return absl::OkStatus();
-        }
-        if (!IsExactFunction(node.primitive)) {
-          AddNoise(result, result, kFunctionUlp, random);
-        } else if (noise_of == NoiseOf::kAll) {
-          AddNoise(result, result, 1, random);
+        CLEAVE_RETURN_IF_ERROR(AddNodeNoise(node, noise_of, random));
+        if (!DecidesSignOfNan(node.primitive)) {
+          AddSignOfNanNoise(result, random);
         }
         return absl::OkStatus();
       });
