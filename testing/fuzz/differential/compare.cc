@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "testing/fuzz/differential/noise.h"
 #include "testing/fuzz/differential/parts.h"
 
@@ -107,7 +108,8 @@ bool IsNear(const Graph& graph, const std::vector<Tensor>& inputs,
       }
       return Differs(
           outcome, what,
-          absl::StrCat("part ", i, " of ", parting, "\nnoise ", spread));
+          absl::StrFormat("part %d: got %.17g, want %.17g, noise %g\n%s", i, x,
+                          y, spread, parting));
     }
   }
   return true;

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <utility>
 
+#include "absl/container/flat_hash_set.h"
 #include "ops/primitive.h"
 #include "ops/reference/reference.h"
 #include "ops/static_value.h"
@@ -93,6 +94,22 @@ bool IsExactFunction(Primitive primitive) {
     case Primitive::kReal:
     case Primitive::kImag:
     case Primitive::kComplex:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// Exact functions that round their result: a quotient does, a maximum does not.
+bool Rounds(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kSqrt:
+    case Primitive::kConvert:
+    case Primitive::kAdd:
+    case Primitive::kSub:
+    case Primitive::kMul:
+    case Primitive::kDiv:
+    case Primitive::kFma:
       return true;
     default:
       return false;
@@ -369,41 +386,71 @@ absl::Status AddControlNoise(const EvaluatedNode& node, NoiseOf noise_of,
   return absl::OkStatus();
 }
 
-// For a node of one inexact result.
-absl::Status AddNodeNoise(const EvaluatedNode& node, NoiseOf noise_of,
-                          Random& random) {
-  Tensor& result = node.results[0];
-  if (IsSum(node.primitive)) return AddSumNoise(node, random);
-  if (ClassOf(node.primitive) != PrimitiveClass::kPointwise) {
+// Adds noise to the nodes of one evaluation.
+class NoiseSource {
+ public:
+  NoiseSource(uint64_t seed, NoiseOf noise_of)
+      : random_(seed), noise_of_(noise_of) {}
+
+  absl::Status Visit(const EvaluatedNode& node) {
+    const bool takes_moved = TakesMoved(node);
+    if (ClassOf(node.primitive) == PrimitiveClass::kControl) {
+      if (takes_moved) moved_.insert(node.value);
+      return AddControlNoise(node, noise_of_, random_);
+    }
+    Tensor& result = node.results[0];
+    if (!IsInexact(result.dtype())) return absl::OkStatus();
+    const Tensor settled = result;
+    CLEAVE_RETURN_IF_ERROR(AddNodeNoise(node, takes_moved));
+    if (takes_moved || !SameValue(result, settled)) moved_.insert(node.value);
+    if (!DecidesSignOfNan(node.primitive)) AddSignOfNanNoise(result, random_);
     return absl::OkStatus();
   }
-  if (!IsExactFunction(node.primitive)) {
-    AddNoise(result, result, kFunctionUlp, random);
-  } else if (noise_of == NoiseOf::kAll) {
-    AddNoise(result, result, 1, random);
+
+ private:
+  bool TakesMoved(const EvaluatedNode& node) const {
+    const auto operands = node.graph.operands(node.value);
+    return std::any_of(operands.begin(), operands.end(), [&](Value operand) {
+      const bool is_result =
+          ToPrimitive(node.graph.node(operand).op) == Primitive::kResult;
+      return moved_.contains(is_result ? node.graph.operands(operand)[0]
+                                       : operand);
+    });
   }
-  return absl::OkStatus();
-}
+
+  // A sum of a large number and of a small one that is moved seldom moves: a
+  // few samples do not show that it rounds to either side. It moves by one
+  // unit.
+  absl::Status AddNodeNoise(const EvaluatedNode& node, bool takes_moved) {
+    Tensor& result = node.results[0];
+    if (IsSum(node.primitive)) return AddSumNoise(node, random_);
+    if (ClassOf(node.primitive) != PrimitiveClass::kPointwise) {
+      return absl::OkStatus();
+    }
+    if (!IsExactFunction(node.primitive)) {
+      AddNoise(result, result, kFunctionUlp, random_);
+    } else if (noise_of_ == NoiseOf::kAll ||
+               (takes_moved && Rounds(node.primitive))) {
+      AddNoise(result, result, 1, random_);
+    }
+    return absl::OkStatus();
+  }
+
+  Random random_;
+  NoiseOf noise_of_;
+  // Values that noise has changed, or that are computed from such.
+  absl::flat_hash_set<Value> moved_;
+};
 
 }  // namespace
 
 absl::StatusOr<std::vector<Tensor>> InterpretWithNoise(
     const Graph& graph, const std::vector<Tensor>& inputs, uint64_t seed,
     NoiseOf noise_of) {
-  Random random(seed);
-  return EvaluateNodes(
-      graph, inputs, [&](const EvaluatedNode& node) -> absl::Status {
-        if (ClassOf(node.primitive) == PrimitiveClass::kControl) {
-          return AddControlNoise(node, noise_of, random);
-        }
-        Tensor& result = node.results[0];
-        if (!IsInexact(result.dtype())) return absl::OkStatus();
-        CLEAVE_RETURN_IF_ERROR(AddNodeNoise(node, noise_of, random));
-        if (!DecidesSignOfNan(node.primitive)) {
-          AddSignOfNanNoise(result, random);
-        }
-        return absl::OkStatus();
-      });
+  NoiseSource source(seed, noise_of);
+  return EvaluateNodes(graph, inputs, [&](const EvaluatedNode& node) {
+    return source.Visit(node);
+  });
 }
 
 }  // namespace cleave::fuzz
