@@ -18,6 +18,7 @@
 #include "testing/check/check_transforms.h"
 #include "testing/check/compare_tangents.h"
 #include "testing/check/compare_values.h"
+#include "testing/check/samples/float_points.h"
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
 
@@ -25,6 +26,7 @@ namespace cleave {
 namespace {
 
 constexpr int64_t kPrimitivePoints = 1500;
+constexpr int64_t kNarrowPrimitivePoints = 300;  // of f16 and bf16
 // Points at which derivatives of second order are compared, in each pattern.
 constexpr int64_t kLawPoints = 8;
 // Complex points, and what part of the slope it may differ by from differences.
@@ -275,10 +277,13 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
   if (!primitive) return Verdict::NotChecked("no primitive of that name");
   Verdict verdict;
   ValueSampler sampler(context.seed + 10);
-  for (DType dtype : {DType::kF64, DType::kF32}) {
+  for (DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kBF16}) {
     if (!context.Wants(dtype)) continue;
     const SampledCall call = CallOf(item, *primitive, dtype);
-    std::vector<Tensor> points = sampler.Points(call, kPrimitivePoints, false);
+    std::vector<Tensor> points = sampler.Points(
+        call,
+        SignificandBits(dtype) < 24 ? kNarrowPrimitivePoints : kPrimitivePoints,
+        false);
     // The order of a polygamma is a small whole number.
     for (int64_t i = 0;
          *primitive == Primitive::kPolygamma && i < points[0].size(); ++i) {

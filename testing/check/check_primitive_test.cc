@@ -49,6 +49,17 @@ TEST(CheckPrimitive, WrongSlopeIsRefuted) {
       << report.ToString();
 }
 
+TEST(CheckPrimitive, SlopeThatIsWrongInOneDTypeIsRefuted) {
+  for (const char* dtype : {"f16", "bf16", "f32", "f64"}) {
+    const CheckReport report = SinhWith(absl::StrCat(
+        "if dtype(x) == ", dtype, " then 2 * dx * cosh(x) else dx * cosh(x)"));
+    ASSERT_EQ(report.ops.size(), 1u);
+    EXPECT_EQ(report.ops[0].layers.at(Layer::kTransforms).kind,
+              VerdictKind::kDisagrees)
+        << dtype << report.ToString();
+  }
+}
+
 // The branch for complex numbers alone is wrong.
 TEST(CheckPrimitive, WrongComplexSlopeIsRefuted) {
   const CheckReport report =
