@@ -9,6 +9,8 @@
 #include "absl/strings/str_join.h"
 #include "engine/rule_text/graph_writer.h"
 #include "ops/check.h"
+#include "ops/exact.h"
+#include "ops/primitive.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -25,6 +27,16 @@ std::string Read(const std::string& x, const std::vector<std::string>& at) {
 
 std::string AxesText(const std::vector<int64_t>& axes) {
   return absl::StrCat("[", absl::StrJoin(axes, ", "), "]");
+}
+
+// Whether every element of a value is the constant `number`.
+bool IsFilledWith(const Graph& graph, Value v, int64_t number) {
+  if (graph.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
+    v = graph.operands(v)[0];
+  }
+  return graph.node(v).op == ToOpId(Primitive::kConstant) &&
+         graph.type(v).dtype != DType::kBool &&
+         graph.attributes(v).Get("value").AsReal() == Exact(number);
 }
 
 }  // namespace
@@ -405,7 +417,6 @@ absl::StatusOr<RuleText> GraphWriter::Scatter(Value v) {
   if (mode == "set") {
     return NotWritten("`scatter` in mode \"set\"");
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::string x, Name(operands[0]));
   CLEAVE_ASSIGN_OR_RETURN(const std::string index, Name(operands[1]));
   CLEAVE_ASSIGN_OR_RETURN(const std::string updates, Name(operands[2]));
   const std::vector<int64_t> axes = attributes.GetInts("axes");
@@ -433,6 +444,13 @@ absl::StatusOr<RuleText> GraphWriter::Scatter(Value v) {
   const bool is_product = mode == "mul";
   std::string update = Read(updates, at);
   const std::string filter = absl::StrJoin(conditions, " and ");
+  const bool is_onto_identity =
+      !rows.empty() && ((is_sum && IsFilledWith(graph_, operands[0], 0)) ||
+                        (is_product && IsFilledWith(graph_, operands[0], 1)));
+  std::string x;
+  if (!is_onto_identity) {
+    CLEAVE_ASSIGN_OR_RETURN(x, Name(operands[0]));
+  }
   const std::string reduced =
       rows.empty() ? absl::StrCat("select(", filter, ", ", update, ", ",
                                   is_sum       ? "0"
@@ -448,7 +466,8 @@ absl::StatusOr<RuleText> GraphWriter::Scatter(Value v) {
   const StaticValue* tie = attributes.Find("tie");
   const bool first = tie != nullptr && tie->AsString() == "first";
   const std::string element =
-      is_sum ? absl::StrCat(Read(x, out), " + ", reduced)
+      is_onto_identity ? reduced
+      : is_sum         ? absl::StrCat(Read(x, out), " + ", reduced)
       : is_product
           ? absl::StrCat(Read(x, out), " * ", reduced)
           : absl::StrCat(mode, "(", Read(x, out), ", ", reduced,
