@@ -20,6 +20,7 @@
 #include "ops/status_macros.h"
 #include "testing/check/read_example.h"
 #include "testing/check/samples/attribute_values.h"
+#include "testing/mutate/fold_at.h"
 #include "testing/mutate/walk_expr.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/vjp/vjp.h"
@@ -245,14 +246,24 @@ absl::StatusOr<Graph> ValuesOf(const Graph& graph, Kept kept) {
   return std::move(builder).Build(std::move(outputs));
 }
 
+// A number that one operand of a call is.
+struct OperandNumber {
+  std::string operand;
+  double number = 0;
+};
+
 std::string KeyOf(const absl::StatusOr<Graph>& graph, const RuleSet& rules,
-                  Kept kept = Kept::kNone) {
+                  Kept kept = Kept::kNone,
+                  const OperandNumber* number = nullptr) {
   if (!graph.ok()) return absl::StrCat("error: ", graph.status().message());
   const absl::StatusOr<Graph> expanded = Expand(*graph, rules);
   if (!expanded.ok()) {
     return absl::StrCat("error: ", expanded.status().message());
   }
-  const absl::StatusOr<Graph> bare = ValuesOf(*expanded, kept);
+  absl::StatusOr<Graph> bare = ValuesOf(*expanded, kept);
+  if (bare.ok() && number != nullptr) {
+    bare = FoldAt(*bare, number->operand, number->number);
+  }
   if (!bare.ok()) return absl::StrCat("error: ", bare.status().message());
   return absl::StrCat("graph: ", GraphKey(Simplify(*bare, rules)));
 }
@@ -281,52 +292,70 @@ absl::StatusOr<Graph> VjpOf(const Graph& graph, const RuleSet& rules) {
 
 // What the rules make of a call, stage by stage: `stage` counts from 0.
 // Nullopt: there is no such stage.
-std::optional<std::string> KeyOfStage(const Graph& call, int stage,
-                                      const RuleSet& rules) {
+std::optional<absl::StatusOr<Graph>> StageOf(const Graph& call, int stage,
+                                             const RuleSet& rules) {
   switch (stage) {
     case 0:
-      return KeyOf(call, rules);
+      return call;
     case 1:
-      return KeyOf(JvpOf(call, rules), rules);
+      return JvpOf(call, rules);
     case 2:
-      return KeyOf(VjpOf(call, rules), rules);
+      return VjpOf(call, rules);
     case 3:
-      return KeyOf(JvpOf(JvpOf(call, rules), rules), rules);
+      return JvpOf(JvpOf(call, rules), rules);
     case 4: {
-      if (call.inputs().empty()) return "no batch";
       const std::vector<int> in_axes(call.inputs().size(), 0);
       const std::vector<int> out_axes(call.outputs().size(), 0);
-      return KeyOf(
-          Vmap(call, in_axes, Dim::Variable(FreshBatch(call)), out_axes, rules),
-          rules);
+      return call.inputs().empty()
+                 ? call
+                 : Vmap(call, in_axes, Dim::Variable(FreshBatch(call)),
+                        out_axes, rules);
     }
     default:
       return std::nullopt;
   }
 }
 
-// Whether all stages are the same.
+// Whether all stages are the same, at one number if there is one.
 bool AreEqual(const Graph& call, const RuleSet& rules, const Graph& other,
-              const RuleSet& other_rules) {
+              const RuleSet& other_rules,
+              const OperandNumber* number = nullptr) {
   for (int stage = 0;; ++stage) {
-    const auto key = KeyOfStage(call, stage, rules);
-    if (!key.has_value()) return true;
-    if (key != KeyOfStage(other, stage, other_rules)) return false;
+    const auto graph = StageOf(call, stage, rules);
+    if (!graph.has_value()) return true;
+    if (KeyOf(*graph, rules, Kept::kNone, number) !=
+        KeyOf(*StageOf(other, stage, other_rules), other_rules, Kept::kNone,
+              number)) {
+      return false;
+    }
   }
 }
 
+// Whether all stages are the same at each of the numbers; without a number
+// where there is none.
+bool AreEqualAtAll(const Graph& call, const RuleSet& rules, const Graph& other,
+                   const RuleSet& other_rules,
+                   const std::vector<OperandNumber>& numbers) {
+  if (numbers.empty()) return AreEqual(call, rules, other, other_rules);
+  return std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
+    return AreEqual(call, rules, other, other_rules, &number);
+  });
+}
+
 bool AreEqualCalls(const RuleSet& original, const RuleSet& mutant,
-                   const Item& item, const std::vector<Attributes>& numbers) {
+                   const Item& item, const std::vector<Attributes>& attributes,
+                   const std::vector<OperandNumber>& numbers = {}) {
   const absl::StatusOr<std::vector<Graph>> calls =
       original.SymbolicCalls(item.name);
   if (!calls.ok() || calls->empty()) return false;
   for (const auto& dtypes : DTypeChoices(item)) {
     for (const Graph& at : *calls) {
-      for (const Attributes& given : numbers) {
+      for (const Attributes& given : attributes) {
         const auto call = CallAt(at, dtypes, given, item, original);
         const auto other = CallAt(at, dtypes, given, item, mutant);
         if (call.ok() != other.ok()) return false;
-        if (call.ok() && !AreEqual(*call, original, *other, mutant)) {
+        if (call.ok() &&
+            !AreEqualAtAll(*call, original, *other, mutant, numbers)) {
           return false;
         }
       }
@@ -338,7 +367,8 @@ bool AreEqualCalls(const RuleSet& original, const RuleSet& mutant,
 // A primitive whose operands are of one dtype, as all are that have a `jvp`
 // item but select, at every dtype that it takes.
 bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
-                        const Item& item) {
+                        const Item& item,
+                        const std::vector<OperandNumber>& numbers = {}) {
   const auto primitive = FindPrimitive(item.name);
   if (!primitive) return false;
   int typed = 0;
@@ -353,10 +383,64 @@ bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
     const absl::StatusOr<Value> y = builder.Add(*primitive, {}, operands);
     if (!y.ok()) continue;
     const absl::StatusOr<Graph> call = std::move(builder).Build({{"y", *y}});
-    if (!call.ok() || !AreEqual(*call, original, *call, mutant)) return false;
+    if (!call.ok() || !AreEqualAtAll(*call, original, *call, mutant, numbers)) {
+      return false;
+    }
     ++typed;
   }
   return typed > 0;
+}
+
+// What a `let` of the body names; null where there is none, or one of elements.
+ExprPtr LetOf(const Item& item, const std::string& name) {
+  if (item.body == nullptr) return nullptr;
+  for (const Statement& statement : item.body->statements) {
+    const Equation& equation = statement.equation;
+    if (statement.kind == StatementKind::kLet && equation.name == name &&
+        equation.indices.empty()) {
+      return equation.value;
+    }
+  }
+  return nullptr;
+}
+
+bool IsOperand(const Item& item, const std::string& name) {
+  return std::count(item.parameters.begin(), item.parameters.end(), name) > 0 ||
+         std::any_of(
+             item.inputs.begin(), item.inputs.end(),
+             [&](const InputDecl& input) { return input.name == name; });
+}
+
+// The numbers of an operand at which `side`, the operand or |operand|, may be
+// equal to `number`; none where it is something else.
+std::vector<OperandNumber> NumbersWhere(const Item& item, const ExprPtr& side,
+                                        double number) {
+  constexpr int kLongestChain = 8;
+  ExprPtr e = side;
+  for (int i = 0; i < kLongestChain; ++i) {
+    if (e->kind == ExprKind::kCall && e->text == "abs" &&
+        e->children.size() == 1) {
+      e = e->children[0];
+    }
+    if (e->kind != ExprKind::kName) return {};
+    if (IsOperand(item, e->text)) {
+      return {{e->text, number}, {e->text, -number}};
+    }
+    const ExprPtr named = LetOf(item, e->text);
+    if (named == nullptr) return {};
+    e = named;
+  }
+  return {};
+}
+
+// The two sides of a comparison, or of a maximum or minimum, with a choice
+// among ties or not.
+std::vector<ExprPtr> SidesOf(const Expr& e) {
+  const Expr& chosen = e.kind == ExprKind::kTie ? *e.children[0] : e;
+  const bool compares =
+      chosen.kind == ExprKind::kBinary || chosen.kind == ExprKind::kCall;
+  if (!compares || chosen.children.size() != 2) return {};
+  return chosen.children;
 }
 
 }  // namespace
@@ -370,6 +454,19 @@ std::vector<ExprPtr> CallsIn(const Item& item,
     }
   });
   return calls;
+}
+
+bool AreElementwise(const RuleSet& rules, const Item& item) {
+  const absl::StatusOr<std::vector<Graph>> calls =
+      rules.SymbolicCalls(item.name);
+  if (!calls.ok() || calls->empty()) return false;
+  return std::all_of(calls->begin(), calls->end(), [&](const Graph& call) {
+    for (uint32_t id = 0; id < call.size(); ++id) {
+      if (IsPrimitive(call.node(Value{id}).op)) continue;
+      if (!rules.IsElementwise(call, Value{id}).value_or(false)) return false;
+    }
+    return true;
+  });
 }
 
 bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
@@ -424,6 +521,26 @@ bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
     return false;
   }
   return AreEqualCalls(original, mutant, item, {at_number});
+}
+
+bool AreEqualWhereSidesAre(const RuleSet& original, const RuleSet& mutant,
+                           const Item& item, const Expr& compared) {
+  CLEAVE_CHECK(original.context() == mutant.context()) << item.name;
+  const std::vector<ExprPtr> sides = SidesOf(compared);
+  if (sides.empty()) return false;
+  std::vector<OperandNumber> numbers;
+  for (const int side : {0, 1}) {
+    const absl::StatusOr<Exact> number = ReadNumber(*sides[1 - side]);
+    if (!number.ok()) continue;
+    numbers = NumbersWhere(item, sides[side], number->ToDouble());
+  }
+  if (numbers.empty()) return false;
+  if (item.kind == ItemKind::kJvp) {
+    return AreEqualPrimitives(original, mutant, item, numbers);
+  }
+  return item.kind == ItemKind::kOp && AreCounted(item) &&
+         NumberChoices(item).size() == 1 && AreElementwise(original, item) &&
+         AreEqualCalls(original, mutant, item, {Attributes()}, numbers);
 }
 
 bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,

@@ -32,6 +32,9 @@ namespace cleave {
 bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
                      const Item& item, const std::vector<ExprPtr>& changed);
 
+// Whether every result of the op's calls is elementwise in all operands.
+bool AreElementwise(const RuleSet& rules, const Item& item);
+
 // Whether a mutant, which chooses otherwise among the ties of a max or min,
 // does so where the operands are integers, which have no derivatives. The
 // dtypes of an expression follow from those of the operands, all of which are
@@ -45,6 +48,15 @@ bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
 // op has another attribute whose values cannot be counted.
 bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
                       const Item& item, const Expr& comparison);
+
+// Whether a mutant of a comparison, `compared`, that is strict or not, or of a
+// choice among the ties of a maximum or minimum, means what the rule means: an
+// operand, or its magnitude, is compared with a number, the rule is
+// elementwise, and its calls are equal where the operand is that number.
+// Everywhere else both compare alike. False where the op has an attribute whose
+// values cannot be counted.
+bool AreEqualWhereSidesAre(const RuleSet& original, const RuleSet& mutant,
+                           const Item& item, const Expr& compared);
 
 // The calls of defs, `callees`, in the body of an item: what a mutant of these
 // defs changes there.

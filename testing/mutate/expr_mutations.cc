@@ -180,7 +180,7 @@ bool IsConstant(const Expr& expr, const std::set<std::string>& statics) {
     case ExprKind::kName:
       return expr.text == "pi" || statics.count(expr.text) != 0;
     case ExprKind::kCall:
-      if (expr.text == "nograd") return true;
+      if (expr.text == "nograd" || expr.text == "size") return true;
       [[fallthrough]];
     case ExprKind::kUnary:
     case ExprKind::kBinary:
@@ -193,6 +193,11 @@ bool IsConstant(const Expr& expr, const std::set<std::string>& statics) {
     default:
       return false;
   }
+}
+
+bool IsArgument(const Expr& expr) {
+  return expr.kind == ExprKind::kReduce &&
+         (expr.text == "argmax" || expr.text == "argmin");
 }
 
 // An index that is one place: no rest of a shape and no range.
@@ -236,9 +241,12 @@ class Mutator {
         MutateIndex();
         break;
       case ExprKind::kTie:
-        add_(Operator::kTie,
-             WithText(e_, e_.text == "first" ? "second" : "first"));
-        add_(Operator::kTie, e_.children[0]);
+        // argmax and argmin choose the first with and without it.
+        if (!IsArgument(*e_.children[0])) {
+          add_(Operator::kTie,
+               WithText(e_, e_.text == "first" ? "second" : "first"));
+          add_(Operator::kTie, e_.children[0]);
+        }
         for (const ExprPtr& operand : e_.children[0]->children) {
           add_(Operator::kTermDropped, operand);
         }

@@ -193,16 +193,7 @@ bool Judge::IsElementwise(const Item& item) const {
   const std::lock_guard<std::mutex> lock(mutex_);
   const auto [it, is_new] = elementwise_.try_emplace(item.name, false);
   if (!is_new) return it->second;
-  const auto calls = original_->SymbolicCalls(item.name);
-  if (!calls.ok()) return false;
-  bool all = !calls->empty();
-  for (const Graph& call : *calls) {
-    for (uint32_t id = 0; all && id < call.size(); ++id) {
-      if (IsPrimitive(call.node(Value{id}).op)) continue;
-      all = original_->IsElementwise(call, Value{id}).value_or(false);
-    }
-  }
-  return it->second = all;
+  return it->second = AreElementwise(*original_, item);
 }
 
 bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
@@ -227,6 +218,13 @@ bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
            if (mutation.op == MutationOperator::kStrictness && !is_def &&
                AreEqualAtNumber(*original_, *loaded.rules, rule,
                                 *mutation.target)) {
+             return true;
+           }
+           if ((mutation.op == MutationOperator::kStrictness ||
+                mutation.op == MutationOperator::kTie) &&
+               !is_def &&
+               AreEqualWhereSidesAre(*original_, *loaded.rules, rule,
+                                     *mutation.target)) {
              return true;
            }
            std::vector<ExprPtr> changed = {mutation.target,

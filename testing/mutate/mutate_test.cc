@@ -345,6 +345,48 @@ TEST(Equivalence, OfStrictnessIsDecidedAtTheNumber) {
                      "  error value \"p is 0\" if p == 0 and q == 1\n"));
 }
 
+// Whether a comparison or a maximum, the first in the body, is proved to be as
+// good as the other.
+bool AreEqualWhereCompared(const std::string& body, const std::string& other) {
+  const std::string f =
+      "language 1\n\nop f(x: T[n]) -> T[n]\n  where T: float\n";
+  const auto context = std::make_shared<Context>();
+  const auto a = Load(f + body, context);
+  const auto b = Load(f + other, context);
+  if (a == nullptr || b == nullptr) return false;
+  const Item& item = *a->Find("f");
+  ExprPtr compared = item.body->statements[0].equation.value;
+  while (compared->kind == ExprKind::kCall && compared->text == "select") {
+    compared = compared->children[0];
+  }
+  return AreEqualWhereSidesAre(*a, *b, item, *compared);
+}
+
+// Both branches are the same where the operand is the number.
+TEST(Equivalence, OfStrictnessIsDecidedWhereTheSidesAreEqual) {
+  // The slopes are 3 and 1.
+  EXPECT_FALSE(AreEqualWhereCompared("  = select(x > 1, x * x * x, x)\n",
+                                     "  = select(x >= 1, x * x * x, x)\n"));
+  EXPECT_TRUE(AreEqualWhereCompared("  = select(x > 2, nograd(x), 2)\n",
+                                    "  = select(x >= 2, nograd(x), 2)\n"));
+  EXPECT_TRUE(AreEqualWhereCompared("  = select(abs(x) > 2, 4, 2 + 2)\n",
+                                    "  = select(abs(x) >= 2, 4, 2 + 2)\n"));
+  // -x differs at -2.
+  EXPECT_FALSE(
+      AreEqualWhereCompared("  = select(abs(x) > 2, nograd(x), 2)\n",
+                            "  = select(abs(x) >= 2, nograd(x), 2)\n"));
+  // The sign of a zero.
+  EXPECT_FALSE(AreEqualWhereCompared("  = select(x > 0, 0, nograd(x))\n",
+                                     "  = select(x >= 0, 0, nograd(x))\n"));
+  EXPECT_FALSE(AreEqualWhereCompared("  = select(x > 0, x, -x)\n",
+                                     "  = select(x >= 0, x, -x)\n"));
+}
+
+TEST(Equivalence, OfTiesIsDecidedWhereTheSidesAreEqual) {
+  EXPECT_FALSE(
+      AreEqualWhereCompared("  = max(x, 0)\n", "  = max(x, 0) @tie(first)\n"));
+}
+
 // Not all values of a number can be tried.
 TEST(Equivalence, IsProvedWhereNumbersHaveNoPart) {
   const std::string f =
