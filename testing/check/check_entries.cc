@@ -6,6 +6,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "testing/check/read_example.h"
+#include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/signature_sampler.h"
 #include "testing/glob.h"
 
@@ -110,8 +111,7 @@ absl::StatusOr<std::vector<CheckEntry>> EntriesToCheck(
   std::vector<CheckEntry> entries = EntriesOf(rules, options);
   for (const auto& [name, size] : options.sizes) {
     const auto has = [&, size_name = name](const CheckEntry& entry) {
-      const std::vector<LargeAxis> axes =
-          SignatureSampler(*entry.item, 0).LargeAxes();
+      const std::vector<LargeAxis> axes = LargeAxesOf(*entry.item);
       return entry.item->kind == ItemKind::kOp &&
              std::any_of(axes.begin(), axes.end(), [&](const LargeAxis& axis) {
                return !axis.is_pack &&

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/signature_sampler.h"
 #include "testing/check/work.h"
 
@@ -63,7 +64,7 @@ class LargeCalls {
   }
 
   std::vector<PreparedCall> Make() {
-    std::vector<LargeAxis> axes = sampler_.LargeAxes();
+    std::vector<LargeAxis> axes = LargeAxesOf(*context_.item);
     axes.erase(std::remove_if(axes.begin(), axes.end(),
                               [&](const LargeAxis& axis) {
                                 return context_.sizes.count(axis.name) != 0;

@@ -12,6 +12,7 @@
 #include "absl/strings/str_join.h"
 #include "testing/check/large_calls.h"
 #include "testing/check/read_example.h"
+#include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/pair_cover.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/signature_sampler.h"
@@ -88,10 +89,6 @@ bool Prepare(const OpContext& context, SampledCall call, bool defaults,
   return true;
 }
 
-bool IsDefaults(const std::vector<int>& row) {
-  return std::all_of(row.begin(), row.end(), [](int c) { return c == 0; });
-}
-
 bool Has(const PreparedCall& call, DType dtype) {
   const std::vector<TensorType> types = call.call.OperandTypes();
   return std::any_of(types.begin(), types.end(), [&](const TensorType& type) {
@@ -166,7 +163,7 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
       // Sizes of the signature's own stay numbers.
       if (type.shape != shape) return std::nullopt;
     }
-    const bool defaults = IsDefaults(row);
+    const bool defaults = sampler.IsDefaults(row);
     const bool taken = Prepare(context, *std::move(call), defaults, prepared);
     if (prepared.exceeded) return std::nullopt;
     if (taken && !IsElementwise(prepared.calls.back().graphs.body)) {
@@ -376,7 +373,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   const std::vector<DType> dtypes = WantedDTypes(context, sampler);
   std::vector<DType> turn = FloatsInTurn(dtypes);
   if (turn.empty()) turn = dtypes;
-  const bool has_sizes = sampler.LargeAxes().size() > 1;
+  const bool has_sizes = LargeAxesOf(*context.item).size() > 1;
   int trials = 0;
   const auto ended = [&] {
     return trials >= kMaxSignatureTrials || prepared.exceeded ||
@@ -387,7 +384,8 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
                        int draws) -> std::optional<bool> {
     options.row = row;
     options.distinct = prepared.calls.size() % 2 == 1;
-    options.vary_attributes = !IsDefaults(row) || prepared.calls.size() > 2;
+    options.vary_attributes =
+        !sampler.IsDefaults(row) || prepared.calls.size() > 2;
     for (int draw = 0; draw < draws && !ended(); ++draw) {
       ++trials;
       // Some are square: there a transposed read has the right shape.
@@ -399,7 +397,8 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
         AddProblem(prepared, call.status());
         return std::nullopt;
       }
-      if (Prepare(context, *std::move(call), IsDefaults(row), prepared)) {
+      if (Prepare(context, *std::move(call), sampler.IsDefaults(row),
+                  prepared)) {
         return true;
       }
     }

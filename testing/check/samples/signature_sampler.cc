@@ -1,6 +1,7 @@
 #include "testing/check/samples/signature_sampler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <set>
 #include <utility>
 
@@ -69,80 +70,87 @@ SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
   }
   for (const InputDecl& input : item.inputs) {
     if (!input.optional || !input.variadic_index.empty()) continue;
-    factors_.push_back({input.name, true, {}, {}});
+    factors_.push_back({input.name, FactorKind::kInput, {}, {}});
   }
+  AddPackRanks();
+}
+
+namespace {
+
+// Ranks of packs beside other axes, the commonest first.
+constexpr int64_t kPackRanks[] = {1, 0, 2};
+
+}  // namespace
+
+void SignatureSampler::AddPackRanks() {
+  std::set<std::string> names;
+  for (const InputDecl& input : item_.inputs) {
+    if (input.is_static || input.type.axes.size() < 2) continue;
+    for (const AxisExpr& axis : input.type.axes) {
+      if (axis.is_new || axis.size->kind != ExprKind::kSpread) continue;
+      const Expr& list = *axis.size->children[0];
+      if (list.kind == ExprKind::kName && names.insert(list.text).second) {
+        factors_.push_back({list.text, FactorKind::kPackRank, {}, {}});
+      }
+    }
+  }
+}
+
+bool SignatureSampler::IsDefaults(const std::vector<int>& row) const {
+  for (size_t f = 0; f < factors_.size(); ++f) {
+    if (factors_[f].kind != FactorKind::kPackRank && row[f] != 0) return false;
+  }
+  return true;
 }
 
 std::vector<int> SignatureSampler::FactorSizes() const {
   std::vector<int> sizes;
   for (const Factor& factor : factors_) {
-    sizes.push_back(factor.is_input ? 2
-                                    : static_cast<int>(factor.values.size() +
-                                                       factor.axes.size()));
+    switch (factor.kind) {
+      case FactorKind::kAttribute:
+        sizes.push_back(
+            static_cast<int>(factor.values.size() + factor.axes.size()));
+        break;
+      case FactorKind::kInput:
+        sizes.push_back(2);
+        break;
+      case FactorKind::kPackRank:
+        sizes.push_back(std::size(kPackRanks));
+        break;
+    }
   }
   return sizes;
 }
 
 std::optional<int> SignatureSampler::ChoiceOf(
-    const std::string& name, bool is_input, const DrawOptions& options) const {
+    const std::string& name, FactorKind kind,
+    const DrawOptions& options) const {
   if (!options.row) return std::nullopt;
   for (size_t f = 0; f < factors_.size(); ++f) {
-    if (factors_[f].name == name && factors_[f].is_input == is_input) {
+    if (factors_[f].name == name && factors_[f].kind == kind) {
       return (*options.row)[f];
     }
   }
   return std::nullopt;
 }
 
+std::optional<int64_t> SignatureSampler::PackRankOf(
+    const std::string& name, const DrawOptions& options) const {
+  const auto choice = ChoiceOf(name, FactorKind::kPackRank, options);
+  if (!choice) return std::nullopt;
+  return kPackRanks[*choice];
+}
+
 std::optional<SignatureSampler::AxesChoice> SignatureSampler::AxesChoiceOf(
     const std::string& name, const DrawOptions& options) const {
-  const std::optional<int> choice = ChoiceOf(name, false, options);
+  const std::optional<int> choice =
+      ChoiceOf(name, FactorKind::kAttribute, options);
   for (const Factor& factor : factors_) {
     if (choice && factor.name == name && !factor.axes.empty()) {
       return factor.axes[*choice];
     }
   }
   return std::nullopt;
-}
-
-namespace {
-
-// Adds the sizes that `expr` reads.
-void CollectSizes(const Expr& expr, std::vector<LargeAxis>& axes) {
-  const auto add = [&](std::string name) {
-    for (const LargeAxis& axis : axes) {
-      if (axis.name == name) return;
-    }
-    axes.push_back({std::move(name), false, 0});
-  };
-  if (expr.kind == ExprKind::kName) {
-    add(expr.text);
-  } else if (expr.kind == ExprKind::kIndex &&
-             expr.children[0]->kind == ExprKind::kName) {
-    add(absl::StrCat(expr.children[0]->text, "#0"));
-  } else if (expr.kind == ExprKind::kBinary) {
-    for (const ExprPtr& child : expr.children) CollectSizes(*child, axes);
-  }
-}
-
-}  // namespace
-
-std::vector<LargeAxis> SignatureSampler::LargeAxes() const {
-  std::vector<LargeAxis> axes;
-  for (const InputDecl& input : item_.inputs) {
-    if (input.is_static) continue;
-    for (const AxisExpr& axis : input.type.axes) {
-      if (axis.is_new) continue;
-      if (axis.size->kind != ExprKind::kSpread) {
-        CollectSizes(*axis.size, axes);
-        continue;
-      }
-      const size_t before = axes.size();
-      CollectSizes(*axis.size->children[0], axes);
-      for (size_t i = before; i < axes.size(); ++i) axes[i].is_pack = true;
-    }
-  }
-  return axes;
 }
 
 int64_t SignatureSampler::Uniform(int64_t low, int64_t high) {
@@ -280,6 +288,57 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
                       "` are not sampled");
 }
 
+Shape SignatureSampler::NewPack(const std::string& name, bool has_pack,
+                                bool is_further, const DrawOptions& options,
+                                Environment& environment) {
+  if (options.large && options.large->is_pack && options.large->name == name) {
+    return {Dim(options.large->extent)};
+  }
+  Shape pack = environment.base;
+  if (options.shape || options.large) return pack;
+  const std::optional<int64_t> rank = PackRankOf(name, options);
+  if (has_pack) {
+    // Around one axis: packs of one type do not broadcast.
+    return DrawPack(rank ? *rank : Uniform(0, 2), options, environment);
+  }
+  // A suffix of the base, an axis of it perhaps 1: it broadcasts. The elements
+  // of one input are alike more often than two inputs.
+  if (rank) {
+    while (pack.size() > static_cast<size_t>(*rank)) pack.erase(pack.begin());
+  } else if (Chance(is_further ? 0.5 : 0.25) && !pack.empty()) {
+    pack.erase(pack.begin());
+  }
+  if (Chance(is_further ? 0.3 : 0.15) && !pack.empty()) {
+    pack[Uniform(0, pack.size() - 1)] = 1;
+  }
+  return pack;
+}
+
+Shape SignatureSampler::DrawBase(const DrawOptions& options,
+                                 Environment& environment) {
+  if (options.shape) return *options.shape;
+  if (options.large) {
+    // A pack that is not the large one broadcasts with it.
+    return !options.large->is_pack && Chance(0.5) ? Shape{2} : Shape{};
+  }
+  std::optional<int64_t> least;
+  for (const Factor& factor : factors_) {
+    if (const auto rank = PackRankOf(factor.name, options)) {
+      least = std::max(least.value_or(0), *rank);
+    }
+  }
+  if (least) return DrawPack(*least, options, environment);
+  // Of one axis the first is the last.
+  const bool some =
+      std::any_of(factors_.begin(), factors_.end(), [&](const Factor& factor) {
+        const auto choice = AxesChoiceOf(factor.name, options);
+        return choice == AxesChoice::kFirst || choice == AxesChoice::kLast;
+      });
+  // Two axes are kept of three, now and then.
+  const int64_t rank = some ? 2 : Chance(0.15) ? 3 : Uniform(0, 2);
+  return DrawPack(rank, options, environment);
+}
+
 absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
     const TypeExpr& type, int element, const std::string& element_index,
     const DrawOptions& options, Environment& environment) {
@@ -301,26 +360,7 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
       }
       auto it = environment.packs.find(name);
       if (it == environment.packs.end()) {
-        Shape pack = environment.base;
-        if (options.large && options.large->is_pack &&
-            options.large->name == name) {
-          pack = {Dim(options.large->extent)};
-        } else if (options.shape || options.large) {
-          // The base as it is.
-        } else if (has_pack) {
-          // Around one axis: packs of one type do not broadcast.
-          pack = DrawPack(Uniform(0, 2), options, environment);
-        } else {
-          // A suffix of the base, an axis of it perhaps 1: it broadcasts. The
-          // elements of one input are alike more often than two inputs.
-          const bool is_further = element > 0;
-          if (Chance(is_further ? 0.5 : 0.25) && !pack.empty()) {
-            pack.erase(pack.begin());
-          }
-          if (Chance(is_further ? 0.3 : 0.15) && !pack.empty()) {
-            pack[Uniform(0, pack.size() - 1)] = 1;
-          }
-        }
+        Shape pack = NewPack(name, has_pack, element > 0, options, environment);
         it = environment.packs.emplace(name, std::move(pack)).first;
       }
       has_pack = true;
@@ -383,9 +423,9 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
     if (axes.empty() && rank > 0) axes.push_back(StaticValue(rank - 1));
     return std::make_optional<StaticValue>(std::move(axes));
   }
-  if (const auto choice = ChoiceOf(name, false, options)) {
+  if (const auto choice = ChoiceOf(name, FactorKind::kAttribute, options)) {
     for (const Factor& factor : factors_) {
-      if (!factor.is_input && factor.name == name) {
+      if (factor.kind == FactorKind::kAttribute && factor.name == name) {
         return factor.values[*choice];
       }
     }
@@ -470,22 +510,7 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
     environment.dtypes[where.variable] = dtypes[Uniform(0, dtypes.size() - 1)];
   }
   call.dtypes = environment.dtypes;
-  if (options.shape) {
-    environment.base = *options.shape;
-  } else if (options.large) {
-    // A pack that is not the large one broadcasts with it.
-    if (!options.large->is_pack && Chance(0.5)) environment.base = {2};
-  } else {
-    // Of one axis the first is the last.
-    const bool some = std::any_of(
-        factors_.begin(), factors_.end(), [&](const Factor& factor) {
-          const auto choice = AxesChoiceOf(factor.name, options);
-          return choice == AxesChoice::kFirst || choice == AxesChoice::kLast;
-        });
-    // Two axes are kept of three, now and then.
-    const int64_t rank = some ? 2 : Chance(0.15) ? 3 : Uniform(0, 2);
-    environment.base = DrawPack(rank, options, environment);
-  }
+  environment.base = DrawBase(options, environment);
   for (const InputDecl& input : item_.inputs) {
     if (input.is_static) {
       StaticValue::List list;
@@ -507,7 +532,7 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
         IsInt(dtype) && environment.dtypes.count(input.type.dtype->text) == 0;
     const int64_t count = sampled.variadic ? Uniform(1, 3) : 1;
     for (int64_t i = 0; i < count; ++i) {
-      const auto choice = ChoiceOf(input.name, true, options);
+      const auto choice = ChoiceOf(input.name, FactorKind::kInput, options);
       const bool absent =
           choice ? *choice == 1
                  : input.optional && !options.shape.has_value() && Chance(0.5);

@@ -14,18 +14,10 @@
 #include "absl/status/statusor.h"
 #include "engine/lang/ast.h"
 #include "testing/check/samples/attribute_values.h"
+#include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
-
-// An axis of a signature that gets a large extent: a size, by its name (`n#0`
-// for the first of a variadic input's), or a pack, which then has that axis
-// alone.
-struct LargeAxis {
-  std::string name;
-  bool is_pack = false;
-  int64_t extent = 0;
-};
 
 struct DrawOptions {
   // The dtype that variables take whose class it is in; others take any.
@@ -56,13 +48,14 @@ class SignatureSampler {
   // call. Unimplemented where the declaration says what no sample is made for.
   absl::StatusOr<SampledCall> Draw(const DrawOptions& options);
 
-  // The factors of a call: attributes that are one value, and inputs that may
-  // be absent. How many choices each has: the first is the default (the input
-  // is there), and values that the op rejects are among the others.
+  // The factors of a call: attributes that are one value, inputs that may be
+  // absent, and ranks of packs beside other axes (A and B of T[A.., n, B..]).
+  // How many choices each has: the first is the default (the input is there),
+  // and values that the op rejects are among the others.
   std::vector<int> FactorSizes() const;
 
-  // The axes that may be large: sizes and packs of the inputs' types.
-  std::vector<LargeAxis> LargeAxes() const;
+  // Whether attributes and inputs are the default in a row of choices.
+  bool IsDefaults(const std::vector<int>& row) const;
 
   // The sizes of those names are these in all calls.
   void FixSizes(std::map<std::string, int64_t> sizes) {
@@ -81,18 +74,28 @@ class SignatureSampler {
  private:
   struct Environment;
   enum class AxesChoice { kDefault, kAll, kFirst, kLast };
+  enum class FactorKind { kAttribute, kInput, kPackRank };
   struct Factor {
     std::string name;
-    bool is_input = false;
+    FactorKind kind = FactorKind::kAttribute;
     // An attribute's; nullopt: it is not given.
     std::vector<std::optional<StaticValue>> values;
     // Of a list of axes: instead of values, which of the axes there are.
     std::vector<AxesChoice> axes;
   };
-  // The choice of `options.row` for an attribute or an input; nullopt where it
-  // is no factor, or there is no row.
-  std::optional<int> ChoiceOf(const std::string& name, bool is_input,
+  void AddPackRanks();
+  // The choice of `options.row` for a factor; nullopt where it is none, or
+  // there is no row.
+  std::optional<int> ChoiceOf(const std::string& name, FactorKind kind,
                               const DrawOptions& options) const;
+  // The rank that `options.row` gives a pack; nullopt as above.
+  std::optional<int64_t> PackRankOf(const std::string& name,
+                                    const DrawOptions& options) const;
+  // A pack that is met first; `has_pack`: its type has another one before it.
+  Shape NewPack(const std::string& name, bool has_pack, bool is_further,
+                const DrawOptions& options, Environment& environment);
+  // The axes that packs are made from.
+  Shape DrawBase(const DrawOptions& options, Environment& environment);
   absl::StatusOr<std::vector<Dim>> DrawAxes(const TypeExpr& type, int element,
                                             const std::string& element_index,
                                             const DrawOptions& options,
