@@ -181,6 +181,12 @@ struct Law {
   SourceRange range;
 };
 
+// `domain x >= 0`: nothing is claimed of results where it does not hold.
+struct DomainClause {
+  ExprPtr condition;
+  SourceRange range;
+};
+
 struct SpecialClause {
   Equation equation;
   ExprPtr condition;
@@ -237,6 +243,7 @@ struct Item {
   std::vector<Equation> mutates;  // `mutates arg = e`
   bool compute_acc = false;
   std::vector<ErrorClause> errors;
+  std::vector<DomainClause> domains;
   BodyPtr spec;           // an equation or a body
   std::vector<Law> laws;  // or laws
   std::vector<SpecialClause> specials;

@@ -99,6 +99,7 @@ inline const char* SchemaName(const ResultDecl&) { return "result_type"; }
 inline const char* SchemaName(const WhereClause&) { return "where"; }
 inline const char* SchemaName(const ErrorClause&) { return "error"; }
 inline const char* SchemaName(const Law&) { return "law"; }
+inline const char* SchemaName(const DomainClause&) { return "domain"; }
 inline const char* SchemaName(const SpecialClause&) { return "special"; }
 inline const char* SchemaName(const AccuracyClause&) { return "accuracy"; }
 
@@ -216,6 +217,11 @@ template <typename V>
 void Describe(V& v, Law& law) {
   v.Value("relation", law.relation);
   v.OptionalValue("condition", law.condition);
+}
+
+template <typename V>
+void Describe(V& v, DomainClause& domain) {
+  v.Value("condition", domain.condition);
 }
 
 template <typename V>
@@ -447,6 +453,7 @@ void DescribeClauses(V& v, Item& item) {
   if (item.kind != ItemKind::kOp) v.OptionalList("mutates", item.mutates);
   v.Flag("compute_acc", item.compute_acc, false);
   v.OptionalList("errors", item.errors);
+  v.OptionalList("domain", item.domains);
   v.OptionalStatements("spec", item.spec);
   v.OptionalList("laws", item.laws);
   v.OptionalList("special", item.specials);

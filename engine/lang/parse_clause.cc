@@ -16,8 +16,9 @@ struct ClauseKind {
 
 // In the order in which they stand.
 constexpr ClauseKind kClauses[] = {
-    {"where", false}, {"let", true},  {"mutates", false}, {"compute", false},
-    {"error", true},  {"spec", true}, {"special", true},  {"accuracy", true}};
+    {"where", false},   {"let", true},     {"mutates", false},
+    {"compute", false}, {"error", true},   {"domain", true},
+    {"spec", true},     {"special", true}, {"accuracy", true}};
 
 int ClauseIndex(absl::string_view keyword) {
   int index = 0;
@@ -70,7 +71,7 @@ void Parser::ParseClausesAndBody(Item* item) {
           absl::StrCat("`", keyword, "` after `", kClauses[last].keyword, "`"),
           token.range,
           "the clauses stand in this order: where, let, mutates, compute "
-          "acc, error, spec, special, accuracy");
+          "acc, error, domain, spec, special, accuracy");
     } else if (index == last && !kClauses[index].repeats) {
       Report(DiagnosticKind::kDuplicate,
              absl::StrCat("a second `", keyword, "` clause"), token.range);
@@ -141,6 +142,8 @@ void Parser::ParseClause(absl::string_view keyword, Item* item) {
     item->compute_acc = true;
   } else if (keyword == "error") {
     ParseError(item);
+  } else if (keyword == "domain") {
+    ParseDomain(item);
   } else if (keyword == "spec") {
     ParseSpec(item);
   } else if (keyword == "special") {
@@ -249,6 +252,14 @@ void Parser::ParseSpec(Item* item) {
     item->laws.push_back(std::move(law));
     if (!Take(",")) break;
   }
+}
+
+void Parser::ParseDomain(Item* item) {
+  DomainClause domain;
+  const uint32_t begin = Begin();
+  domain.condition = ParseExpr();
+  domain.range = RangeFrom(begin);
+  item->domains.push_back(std::move(domain));
 }
 
 void Parser::ParseSpecial(Item* item) {

@@ -129,6 +129,7 @@ class Parser {
   void ParseMutates(Item* item);
   void ParseError(Item* item);
   void ParseSpec(Item* item);
+  void ParseDomain(Item* item);
   void ParseSpecial(Item* item);
   void ParseAccuracy(Item* item);
   void ParseRewrite(Item* item);

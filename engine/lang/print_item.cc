@@ -284,6 +284,10 @@ void ItemPrinter::Clauses(const Item& item) {
     writer_.SetBudget(*condition);
     writer_.Lay(*condition, 4);
   }
+  for (const DomainClause& domain : item.domains) {
+    Clause(ConcatDoc(
+        {TextDoc("domain "), ExprDoc(*domain.condition, kPrecedenceCoalesce)}));
+  }
   Spec(item);
   for (const SpecialClause& special : item.specials) {
     Clause(ConcatDoc({TextDoc("special "), EquationOrExprDoc(special.equation),

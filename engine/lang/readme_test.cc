@@ -163,6 +163,7 @@ class Constructs {
     if (item.spec != nullptr) words.insert("spec");
     if (!item.laws.empty()) words.insert("laws");
     if (!item.specials.empty()) words.insert("special");
+    if (!item.domains.empty()) words.insert("domain");
     for (const AccuracyClause& accuracy : item.accuracies) {
       words.insert(accuracy.eps_of != nullptr ? "eps" : "ulp");
       if (accuracy.condition != nullptr) words.insert("cond");
@@ -274,6 +275,7 @@ TEST(Readme, ExamplesUseEveryConstruct) {
                            "spec",
                            "laws",
                            "special",
+                           "domain",
                            "eps",
                            "ulp",
                            "cond",

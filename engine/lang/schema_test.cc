@@ -199,6 +199,7 @@ op f(xs[i]: T[A.., n@axis]?, static k: i64[], *, axis: axis(xs), m: {a, b} = a, 
   let a = 1, b = 2
   compute acc
   error value "no" if axis < 0
+  domain x > 0
   spec y[i] = x[i]
   special y = 0 if x == 1
   accuracy T within 2 ulp + 2 cond

@@ -130,6 +130,7 @@ void NameChecker::CheckOp() {
                   item_.kind == ItemKind::kOp &&
                       Declares(item_.body, StatementKind::kResult));
   for (const ErrorClause& error : item_.errors) Walk(*error.condition);
+  for (const DomainClause& domain : item_.domains) Walk(*domain.condition);
   if (item_.spec != nullptr) {
     Enter();
     WalkBody(*item_.spec);

@@ -24,6 +24,7 @@
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/shrink_call.h"
 #include "testing/check/samples/value_sampler.h"
+#include "testing/check/tensor_slices.h"
 
 namespace cleave {
 namespace {
@@ -123,8 +124,8 @@ class HostCheck {
       if (!seen.insert(call.ToString()).second) continue;
       auto graphs = MakeCallGraphs(context_.rules(), call);
       if (!graphs.ok() || !IsElementwise(graphs->body)) continue;
-      found.push_back(
-          {std::move(call), *std::move(graphs), prepared.default_attributes});
+      found.push_back({std::move(call), *std::move(graphs),
+                       prepared.default_attributes, prepared.domain});
     }
     return found;
   }
@@ -151,7 +152,8 @@ class HostCheck {
         if (elements > kElementsOfLargeCalls) continue;
         auto graphs = MakeCallGraphs(context_.rules(), call);
         if (!graphs.ok() || HasNegativeExtent(graphs->call)) continue;
-        found.push_back({std::move(call), *std::move(graphs), false});
+        found.push_back(
+            {std::move(call), *std::move(graphs), false, it->domain});
         break;
       }
     }

@@ -170,7 +170,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
   const std::vector<TensorType> types = prepared.call.OperandTypes();
   const std::vector<std::string> names = prepared.call.OperandNames();
   const bool narrow = SignificandBits(MainDType(prepared.call)) < 24;
-  const std::vector<Tensor> all_points =
+  const std::vector<Tensor> sampled =
       Concatenated(sampler.Points(prepared.call,
                                   prepared.default_attributes ? kTangentPoints
                                   : narrow ? kNarrowTangentPoints
@@ -179,6 +179,9 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
                    NormalPoints(sampler.EdgePoints(
                        prepared.call, GuardConstants(prepared.graphs.body),
                        kTangentEdgePoints)));
+  const std::vector<Tensor> all_points =
+      prepared.domain.Within(sampled).value_or(sampled);
+  if (all_points[0].size() == 0) return true;
   // In reverse mode a coefficient that overflows meets zeros.
   const std::vector<Tensor> normal_points = NormalPoints(all_points);
   // False once the layer is settled.
@@ -284,6 +287,7 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
                      Pattern pattern, int64_t one_hots, ValueSampler& sampler,
                      const RuleSet& rules, Verdict& verdict) {
   const std::vector<Tensor> inputs = sampler.Tensors(prepared.call, pattern);
+  if (!prepared.domain.Contains(inputs).value_or(true)) return true;
   const std::vector<std::string> names = prepared.call.OperandNames();
   for (size_t k = 0; k < inputs.size(); ++k) {
     if (!IsFloat(inputs[k].dtype())) continue;

@@ -23,6 +23,7 @@
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
+#include "testing/check/tensor_slices.h"
 
 namespace cleave {
 namespace {

@@ -83,14 +83,25 @@ TEST(CheckPrimitive, SlopeOfRealNumbersAloneAgrees) {
       << verdict.notes[0];
 }
 
-// A branch that does not type for complex numbers is no agreement.
-TEST(CheckPrimitive, ComplexSlopeThatDoesNotTypeIsInconclusive) {
+// 0 is a point where the branch for complex numbers gives NaN.
+TEST(CheckPrimitive, ComplexSlopeAtAChosenPointIsRefuted) {
+  const CheckReport report = SinhWith(
+      "if dtype(x) is complex then dx * cosh(x) * x / x else dx * cosh(x)");
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kTransforms).kind,
+            VerdictKind::kDisagrees)
+      << report.ToString();
+}
+
+// A branch that does not type for complex numbers is a mistake.
+TEST(CheckPrimitive, ComplexSlopeThatDoesNotTypeIsRefuted) {
   const CheckReport report = SinhWith(
       "if dtype(x) is complex then dx * cosh(floor(x)) else dx * cosh(x)");
   ASSERT_EQ(report.ops.size(), 1u);
   const Verdict& verdict = report.ops[0].layers.at(Layer::kTransforms);
-  EXPECT_EQ(verdict.kind, VerdictKind::kInconclusive) << report.ToString();
-  EXPECT_NE(verdict.why.find("in c128"), std::string::npos) << verdict.why;
+  ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees) << report.ToString();
+  EXPECT_NE(verdict.counterexample->what.find("in c128"), std::string::npos)
+      << verdict.counterexample->what;
 }
 
 }  // namespace

@@ -17,6 +17,7 @@
 #include "testing/check/compare_values.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/shrink.h"
+#include "testing/check/tensor_slices.h"
 #include "transforms/jvp/jvp.h"
 
 namespace cleave {

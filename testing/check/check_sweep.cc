@@ -18,6 +18,7 @@
 #include "testing/check/double_interval.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/signature_sampler.h"
+#include "testing/check/tensor_slices.h"
 
 namespace cleave {
 namespace {

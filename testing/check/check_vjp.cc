@@ -331,6 +331,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
       return false;
     }
     const std::vector<Tensor> x = sampler.Tensors(call, pattern);
+    if (!prepared.domain.Contains(x).value_or(true)) continue;
     std::vector<Tensor> v;
     std::vector<Tensor> u;
     for (size_t k = 0; k < x.size(); ++k) {

@@ -237,6 +237,11 @@ class ClauseWriter {
 
   void Write() {
     for (const SpecialClause& special : item_.specials) WriteSpecial(special);
+    for (const DomainClause& domain : item_.domains) {
+      for (const ResultDecl& result : item_.results) {
+        WriteDomain(domain, result);
+      }
+    }
     for (const AccuracyClause& accuracy : item_.accuracies) {
       WriteAccuracy(accuracy);
     }
@@ -275,6 +280,23 @@ class ClauseWriter {
     items.push_back(ResultOp(item_, result, name, equation.indices,
                              equation.indexed, std::move(value)));
     clauses.specials.push_back({name, result.name});
+  }
+
+  void WriteDomain(const DomainClause& domain, const ResultDecl& result) {
+    if (DTypeNameOf(result) == "bool") return;
+    const ExprPtr one =
+        Of(ExprKind::kBinary, "+", {Name(kExpectedInput), Number("1")});
+    std::vector<ExprPtr> operands = {domain.condition, one,
+                                     Name(kExpectedInput)};
+    ExprPtr held = IsStatic(domain.condition)
+                       ? Of(ExprKind::kIf, "", std::move(operands))
+                       : Call("select", std::move(operands));
+    const std::string name = NewName("domain");
+    Item op = ResultOp(item_, result, name, {}, false, std::move(held));
+    // Integers have a domain, too.
+    if (!IsAttribute(item_, DTypeNameOf(result))) op.where = item_.where;
+    items.push_back(std::move(op));
+    clauses.domains.push_back({name, result.name});
   }
 
   ClauseFactor Factor(const ExprPtr& expr) {

@@ -1,10 +1,13 @@
-// ClauseRules: the clauses of an op (special values, accuracy, laws) as ops of
-// their own, so that the engine evaluates them like any body. They are written
-// as rule text beside the ops that they belong to:
+// ClauseRules: the clauses of an op (special values, domains, accuracy, laws)
+// as ops of their own, so that the engine evaluates them like any body. They
+// are written as rule text beside the ops that they belong to:
 //
 //   special y = x if x == inf
 //       op softplus__special_0(x: T[S..], *, .., expected_: T[S..]) -> T[S..]
 //         = select(x == inf, x, expected_)
+//   domain x >= 0
+//       op sqrt__domain_1(x: .., expected_: T[S..]) -> T[S..]
+//         = select(x >= 0, expected_ + 1, expected_)
 //   accuracy D within n eps * sum[j if j <= i](abs(x[a.., j, b..]))
 //       op cumsum__factor_0(..) -> .. y[a.., i, b..] = n * sum[..](..)
 //   spec values[i] < values[j] if i < j
@@ -40,6 +43,13 @@ struct SpecialOp {
   std::string result;
 };
 
+// Of one result that is no bool: 1 within the op's domain, 0 elsewhere, where
+// `expected_` is 0.
+struct DomainOp {
+  std::string op;
+  std::string result;
+};
+
 // `within K eps * e`: an absolute bound, K e, in units of eps.
 struct EpsBound {
   ClauseFactor factor;  // K
@@ -64,6 +74,7 @@ struct LawOp {
 
 struct OpClauses {
   std::vector<SpecialOp> specials;
+  std::vector<DomainOp> domains;
   std::vector<AccuracyOp> accuracies;
   std::vector<LawOp> laws;
   // Why the clauses of this op cannot be evaluated; empty if they can.

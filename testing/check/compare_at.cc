@@ -6,6 +6,7 @@
 #include "testing/check/large_calls.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/shrink.h"
+#include "testing/check/tensor_slices.h"
 
 namespace cleave {
 namespace {
@@ -107,6 +108,7 @@ bool CompareAt(const OpContext& context, const ValueComparer& comparer,
               comparison->worst_bound,
               comparison->worst_bound_is_whole};
   }
+  counts.outside += comparison->outside;
   counts.undecided += comparison->undecided;
   counts.by_body += comparison->by_body;
   counts.other_zeros += comparison->other_zeros;
@@ -120,6 +122,10 @@ void AddCountNotes(const CompareCounts& counts, Verdict& verdict) {
         absl::StrCat(counts.by_body,
                      " points beyond the exponents of the spec's "
                      "reference, against the body over the reals"));
+  }
+  if (counts.outside > 0) {
+    verdict.notes.push_back(
+        absl::StrCat(counts.outside, " elements outside the domain"));
   }
   if (counts.undecided > 0) {
     verdict.notes.push_back(

@@ -17,6 +17,7 @@ namespace cleave {
 // The counts that are noted beside a verdict.
 struct CompareCounts {
   int64_t undecided = 0;
+  int64_t outside = 0;  // of the op's domain
   int64_t by_body = 0;
   int64_t other_zeros = 0;
   std::string unproved;  // why no enclosure proves the refutation

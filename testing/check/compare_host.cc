@@ -14,6 +14,7 @@
 #include "testing/check/compare_values.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/sample_counts.h"
+#include "testing/check/tensor_slices.h"
 
 namespace cleave {
 namespace {

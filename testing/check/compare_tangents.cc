@@ -11,6 +11,7 @@
 #include "testing/check/derivative.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/sample_counts.h"
+#include "testing/check/tensor_slices.h"
 #include "testing/check/ties.h"
 
 namespace cleave {

@@ -13,6 +13,7 @@
 #include "ops/status_macros.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/sample_counts.h"
+#include "testing/check/tensor_slices.h"
 #include "testing/check/work.h"
 #include "transforms/vjp/vjp.h"
 
@@ -92,21 +93,6 @@ bool Settled(const Real& before, const Real& after) {
   mpfr_sub(change.get(), before.get(), after.get(), MPFR_RNDN);
   mpfr_div(change.get(), change.get(), after.get(), MPFR_RNDN);
   return std::abs(change.ToDouble()) < 0x1p-64;
-}
-
-std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
-                                   absl::Span<const int64_t> elements) {
-  std::vector<Tensor> selected;
-  for (const Tensor& tensor : tensors) {
-    Tensor part(tensor.dtype(), {static_cast<int64_t>(elements.size())});
-    const size_t width = ByteSize(tensor.dtype());
-    for (size_t i = 0; i < elements.size(); ++i) {
-      std::memcpy(part.mutable_data() + i * width,
-                  tensor.data() + elements[i] * width, width);
-    }
-    selected.push_back(std::move(part));
-  }
-  return selected;
 }
 
 absl::StatusOr<ValueComparer> ValueComparer::Make(const ClauseRules& clauses,
@@ -273,6 +259,8 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
     double known_part) const {
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> expected,
                           reference_->Evaluate(inputs, kFirstReferenceBits));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<std::vector<bool>> outside,
+                          reference_->domain().Outside(inputs, got));
   ValueComparison comparison;
   std::vector<RealTensor> exact;  // evaluated when it is needed
   std::vector<Suspect> suspects;
@@ -289,11 +277,18 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
           "result ", r, ": ", DTypeName(expected[r].dtype), " in the spec, ",
           DTypeName(tensor.dtype()), " in the body"));
     }
-    comparison.samples += tensor.size();
+    const auto is_outside = [&, r](int64_t i) {
+      return !outside[r].empty() && outside[r][i];
+    };
+    const int64_t left_out =
+        std::count(outside[r].begin(), outside[r].end(), true);
+    comparison.samples += tensor.size() - left_out;
+    comparison.outside += left_out;
     if (!IsFloat(tensor.dtype())) {
       for (int64_t i = 0; i < tensor.size(); ++i) {
         int64_t want = expected[r].discrete.GetInt(i);
         if (want == tensor.GetInt(i) || comparison.failure) continue;
+        if (is_outside(i)) continue;
         // A product of integers may have more bits than the first precision.
         if (exact.empty()) {
           CLEAVE_ASSIGN_OR_RETURN(exact,
@@ -320,6 +315,7 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
                                std::numeric_limits<double>::quiet_NaN());
     }
     for (int64_t i = 0; i < tensor.size(); ++i) {
+      if (is_outside(i)) continue;
       const Real& want = expected[r].reals[i];
       Suspect suspect;
       suspect.result = static_cast<int>(r);

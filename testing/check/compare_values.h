@@ -30,6 +30,7 @@ struct ValueFailure {
 
 struct ValueComparison {
   int64_t samples = 0;  // elements compared
+  int64_t outside = 0;  // elements outside the op's domain, not among them
   double worst_ulp = 0;
   int worst_result = 0;
   int64_t worst_element = -1;
@@ -141,10 +142,6 @@ class ValueComparer {
 
 // Whether two references of growing precision are one number.
 bool Settled(const Real& before, const Real& after);
-
-// The chosen elements of tensors of one shape, as tensors of shape [n].
-std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
-                                   absl::Span<const int64_t> elements);
 
 }  // namespace cleave
 

@@ -126,7 +126,10 @@ class LargeCalls {
       absl::StatusOr<CallGraphs> graphs =
           MakeCallGraphs(context_.rules(), *call);
       if (!graphs.ok()) continue;
-      return PreparedCall{*call, *std::move(graphs), draw % 2 == 0};
+      Domain domain = Domain::Make(*context_.clauses, *call, graphs->body)
+                          .value_or(Domain());
+      return PreparedCall{*call, *std::move(graphs), draw % 2 == 0,
+                          std::move(domain)};
     }
     return std::nullopt;
   }

@@ -85,7 +85,11 @@ bool Prepare(const OpContext& context, SampledCall call, bool defaults,
     AddProblem(prepared, graphs.status());
     return false;
   }
-  prepared.calls.push_back({std::move(call), *std::move(graphs), defaults});
+  // An error of a clause is reported where the spec is compared.
+  Domain domain =
+      Domain::Make(*context.clauses, call, graphs->body).value_or(Domain());
+  prepared.calls.push_back(
+      {std::move(call), *std::move(graphs), defaults, std::move(domain)});
   return true;
 }
 

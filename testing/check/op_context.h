@@ -20,6 +20,7 @@
 #include "ops/dtype.h"
 #include "ops/tensor.h"
 #include "testing/check/clause_rules.h"
+#include "testing/check/domain.h"
 #include "testing/check/error_profile.h"
 #include "testing/check/host_tolerance.h"
 #include "testing/check/samples/sampled_call.h"
@@ -81,6 +82,7 @@ struct PreparedCall {
   SampledCall call;
   CallGraphs graphs;
   bool default_attributes = false;
+  Domain domain;
 };
 
 // Calls for the value layers. Pointwise ops: one call per dtype and combination

@@ -139,6 +139,8 @@ absl::StatusOr<SpecReference> SpecReference::Make(const ClauseRules& clauses,
     CLEAVE_ASSIGN_OR_RETURN(Graph expanded, Expand(graph, clauses.rules()));
     reference.specials_.emplace_back(place, std::move(expanded));
   }
+  CLEAVE_ASSIGN_OR_RETURN(reference.domain_,
+                          Domain::Make(clauses, call, graphs.body));
   return reference;
 }
 

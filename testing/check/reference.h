@@ -17,6 +17,7 @@
 #include "ops/reference/real.h"
 #include "ops/tensor.h"
 #include "testing/check/clause_rules.h"
+#include "testing/check/domain.h"
 #include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
@@ -64,6 +65,7 @@ class SpecReference {
   std::optional<double> ConstantUlp(int result) const;
   bool elementwise() const { return elementwise_; }
   const Graph& spec() const { return spec_; }
+  const Domain& domain() const { return domain_; }
   // (number of the result, the graph of a `special` clause), in their order:
   // its last input is what is expected so far, its output what is instead.
   const std::vector<std::pair<int, Graph>>& specials() const {
@@ -86,6 +88,7 @@ class SpecReference {
   std::vector<std::string> result_names_;
   // (place of the result, the special clause's graph), in order.
   std::vector<std::pair<int, Graph>> specials_;
+  Domain domain_;
   bool elementwise_ = false;
 };
 

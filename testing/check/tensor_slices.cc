@@ -25,4 +25,19 @@ Tensor Stack(const Tensor& like, const std::vector<Tensor>& slices) {
   return stack;
 }
 
+std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
+                                   absl::Span<const int64_t> elements) {
+  std::vector<Tensor> selected;
+  for (const Tensor& tensor : tensors) {
+    Tensor part(tensor.dtype(), {static_cast<int64_t>(elements.size())});
+    const size_t width = ByteSize(tensor.dtype());
+    for (size_t i = 0; i < elements.size(); ++i) {
+      std::memcpy(part.mutable_data() + i * width,
+                  tensor.data() + elements[i] * width, width);
+    }
+    selected.push_back(std::move(part));
+  }
+  return selected;
+}
+
 }  // namespace cleave

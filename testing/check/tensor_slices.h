@@ -1,10 +1,12 @@
-// Slices along the leading axis of a tensor, and their stack.
+// Parts of tensors: slices along the leading axis, and their stack; elements.
 
 #ifndef CLEAVE_TESTING_CHECK_TENSOR_SLICES_H_
 #define CLEAVE_TESTING_CHECK_TENSOR_SLICES_H_
 
+#include <cstdint>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "ops/tensor.h"
 
 namespace cleave {
@@ -14,6 +16,10 @@ Tensor SliceOf(const Tensor& tensor, int64_t i);
 
 // `slices`, each of the type of `like`, along a new leading axis.
 Tensor Stack(const Tensor& like, const std::vector<Tensor>& slices);
+
+// The chosen elements of tensors of one shape, as tensors of shape [n].
+std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
+                                   absl::Span<const int64_t> elements);
 
 }  // namespace cleave
 

@@ -68,6 +68,7 @@ std::set<std::string> MeantBy(const Item& item) {
   }
   for (const NamedExpr& let : item.lets) calls.Of(let.value);
   for (const ErrorClause& error : item.errors) calls.Of(error.condition);
+  for (const DomainClause& domain : item.domains) calls.Of(domain.condition);
   for (const Law& law : item.laws) {
     calls.Of(law.relation);
     calls.Of(law.condition);

@@ -22,6 +22,23 @@ double MiddleExponent(DType dtype) {
   return dtype == DType::kF64 ? 32 : dtype == DType::kF16 ? 2 : 15;
 }
 
+// Exponents of numbers whose squares are out of range, and not they.
+struct Exponents {
+  double low = 0;
+  double high = 0;
+};
+Exponents ExponentsOf(DType dtype, Pattern pattern) {
+  const bool is_huge = pattern == Pattern::kHuge;
+  switch (dtype) {
+    case DType::kF64:
+      return is_huge ? Exponents{513, 1015} : Exponents{-1000, -540};
+    case DType::kF16:
+      return is_huge ? Exponents{8, 12} : Exponents{-12, -8};
+    default:
+      return is_huge ? Exponents{65, 120} : Exponents{-115, -76};
+  }
+}
+
 int64_t LargestInt(DType dtype) {
   switch (ByteSize(dtype)) {
     case 1:
@@ -134,7 +151,11 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
     const double mean = narrow ? 100 : 1e4;
     const double equal = Normal();
     const int64_t zero = n > 0 ? Uniform(0, n - 1) : 0;
-    const double scale = std::abs(LogUniform(narrow ? -7 : -20, -2));
+    const Exponents exponents =
+        pattern == Pattern::kHuge || pattern == Pattern::kTiny
+            ? ExponentsOf(types[k].dtype, pattern)
+            : Exponents{narrow ? -7.0 : -20.0, -2.0};
+    const double scale = std::abs(LogUniform(exponents.low, exponents.high));
     for (int64_t i = 0; i < n; ++i) {
       double value = Normal();
       switch (pattern) {
@@ -176,6 +197,8 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
           value = i == zero ? 0 : -std::abs(LogUniform(0, 3.7));
           break;
         case Pattern::kSmall:
+        case Pattern::kHuge:
+        case Pattern::kTiny:
           value *= scale;
           break;
       }

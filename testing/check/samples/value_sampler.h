@@ -32,17 +32,19 @@ enum class Pattern : uint8_t {
   // Patterns for L3 alone.
   kDominated,  // one is 0, the others lie below it by 1 to 13
   kSmall,      // all of one small scale, where a function is nearly linear
+  kHuge,       // of one scale, so large that squares overflow
+  kTiny,       // of one scale, so small that squares underflow
 };
 // The patterns that host kernels are compared at.
 inline constexpr int kNumPlainPatterns = 8;
-// The patterns that vmap uses, all but the last four.
+// The patterns that vmap uses, all but the last six.
 inline constexpr int kNumPatterns = 10;
 // The patterns of L3.
 inline constexpr Pattern kRoundingPatterns[] = {
     Pattern::kNormal,   Pattern::kWide,         Pattern::kLargeMean,
     Pattern::kOneHuge,  Pattern::kCancellation, Pattern::kTies,
     Pattern::kAllEqual, Pattern::kUnit,         Pattern::kDominated,
-    Pattern::kSmall};
+    Pattern::kSmall,    Pattern::kHuge,         Pattern::kTiny};
 // The patterns at which derivatives of structured ops are taken: zeros, alone
 // and in numbers, are where quotients of the results fail.
 inline constexpr Pattern kDerivativePatterns[] = {

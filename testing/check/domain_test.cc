@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "testing/check/check.h"
+#include "testing/check/check_testing.h"
+
+namespace cleave {
+namespace {
+
+VerdictKind KindOf(const CheckReport& report, Layer layer) {
+  if (report.ops.size() != 1) return VerdictKind::kNotChecked;
+  const auto it = report.ops[0].layers.find(layer);
+  return it == report.ops[0].layers.end() ? VerdictKind::kNotChecked
+                                          : it->second.kind;
+}
+
+std::string RootMeanSquare(const std::string& domain) {
+  return absl::StrCat(R"(language 1
+
+op checked(x: T[A.., n]) -> T[A..]
+  where T: float
+  compute acc
+  error shape "nothing" if n == 0
+)",
+                      domain, R"(
+  spec y[a..] = sqrt(sum[i](x[a.., i]^2) / n)
+  accuracy T within 3 ulp + 1 cond
+{
+  let q = reduce_sum(x * x, axes: [len(A)], keepdims: false) / n
+  sqrt(select(q == 0, inf, q)) * select(q == 0, 0, 1)
+}
+)");
+}
+
+// Samples reach numbers whose squares leave the range.
+TEST(Domain, SquaresThatAreNotScaledNeedOne) {
+  const CheckReport report =
+      CheckText("f.rules", RootMeanSquare("  domain true"), "checked");
+  EXPECT_EQ(KindOf(report, Layer::kRounding), VerdictKind::kDisagrees)
+      << report.ToString();
+}
+
+std::string LargeRoot(const std::string& domain) {
+  return absl::StrCat(R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+)",
+                      domain, R"(
+  spec y = sqrt(x)
+  accuracy T within 1 ulp
+  = sqrt(max(x, 1))
+)");
+}
+
+// The body is another function below 1: over the reals, in its values, at
+// edges and in its slopes.
+TEST(Domain, IsThatOfAllLayers) {
+  const CheckReport within =
+      CheckText("f.rules", LargeRoot("  domain x > 1 or isnan(x)"), "checked");
+  const CheckReport everywhere =
+      CheckText("f.rules", LargeRoot("  domain true"), "checked");
+  for (const Layer layer :
+       {Layer::kReals, Layer::kRounding, Layer::kEdges, Layer::kTransforms}) {
+    EXPECT_EQ(KindOf(within, layer), VerdictKind::kAgrees) << within.ToString();
+    EXPECT_EQ(KindOf(everywhere, layer), VerdictKind::kDisagrees)
+        << everywhere.ToString();
+  }
+}
+
+// Elements outside are counted, and are no samples.
+TEST(Domain, IsNoted) {
+  const CheckReport report =
+      CheckText("f.rules", LargeRoot("  domain x > 1 or isnan(x)"), "checked");
+  ASSERT_EQ(report.ops.size(), 1);
+  bool is_noted = false;
+  for (const std::string& note :
+       report.ops[0].layers.at(Layer::kRounding).notes) {
+    is_noted |= note.find("outside the domain") != std::string::npos;
+  }
+  EXPECT_TRUE(is_noted) << report.ToString();
+}
+
+TEST(Domain, WithNothingInItIsNoEvidence) {
+  const CheckReport report =
+      CheckText("f.rules", LargeRoot("  domain x != x and x == x"), "checked");
+  EXPECT_NE(KindOf(report, Layer::kRounding), VerdictKind::kAgrees)
+      << report.ToString();
+}
+
+TEST(Domain, ThatCannotBeEvaluatedIsReported) {
+  const CheckReport report = CheckText(
+      "f.rules", LargeRoot("  domain reduce_all(x > 1, axis: 0)"), "checked");
+  EXPECT_EQ(KindOf(report, Layer::kRounding), VerdictKind::kInconclusive)
+      << report.ToString();
+}
+
+}  // namespace
+}  // namespace cleave
