@@ -386,7 +386,8 @@ absl::StatusOr<Complex> ComplexBinary(Primitive primitive, const Complex& z,
     case Primitive::kDiv:
       return z / w;
     case Primitive::kPow:
-      return std::pow(z, w);
+      // Of 0^0, too, where the library gives NaN.
+      return w == std::complex<double>(0, 0) ? 1.0 : std::pow(z, w);
     default:
       return NoKernel(primitive);
   }
