@@ -1,6 +1,7 @@
 #include "engine/codegen/replace_at_zero.h"
 
 #include "absl/types/span.h"
+#include "engine/ir/filled_with.h"
 #include "engine/ir/rewrite_graph.h"
 
 namespace cleave {
@@ -34,12 +35,7 @@ Primitive PrimitiveOf(const Graph& graph, Value v) {
 }
 
 bool IsZero(const Graph& graph, Value v) {
-  while (PrimitiveOf(graph, v) == Primitive::kBroadcastInDim) {
-    v = graph.operands(v)[0];
-  }
-  if (PrimitiveOf(graph, v) != Primitive::kConstant) return false;
-  const StaticValue& value = graph.attributes(v).Get("value");
-  return value.kind() == StaticValue::Kind::kReal && value.AsReal() == Exact(0);
+  return FilledWith(graph, v) == Exact(0);
 }
 
 // Whether the condition holds only where x is 0.

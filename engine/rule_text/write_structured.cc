@@ -7,10 +7,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/ir/filled_with.h"
 #include "engine/rule_text/graph_writer.h"
 #include "ops/check.h"
 #include "ops/exact.h"
-#include "ops/primitive.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -27,16 +27,6 @@ std::string Read(const std::string& x, const std::vector<std::string>& at) {
 
 std::string AxesText(const std::vector<int64_t>& axes) {
   return absl::StrCat("[", absl::StrJoin(axes, ", "), "]");
-}
-
-// Whether every element of a value is the constant `number`.
-bool IsFilledWith(const Graph& graph, Value v, int64_t number) {
-  if (graph.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
-    v = graph.operands(v)[0];
-  }
-  return graph.node(v).op == ToOpId(Primitive::kConstant) &&
-         graph.type(v).dtype != DType::kBool &&
-         graph.attributes(v).Get("value").AsReal() == Exact(number);
 }
 
 }  // namespace
@@ -445,8 +435,9 @@ absl::StatusOr<RuleText> GraphWriter::Scatter(Value v) {
   std::string update = Read(updates, at);
   const std::string filter = absl::StrJoin(conditions, " and ");
   const bool is_onto_identity =
-      !rows.empty() && ((is_sum && IsFilledWith(graph_, operands[0], 0)) ||
-                        (is_product && IsFilledWith(graph_, operands[0], 1)));
+      !rows.empty() &&
+      ((is_sum && FilledWith(graph_, operands[0]) == Exact(0)) ||
+       (is_product && FilledWith(graph_, operands[0]) == Exact(1)));
   std::string x;
   if (!is_onto_identity) {
     CLEAVE_ASSIGN_OR_RETURN(x, Name(operands[0]));

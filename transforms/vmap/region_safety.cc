@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "engine/ir/filled_with.h"
 #include "ops/dtype.h"
+#include "ops/exact.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -18,13 +21,8 @@ bool IsDiscrete(const Graph& graph, Value v) {
 
 // Whether v is one finite number other than 0, however often repeated.
 bool IsConstant(const Graph& graph, Value v) {
-  while (graph.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
-    v = graph.operands(v)[0];
-  }
-  if (graph.node(v).op != ToOpId(Primitive::kConstant)) return false;
-  const StaticValue& value = graph.attributes(v).Get("value");
-  return value.kind() == StaticValue::Kind::kReal &&
-         value.AsReal().IsFinite() && value.AsReal() != Exact(0);
+  const std::optional<Exact> number = FilledWith(graph, v);
+  return number && number->IsFinite() && *number != Exact(0);
 }
 
 RegionSafety FailsIf(bool fails, RegionSafety otherwise) {
