@@ -386,8 +386,8 @@ absl::StatusOr<Complex> ComplexBinary(Primitive primitive, const Complex& z,
     case Primitive::kDiv:
       return z / w;
     case Primitive::kPow:
-      // Of 0^0, too, where the library gives NaN.
-      return w == std::complex<double>(0, 0) ? 1.0 : std::pow(z, w);
+      // z^0 is 1 of any z: the library's 0^0 is NaN.
+      return w == Complex(0) ? Complex(1) : std::pow(z, w);
     default:
       return NoKernel(primitive);
   }

@@ -306,6 +306,21 @@ TEST(ReferencePointwise, ComplexNumbers) {
   EXPECT_EQ((*square)[0].GetComplex(0), std::complex<double>(-7, 24));
 }
 
+// z^0 is 1 of any z, as x^0 is of real numbers; 0^w is 0.
+TEST(ReferencePointwise, ComplexPowersOfZero) {
+  const Tensor zero(DType::kC128, {1});
+  Tensor two(DType::kC128, {1});
+  two.SetComplex(0, {2, 0});
+  for (const Tensor& base : {zero, two}) {
+    const auto power = EvalReference(Primitive::kPow, {}, {base, zero});
+    ASSERT_TRUE(power.ok()) << power.status();
+    EXPECT_EQ((*power)[0].GetComplex(0), std::complex<double>(1, 0));
+  }
+  const auto power = EvalReference(Primitive::kPow, {}, {zero, two});
+  ASSERT_TRUE(power.ok()) << power.status();
+  EXPECT_EQ((*power)[0].GetComplex(0), std::complex<double>(0, 0));
+}
+
 TEST(EvalReference, RefusesInvalidTensors) {
   const Tensor bad(DType::kF32, {-1});
   EXPECT_EQ(EvalReference(Primitive::kNeg, {}, {bad}).status(), bad.status());

@@ -124,8 +124,8 @@ class HostCheck {
       if (!seen.insert(call.ToString()).second) continue;
       auto graphs = MakeCallGraphs(context_.rules(), call);
       if (!graphs.ok() || !IsElementwise(graphs->body)) continue;
-      found.push_back({std::move(call), *std::move(graphs),
-                       prepared.default_attributes, prepared.domain});
+      found.push_back(
+          {std::move(call), *std::move(graphs), prepared.default_attributes});
     }
     return found;
   }
@@ -152,8 +152,7 @@ class HostCheck {
         if (elements > kElementsOfLargeCalls) continue;
         auto graphs = MakeCallGraphs(context_.rules(), call);
         if (!graphs.ok() || HasNegativeExtent(graphs->call)) continue;
-        found.push_back(
-            {std::move(call), *std::move(graphs), false, it->domain});
+        found.push_back({std::move(call), *std::move(graphs), false});
         break;
       }
     }

@@ -100,6 +100,8 @@ Verdict ForEachCall(const OpContext& context, const PreparedCalls& prepared,
 
 Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   ValueSampler sampler(context.seed + 3);
+  // Their own draws: those of the other patterns do not move with them.
+  ValueSampler magnitudes(context.seed + 13);
   WorstPoints proved;
   const auto elementwise = [&](const PreparedCall& call,
                                const ValueComparer& comparer, Verdict& verdict,
@@ -137,12 +139,16 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
                               const ValueComparer& comparer, Verdict& verdict,
                               CompareCounts& counts) {
     WorstPoint worst;
+    const auto compare = [&](ValueSampler& drawn, Pattern pattern) {
+      const auto tensors = drawn.Tensors(call.call, pattern);
+      return CompareAt(context, comparer, tensors, verdict, counts, nullptr,
+                       &worst);
+    };
     for (Pattern pattern : kRoundingPatterns) {
-      const auto tensors = sampler.Tensors(call.call, pattern);
-      if (!CompareAt(context, comparer, tensors, verdict, counts, nullptr,
-                     &worst)) {
-        return false;
-      }
+      if (!compare(sampler, pattern)) return false;
+    }
+    for (Pattern pattern : kMagnitudePatterns) {
+      if (!compare(magnitudes, pattern)) return false;
     }
     return ProveAt(context, comparer, worst, verdict, proved);
   };

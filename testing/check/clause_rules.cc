@@ -8,8 +8,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/lang/ast.h"
+#include "engine/rewrite/expand.h"
 #include "engine/rules/observe_branches.h"
 #include "ops/check.h"
+#include "ops/status_macros.h"
 
 namespace cleave {
 namespace {
@@ -263,6 +265,14 @@ class ClauseWriter {
     return item_.results.front();
   }
 
+  ExprPtr Chosen(const ExprPtr& condition, const ExprPtr& then,
+                 const ExprPtr& otherwise) const {
+    if (IsStatic(condition)) {
+      return Of(ExprKind::kIf, "", {condition, then, otherwise});
+    }
+    return Call("select", {condition, then, otherwise});
+  }
+
   void WriteSpecial(const SpecialClause& special) {
     const Equation& equation = special.equation;
     const ResultDecl& result = ResultOf(equation.name);
@@ -270,11 +280,8 @@ class ClauseWriter {
     ExprPtr value;
     if (special.condition == nullptr) {
       value = equation.value;
-    } else if (IsStatic(special.condition)) {
-      value =
-          Of(ExprKind::kIf, "", {special.condition, equation.value, otherwise});
     } else {
-      value = Call("select", {special.condition, equation.value, otherwise});
+      value = Chosen(special.condition, equation.value, otherwise);
     }
     const std::string name = NewName("special");
     items.push_back(ResultOp(item_, result, name, equation.indices,
@@ -284,15 +291,11 @@ class ClauseWriter {
 
   void WriteDomain(const DomainClause& domain, const ResultDecl& result) {
     if (DTypeNameOf(result) == "bool") return;
-    const ExprPtr one =
-        Of(ExprKind::kBinary, "+", {Name(kExpectedInput), Number("1")});
-    std::vector<ExprPtr> operands = {domain.condition, one,
-                                     Name(kExpectedInput)};
-    ExprPtr held = IsStatic(domain.condition)
-                       ? Of(ExprKind::kIf, "", std::move(operands))
-                       : Call("select", std::move(operands));
+    const ExprPtr zero = Name(kExpectedInput);
+    const ExprPtr one = Of(ExprKind::kBinary, "+", {zero, Number("1")});
     const std::string name = NewName("domain");
-    Item op = ResultOp(item_, result, name, {}, false, std::move(held));
+    Item op = ResultOp(item_, result, name, {}, false,
+                       Chosen(domain.condition, one, zero));
     // Integers have a domain, too.
     if (!IsAttribute(item_, DTypeNameOf(result))) op.where = item_.where;
     items.push_back(std::move(op));
@@ -528,6 +531,16 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
   result.rules_ =
       loaded.rules != nullptr ? std::move(loaded.rules) : std::move(base);
   return result;
+}
+
+absl::StatusOr<Graph> MakeClauseGraph(const ClauseRules& clauses,
+                                      const SampledCall& call,
+                                      const std::string& op,
+                                      const TensorType& expected) {
+  CLEAVE_ASSIGN_OR_RETURN(
+      const Graph graph,
+      MakeCallGraph(clauses.rules(), call, op, {{kExpectedInput, expected}}));
+  return Expand(graph, clauses.rules());
 }
 
 void ClauseRules::Observe(std::shared_ptr<BranchObserver> observer) {

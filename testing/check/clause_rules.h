@@ -24,8 +24,10 @@
 #include <string>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "engine/elaborate/branch_observer.h"
 #include "engine/rules/rule_set.h"
+#include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
 
@@ -38,14 +40,9 @@ struct ClauseFactor {
   std::string op;  // empty: the literal counts
 };
 
-struct SpecialOp {
-  std::string op;
-  std::string result;
-};
-
-// Of one result that is no bool: 1 within the op's domain, 0 elsewhere, where
-// `expected_` is 0.
-struct DomainOp {
+// Of one result: of a `special` clause what it is instead, of a `domain` clause
+// 1 more than `expected_` within the domain. A bool has no domain.
+struct ResultClauseOp {
   std::string op;
   std::string result;
 };
@@ -73,13 +70,22 @@ struct LawOp {
 };
 
 struct OpClauses {
-  std::vector<SpecialOp> specials;
-  std::vector<DomainOp> domains;
+  std::vector<ResultClauseOp> specials;
+  std::vector<ResultClauseOp> domains;
   std::vector<AccuracyOp> accuracies;
   std::vector<LawOp> laws;
   // Why the clauses of this op cannot be evaluated; empty if they can.
   std::string error;
 };
+
+class ClauseRules;
+
+// The op of a clause on the operands of `call` and on what is expected, a last
+// input of the type `expected`; of primitives only.
+absl::StatusOr<Graph> MakeClauseGraph(const ClauseRules& clauses,
+                                      const SampledCall& call,
+                                      const std::string& op,
+                                      const TensorType& expected);
 
 class ClauseRules {
  public:

@@ -4,7 +4,6 @@
 #include <string>
 
 #include "engine/ir/interpreter.h"
-#include "engine/rewrite/expand.h"
 #include "ops/status_macros.h"
 #include "testing/check/tensor_slices.h"
 
@@ -17,18 +16,16 @@ absl::StatusOr<Domain> Domain::Make(const ClauseRules& clauses,
   for (const NamedValue& output : body.outputs()) {
     domain.result_types_.push_back(body.type(output.value));
   }
-  for (const DomainOp& clause : clauses.Of(call.op).domains) {
+  for (const ResultClauseOp& clause : clauses.Of(call.op).domains) {
     for (size_t r = 0; r < body.outputs().size(); ++r) {
       // The result of an op with one may have no name.
       if (!clause.result.empty() && body.outputs()[r].name != clause.result) {
         continue;
       }
       CLEAVE_ASSIGN_OR_RETURN(
-          const Graph graph,
-          MakeCallGraph(clauses.rules(), call, clause.op,
-                        {{kExpectedInput, domain.result_types_[r]}}));
-      CLEAVE_ASSIGN_OR_RETURN(Graph expanded, Expand(graph, clauses.rules()));
-      domain.clauses_.emplace_back(static_cast<int>(r), std::move(expanded));
+          Graph graph,
+          MakeClauseGraph(clauses, call, clause.op, domain.result_types_[r]));
+      domain.clauses_.emplace_back(static_cast<int>(r), std::move(graph));
     }
   }
   return domain;

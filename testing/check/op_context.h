@@ -82,7 +82,7 @@ struct PreparedCall {
   SampledCall call;
   CallGraphs graphs;
   bool default_attributes = false;
-  Domain domain;
+  Domain domain{};  // all inputs, unless it was asked for
 };
 
 // Calls for the value layers. Pointwise ops: one call per dtype and combination

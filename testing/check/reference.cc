@@ -123,7 +123,7 @@ absl::StatusOr<SpecReference> SpecReference::Make(const ClauseRules& clauses,
   }
   const OpClauses& own = clauses.Of(call.op);
   if (!own.error.empty()) return absl::UnimplementedError(own.error);
-  for (const SpecialOp& special : own.specials) {
+  for (const ResultClauseOp& special : own.specials) {
     int place = 0;
     for (size_t i = 0; i < reference.result_names_.size(); ++i) {
       if (reference.result_names_[i] == special.result) {
@@ -132,12 +132,10 @@ absl::StatusOr<SpecReference> SpecReference::Make(const ClauseRules& clauses,
     }
     // They speak of infinities and NaN.
     if (!IsFloat(reference.result_types_[place].dtype)) continue;
-    CLEAVE_ASSIGN_OR_RETURN(
-        const Graph graph,
-        MakeCallGraph(clauses.rules(), call, special.op,
-                      {{kExpectedInput, reference.result_types_[place]}}));
-    CLEAVE_ASSIGN_OR_RETURN(Graph expanded, Expand(graph, clauses.rules()));
-    reference.specials_.emplace_back(place, std::move(expanded));
+    CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                            MakeClauseGraph(clauses, call, special.op,
+                                            reference.result_types_[place]));
+    reference.specials_.emplace_back(place, std::move(graph));
   }
   CLEAVE_ASSIGN_OR_RETURN(reference.domain_,
                           Domain::Make(clauses, call, graphs.body));
@@ -251,10 +249,7 @@ absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
   }
   CLEAVE_ASSIGN_OR_RETURN(
       const Graph graph,
-      MakeCallGraph(clauses_->rules(), call_, factor.op,
-                    {{kExpectedInput, result_types_[result]}}));
-  CLEAVE_ASSIGN_OR_RETURN(const Graph expanded,
-                          Expand(graph, clauses_->rules()));
+      MakeClauseGraph(*clauses_, call_, factor.op, result_types_[result]));
   constexpr int kBits = 128;
   std::vector<RealTensor> arguments;
   for (const Tensor& input : inputs) {
@@ -264,7 +259,7 @@ absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
   arguments.push_back(
       RealTensor::FromTensor(Tensor(got.dtype(), got.shape()), kBits));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> factors,
-                          InterpretReal(expanded, arguments, kBits));
+                          InterpretReal(graph, arguments, kBits));
   std::vector<double> numbers;
   for (const Real& real : factors[0].reals) numbers.push_back(real.ToDouble());
   return numbers;

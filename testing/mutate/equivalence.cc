@@ -252,20 +252,29 @@ struct OperandNumber {
   double number = 0;
 };
 
+// One key for all of the numbers, at each of which the graph is folded; without
+// numbers, that of the graph as it is.
 std::string KeyOf(const absl::StatusOr<Graph>& graph, const RuleSet& rules,
                   Kept kept = Kept::kNone,
-                  const OperandNumber* number = nullptr) {
+                  const std::vector<OperandNumber>& numbers = {}) {
   if (!graph.ok()) return absl::StrCat("error: ", graph.status().message());
   const absl::StatusOr<Graph> expanded = Expand(*graph, rules);
   if (!expanded.ok()) {
     return absl::StrCat("error: ", expanded.status().message());
   }
-  absl::StatusOr<Graph> bare = ValuesOf(*expanded, kept);
-  if (bare.ok() && number != nullptr) {
-    bare = FoldAt(*bare, number->operand, number->number);
-  }
+  const absl::StatusOr<Graph> bare = ValuesOf(*expanded, kept);
   if (!bare.ok()) return absl::StrCat("error: ", bare.status().message());
-  return absl::StrCat("graph: ", GraphKey(Simplify(*bare, rules)));
+  if (numbers.empty()) {
+    return absl::StrCat("graph: ", GraphKey(Simplify(*bare, rules)));
+  }
+  std::string keys;
+  for (const OperandNumber& at : numbers) {
+    const absl::StatusOr<Graph> folded = FoldAt(*bare, at.operand, at.number);
+    if (!folded.ok()) return absl::StrCat("error: ", folded.status().message());
+    const std::string key = GraphKey(Simplify(*folded, rules));
+    absl::StrAppend(&keys, "graph of ", key.size(), ": ", key);
+  }
+  return keys;
 }
 
 absl::StatusOr<Graph> JvpOf(const absl::StatusOr<Graph>& graph,
@@ -316,30 +325,19 @@ std::optional<absl::StatusOr<Graph>> StageOf(const Graph& call, int stage,
   }
 }
 
-// Whether all stages are the same, at one number if there is one.
+// Whether all stages are the same, at each of the numbers if there are any.
 bool AreEqual(const Graph& call, const RuleSet& rules, const Graph& other,
               const RuleSet& other_rules,
-              const OperandNumber* number = nullptr) {
+              const std::vector<OperandNumber>& numbers) {
   for (int stage = 0;; ++stage) {
     const auto graph = StageOf(call, stage, rules);
     if (!graph.has_value()) return true;
-    if (KeyOf(*graph, rules, Kept::kNone, number) !=
+    if (KeyOf(*graph, rules, Kept::kNone, numbers) !=
         KeyOf(*StageOf(other, stage, other_rules), other_rules, Kept::kNone,
-              number)) {
+              numbers)) {
       return false;
     }
   }
-}
-
-// Whether all stages are the same at each of the numbers; without a number
-// where there is none.
-bool AreEqualAtAll(const Graph& call, const RuleSet& rules, const Graph& other,
-                   const RuleSet& other_rules,
-                   const std::vector<OperandNumber>& numbers) {
-  if (numbers.empty()) return AreEqual(call, rules, other, other_rules);
-  return std::all_of(numbers.begin(), numbers.end(), [&](const auto& number) {
-    return AreEqual(call, rules, other, other_rules, &number);
-  });
 }
 
 bool AreEqualCalls(const RuleSet& original, const RuleSet& mutant,
@@ -354,8 +352,7 @@ bool AreEqualCalls(const RuleSet& original, const RuleSet& mutant,
         const auto call = CallAt(at, dtypes, given, item, original);
         const auto other = CallAt(at, dtypes, given, item, mutant);
         if (call.ok() != other.ok()) return false;
-        if (call.ok() &&
-            !AreEqualAtAll(*call, original, *other, mutant, numbers)) {
+        if (call.ok() && !AreEqual(*call, original, *other, mutant, numbers)) {
           return false;
         }
       }
@@ -383,7 +380,7 @@ bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
     const absl::StatusOr<Value> y = builder.Add(*primitive, {}, operands);
     if (!y.ok()) continue;
     const absl::StatusOr<Graph> call = std::move(builder).Build({{"y", *y}});
-    if (!call.ok() || !AreEqualAtAll(*call, original, *call, mutant, numbers)) {
+    if (!call.ok() || !AreEqual(*call, original, *call, mutant, numbers)) {
       return false;
     }
     ++typed;

@@ -22,13 +22,17 @@ double MiddleExponent(DType dtype) {
   return dtype == DType::kF64 ? 32 : dtype == DType::kF16 ? 2 : 15;
 }
 
-// Exponents of numbers whose squares are out of range, and not they.
+// The exponents of the scale of a pattern of one: squares of kHuge and kTiny
+// are out of range, and the numbers are not.
 struct Exponents {
   double low = 0;
   double high = 0;
 };
 Exponents ExponentsOf(DType dtype, Pattern pattern) {
   const bool is_huge = pattern == Pattern::kHuge;
+  if (!is_huge && pattern != Pattern::kTiny) {
+    return {dtype == DType::kF16 ? -7.0 : -20.0, -2};
+  }
   switch (dtype) {
     case DType::kF64:
       return is_huge ? Exponents{513, 1015} : Exponents{-1000, -540};
@@ -151,10 +155,7 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
     const double mean = narrow ? 100 : 1e4;
     const double equal = Normal();
     const int64_t zero = n > 0 ? Uniform(0, n - 1) : 0;
-    const Exponents exponents =
-        pattern == Pattern::kHuge || pattern == Pattern::kTiny
-            ? ExponentsOf(types[k].dtype, pattern)
-            : Exponents{narrow ? -7.0 : -20.0, -2.0};
+    const Exponents exponents = ExponentsOf(types[k].dtype, pattern);
     const double scale = std::abs(LogUniform(exponents.low, exponents.high));
     for (int64_t i = 0; i < n; ++i) {
       double value = Normal();

@@ -39,12 +39,14 @@ enum class Pattern : uint8_t {
 inline constexpr int kNumPlainPatterns = 8;
 // The patterns that vmap uses, all but the last six.
 inline constexpr int kNumPatterns = 10;
-// The patterns of L3.
+// The patterns of L3, and those of its magnitudes.
 inline constexpr Pattern kRoundingPatterns[] = {
     Pattern::kNormal,   Pattern::kWide,         Pattern::kLargeMean,
     Pattern::kOneHuge,  Pattern::kCancellation, Pattern::kTies,
     Pattern::kAllEqual, Pattern::kUnit,         Pattern::kDominated,
-    Pattern::kSmall,    Pattern::kHuge,         Pattern::kTiny};
+    Pattern::kSmall};
+inline constexpr Pattern kMagnitudePatterns[] = {Pattern::kHuge,
+                                                 Pattern::kTiny};
 // The patterns at which derivatives of structured ops are taken: zeros, alone
 // and in numbers, are where quotients of the results fail.
 inline constexpr Pattern kDerivativePatterns[] = {
