@@ -16,6 +16,7 @@
 #include "engine/files/process_testing.h"
 #include "engine/ir/context.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/parse_typed_graph.h"
 #include "gtest/gtest.h"
 #include "testing/status_matchers.h"
 
@@ -77,6 +78,37 @@ TEST(CodeGenerator, IsLoadedByTheFirstKernelThatIsCompiled) {
             }),
             0);
   EXPECT_FALSE(HalideIsMapped());
+}
+
+// LLVM 21 ends with an assertion here: it cannot encode the instructions that
+// it chose for AVX-512.
+TEST(CodeGenerator, TakesALowerLevelWhereLlvmFails) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseTypedGraph(R"(
+graph (%x: u64[d1, 33]) -> (y: u64[]) {
+  %1: u64[] = constant(dtype: u64, value: 1.0)
+  %2: i64[d0] = iota(size: d0)
+  %3: i64[d0, 1] = reshape(%2, shape: [d0, 1])
+  %4: u64[d0, 33] = pad_general(%x, %1, high: [d2, 0], interior: [0, 0], low: [0, 0])
+  %5: u64[d0] = gather(%4, %3, %1, axes: [1], batch: 1, mode: "fill")
+  %6: u64[1, d0] = pad_general(%x, %1, high: [d3, d4], interior: [0, 0], low: [-3, 0])
+  %7: u64[d0] = reshape(%6, shape: [d0])
+  %8: u64[d0] = mul(%7, %5)
+  %9: u64[] = reduce_sum(%8, axes: [0])
+  %10: u64[] = constant(dtype: u64, value: 4.0)
+  %11: u64[] = shift_left(%10, %9)
+  return y = %11
+})",
+                                       std::make_shared<Context>()));
+  EXPECT_EQ(RunInChild([&] {
+              for (int i = 0; i < 2; ++i) {
+                const auto kernel = CompileGroup(graph, GroupKind::kReduction,
+                                                 "f", TargetLevel::kAvx512);
+                if (!kernel.ok()) return 1;
+              }
+              return 0;
+            }),
+            0);
 }
 
 // The graph crosses as text; what does not read is an error, not a crash.

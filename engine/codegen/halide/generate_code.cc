@@ -20,6 +20,7 @@
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/halide/device_code.h"
 #include "engine/codegen/halide/lower_group.h"
+#include "engine/codegen/halide/survive_aborts.h"
 #include "engine/codegen/halide/target.h"
 #include "engine/codegen/target_level.h"
 #include "engine/ir/context.h"
@@ -76,8 +77,16 @@ absl::StatusOr<Halide::Module> Lower(const CleaveKernelSource& source,
                     source.name, target, plain_schedule);
 }
 
-absl::Status Write(const CleaveCodeRequest& request, const std::string& path) {
-  const auto level = static_cast<TargetLevel>(request.level);
+// Aborted where LLVM gave up.
+absl::Status Compile(const Halide::Module& module, const std::string& path) {
+  return SurviveAborts(
+      reinterpret_cast<const void*>(&Halide::get_host_target), [&] {
+        module.compile({{Halide::OutputFileType::object, path}});
+      });
+}
+
+absl::Status WriteAt(TargetLevel level, const CleaveCodeRequest& request,
+                     const std::string& path) {
   const auto device = static_cast<Device>(request.device);
   const Halide::Target target = KernelTarget(level, device);
   const bool plain = request.plain_schedule != 0;
@@ -93,8 +102,7 @@ absl::Status Write(const CleaveCodeRequest& request, const std::string& path) {
   if (device == Device::kCpu && kernels.size() == 1) {
     CLEAVE_ASSIGN_OR_RETURN(const Halide::Module module,
                             Lower(kernels.front(), target, plain));
-    module.compile({{Halide::OutputFileType::object, path}});
-    return absl::OkStatus();
+    return Compile(module, path);
   }
   Halide::Module all("kernels", target);
   all.set_any_strict_float(true);
@@ -103,8 +111,21 @@ absl::Status Write(const CleaveCodeRequest& request, const std::string& path) {
                             Lower(kernel, target, plain));
     AppendStrict(module, absl::StrCat(kernel.name, "_"), all);
   }
-  all.compile({{Halide::OutputFileType::object, path}});
-  return absl::OkStatus();
+  return Compile(all, path);
+}
+
+// What LLVM cannot write for a level has the instructions of a lower one, which
+// every machine of that level runs, too.
+absl::Status Write(const CleaveCodeRequest& request, const std::string& path) {
+  int level = request.level;
+  absl::Status written;
+  do {
+    written = WriteAt(static_cast<TargetLevel>(level), request, path);
+  } while (absl::IsAborted(written) && --level >= 0);
+  if (absl::IsAborted(written)) {
+    return absl::InternalError(written.message());
+  }
+  return written;
 }
 
 absl::StatusOr<std::string> Generate(const CleaveCodeRequest& request) {
