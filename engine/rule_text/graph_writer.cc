@@ -63,6 +63,17 @@ bool IsAtomicNumber(absl::string_view text) {
   return text.find_first_of("-/*+ ") == absl::string_view::npos;
 }
 
+// A literal of the language is known before any tensor: `false and x` is
+// `false`, without the axes of x.
+bool IsBoolLiteral(absl::string_view text) {
+  return text == "true" || text == "false";
+}
+
+bool Decides(absl::string_view text, Primitive primitive) {
+  return (primitive == Primitive::kAnd && text == "false") ||
+         (primitive == Primitive::kOr && text == "true");
+}
+
 }  // namespace
 
 absl::Status NotWritten(absl::string_view what) {
@@ -173,6 +184,11 @@ std::string GraphWriter::Operand(Value v) {
   return Parenthesised(*texts_[v.id]);
 }
 
+std::string GraphWriter::Spread(absl::string_view text, const Shape& shape) {
+  return absl::StrCat("broadcast_to(", text,
+                      ", shape: ", names_.ShapeText(shape), ")");
+}
+
 std::string GraphWriter::Full(Value v) {
   const RuleText& text = *texts_[v.id];
   const TensorType& type = graph_.type(v);
@@ -188,8 +204,7 @@ std::string GraphWriter::Full(Value v) {
     return absl::StrCat("zeros(shape: ", names_.ShapeText(type.shape),
                         ", dtype: ", DTypeName(type.dtype), ")");
   }
-  return absl::StrCat("broadcast_to(", full,
-                      ", shape: ", names_.ShapeText(type.shape), ")");
+  return Spread(full, type.shape);
 }
 
 absl::StatusOr<std::string> GraphWriter::Name(Value v) {
@@ -314,6 +329,15 @@ absl::StatusOr<RuleText> GraphWriter::Pointwise(Primitive primitive, Value v) {
     size_t k = first;
     while (!typed[k]) ++k;
     texts[k] = Full(operands[k]);
+  }
+  // A tensor stands where a literal would make the whole one.
+  const bool literal =
+      type.dtype == DType::kBool &&
+      std::all_of(texts.begin() + first, texts.end(), IsBoolLiteral);
+  for (size_t i = first; i < texts.size(); ++i) {
+    if (literal || Decides(texts[i], primitive)) {
+      texts[i] = Spread(texts[i], type.shape);
+    }
   }
   const absl::string_view op = OperatorOf(primitive);
   RuleText result{"", false, true, type.shape};

@@ -87,6 +87,8 @@ class GraphWriter {
   // The text as an operand; with its type's dtype and shape; a name for it.
   std::string Operand(Value v);
   std::string Full(Value v);
+  // `broadcast_to(text, shape: ..)`, a tensor even of a literal.
+  std::string Spread(absl::string_view text, const Shape& shape);
   absl::StatusOr<std::string> Name(Value v);
   absl::StatusOr<std::string> Let(absl::string_view text);
   RuleText Atom(Value v, std::string text) const;
