@@ -52,7 +52,7 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
   for (const RuleFile::Entry& entry : file->file.entries) {
     if (!entry.item.has_value()) continue;
     const Item& item = *entry.item;
-    sources_[&item] = &file->source;
+    files_of_[&item] = file.get();
     switch (item.kind) {
       case ItemKind::kOp:
       case ItemKind::kAten:
@@ -201,9 +201,15 @@ const Item* Library::FindNumeric(absl::string_view primitive,
 }
 
 const Source& Library::SourceOf(const Item& item) const {
-  const auto it = sources_.find(&item);
-  CLEAVE_CHECK(it != sources_.end()) << item.name << " is not of this library";
-  return *it->second;
+  const auto it = files_of_.find(&item);
+  CLEAVE_CHECK(it != files_of_.end()) << item.name << " is not of this library";
+  return it->second->source;
+}
+
+bool Library::MayUse(const Item& caller, const Item& def) const {
+  if (!files_of_.at(&def)->shipped) return true;
+  const LoadedFile& file = *files_of_.at(&caller);
+  return file.shipped || file.generated;
 }
 
 }  // namespace cleave

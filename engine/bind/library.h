@@ -23,6 +23,8 @@ struct LoadedFile {
   LoadedFile(Source s, RuleFile f) : source(std::move(s)), file(std::move(f)) {}
   Source source;
   RuleFile file;
+  bool shipped = false;
+  bool generated = false;  // by a program, of rules that may be shipped
 };
 
 // Where a body stands: an op's own, or that of an `override` item.
@@ -80,6 +82,9 @@ class Library {
     return rewrites_;
   }
   const Source& SourceOf(const Item& item) const;
+  // Whether `caller` may use the def. Those of shipped files are private to
+  // them: the next version may lack them.
+  bool MayUse(const Item& caller, const Item& def) const;
   bool IsEnumWord(absl::string_view word) const {
     return enum_words_.count(std::string(word)) > 0;
   }
@@ -108,7 +113,7 @@ class Library {
   std::map<std::string, const Item*> derivatives_;
   std::map<std::string, const Item*> rewrites_;
   std::map<std::string, const Item*> numerics_;  // by "exp f32"
-  std::map<const Item*, const Source*> sources_;
+  std::map<const Item*, const LoadedFile*> files_of_;
   std::vector<const Item*> examples_;
   std::set<std::string> enum_words_;
 };

@@ -170,7 +170,9 @@ typedef struct cleave_source {
 CLEAVE_API cleave_status* cleave_rules_shipped(
     const cleave_call_options* options, cleave_rules** out);
 /* `base` and what the sources declare; `base` stays as it is. NULL for `base`
- * is no rules at all. All mistakes of all sources are in the status. */
+ * is no rules at all. An op of theirs that has the name of a shipped one is
+ * found by another: `op relu` of mine.rules as "mine_relu". All mistakes of all
+ * sources are in the status. */
 CLEAVE_API cleave_status* cleave_rules_extend(
     const cleave_rules* base, const cleave_source* sources, size_t count,
     const cleave_call_options* options, cleave_rules** out);

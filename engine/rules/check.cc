@@ -205,7 +205,7 @@ class CycleFinder {
 
 // The mistakes in names, cycles and rewrites.
 std::vector<Diagnostic> CheckNamesOf(const RuleSet& rules,
-                                     const LoadedFile& file, bool generated) {
+                                     const LoadedFile& file) {
   const Library& library = rules.impl().library;
   std::vector<Diagnostic> diagnostics;
   CycleFinder cycles(library, &diagnostics);
@@ -227,7 +227,7 @@ std::vector<Diagnostic> CheckNamesOf(const RuleSet& rules,
       }
     }
   }
-  if (generated) {
+  if (file.generated) {
     diagnostics.erase(std::remove_if(diagnostics.begin(), diagnostics.end(),
                                      [](const Diagnostic& d) {
                                        return d.kind == DiagnosticKind::kUnused;
@@ -296,13 +296,11 @@ class MistakeSearch {
 }  // namespace
 
 bool HaveNoMistakes(const RuleSet& rules,
-                    absl::Span<const std::shared_ptr<const LoadedFile>> files,
-                    const std::set<const LoadedFile*>& generated) {
+                    absl::Span<const std::shared_ptr<const LoadedFile>> files) {
   std::vector<const Item*> items;
   for (const std::shared_ptr<const LoadedFile>& file : files) {
-    const bool is_generated = generated.count(file.get()) != 0;
-    if (!CheckNamesOf(rules, *file, is_generated).empty()) return false;
-    if (is_generated) continue;
+    if (!CheckNamesOf(rules, *file).empty()) return false;
+    if (file->generated) continue;
     for (const RuleFile::Entry& entry : file->file.entries) {
       if (entry.item.has_value()) items.push_back(&*entry.item);
     }
@@ -310,11 +308,11 @@ bool HaveNoMistakes(const RuleSet& rules,
   return MistakeSearch(rules, std::move(items)).FindsNone();
 }
 
-std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
-                                  bool generated) {
-  std::vector<Diagnostic> diagnostics = CheckNamesOf(rules, file, generated);
+std::vector<Diagnostic> CheckFile(const RuleSet& rules,
+                                  const LoadedFile& file) {
+  std::vector<Diagnostic> diagnostics = CheckNamesOf(rules, file);
   // Elaboration would find the same mistakes again.
-  if (generated || !diagnostics.empty()) return diagnostics;
+  if (file.generated || !diagnostics.empty()) return diagnostics;
   for (const RuleFile::Entry& entry : file.file.entries) {
     if (!entry.item.has_value()) continue;
     if (BudgetEnded()) break;

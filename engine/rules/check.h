@@ -5,7 +5,6 @@
 #define CLEAVE_ENGINE_RULES_CHECK_H_
 
 #include <memory>
-#include <set>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -20,15 +19,13 @@ namespace cleave {
 
 // The mistakes in the items of one file of `rules`, in order of place; of a
 // generated one (NamedSource::generated) those of its names alone.
-std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file,
-                                  bool generated);
+std::vector<Diagnostic> CheckFile(const RuleSet& rules, const LoadedFile& file);
 
-// Whether CheckFile finds no mistake in any of `files`; `generated` are those
-// among them that are. All cores look: where there is a mistake, or the budget
-// ends, it is false soon, and CheckFile tells what there is.
+// Whether CheckFile finds no mistake in any of `files`. All cores look: where
+// there is a mistake, or the budget ends, it is false soon, and CheckFile tells
+// what there is.
 bool HaveNoMistakes(const RuleSet& rules,
-                    absl::Span<const std::shared_ptr<const LoadedFile>> files,
-                    const std::set<const LoadedFile*>& generated);
+                    absl::Span<const std::shared_ptr<const LoadedFile>> files);
 
 // A type whose sizes are variables of their names: `f32[B, D]`.
 absl::StatusOr<TensorType> DeclaredType(const TypeExpr& type,

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -16,6 +15,7 @@
 #include "engine/rules/checked_rules.h"
 #include "engine/rules/rule_set.h"
 #include "engine/rules/rule_set_impl.h"
+#include "engine/rules/shipped_names.h"
 #include "ops/budget.h"
 #include "ops/status_macros.h"
 
@@ -24,8 +24,7 @@ namespace {
 
 // All that the checks of the files behind the first `checked` ones depend on:
 // the texts, and the code that checks. Empty where the code cannot be named.
-std::string CheckedKey(const RuleSet::Impl& impl, size_t checked,
-                       const std::set<const LoadedFile*>& generated) {
+std::string CheckedKey(const RuleSet::Impl& impl, size_t checked) {
   static const auto* const engine =
       new std::string(BuildIdOf(reinterpret_cast<const void*>(&CheckedKey)));
   // What derives may be another library's.
@@ -42,9 +41,9 @@ std::string CheckedKey(const RuleSet::Impl& impl, size_t checked,
   add(derived);
   for (size_t i = 0; i < impl.library.files().size(); ++i) {
     const LoadedFile& file = *impl.library.files()[i];
-    add(i < checked                   ? "checked"
-        : generated.count(&file) != 0 ? "generated"
-                                      : "new");
+    add(i < checked ? "checked" : file.generated ? "generated" : "new");
+    // What is shipped decides over the names of the rest.
+    add(file.shipped ? "shipped" : "other");
     add(file.source.text());
   }
   return key;
@@ -97,8 +96,7 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   };
   const bool trusted = std::exchange(impl->options.trusted, false);
   const size_t checked = impl->library.files().size();
-  std::vector<std::shared_ptr<const LoadedFile>> files;
-  std::set<const LoadedFile*> generated;
+  std::vector<ParsedFile> parsed_files;
   for (const NamedSource& named : sources) {
     Source source(named.name, named.text);
     ParseResult parsed =
@@ -113,9 +111,19 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
       ParseResult canonical = ParseRules(source);
       if (canonical.ok()) parsed = std::move(canonical);
     }
-    files.push_back(std::make_shared<const LoadedFile>(std::move(source),
-                                                       std::move(parsed.file)));
-    if (named.generated) generated.insert(files.back().get());
+    parsed_files.push_back({std::move(source), std::move(parsed.file),
+                            named.shipped, named.generated});
+  }
+  result.notes = RenameBesideShipped(impl->library, &parsed_files);
+  std::vector<std::shared_ptr<const LoadedFile>> files;
+  size_t generated = 0;
+  for (ParsedFile& parsed : parsed_files) {
+    auto file = std::make_shared<LoadedFile>(std::move(parsed.source),
+                                             std::move(parsed.file));
+    file->shipped = parsed.shipped;
+    file->generated = parsed.generated;
+    if (parsed.generated) ++generated;
+    files.push_back(std::move(file));
   }
   for (const auto& file : files) {
     std::vector<Diagnostic> diagnostics;
@@ -132,13 +140,12 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   if (!result.diagnostics.empty()) return result;
   // What is generated is checked in its names alone, which is as fast as to
   // look it up.
-  const bool remembers = !trusted && generated.size() < files.size();
+  const bool remembers = !trusted && generated < files.size();
   CheckedRules remembered(remembers ? FolderOf(rules->impl().options) : "");
-  const std::string key =
-      remembers ? CheckedKey(rules->impl(), checked, generated) : "";
+  const std::string key = remembers ? CheckedKey(rules->impl(), checked) : "";
   result.checked_before = trusted || (!key.empty() && remembered.Contain(key));
   if (!result.checked_before) {
-    if (!HaveNoMistakes(*rules, files, generated)) {
+    if (!HaveNoMistakes(*rules, files)) {
       // What threads compiled is numbered in the order of their work: mistakes
       // are told of rules that nobody has looked at.
       auto unseen = std::make_unique<RuleSet::Impl>();
@@ -147,8 +154,7 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
       unseen->library = rules->impl().library;
       rules = std::make_shared<const RuleSet>(std::move(unseen));
       for (const auto& file : files) {
-        report(CheckFile(*rules, *file, generated.count(file.get()) != 0),
-               file->source);
+        report(CheckFile(*rules, *file), file->source);
       }
     }
     // Names of extents are numbered from here on, whether it was checked or

@@ -328,5 +328,102 @@ TEST_F(LoadRulesTest, ThreadsShareARuleSet) {
   EXPECT_THAT(printed[0].back(), HasSubstr("f10"));
 }
 
+// --- names that the shipped rules have, too
+
+NamedSource Shipped(const std::string& text) {
+  NamedSource source{"rules/core/shipped.rules", text};
+  source.shipped = true;
+  return source;
+}
+
+constexpr char kShippedText[] =
+    "language 1\n\n"
+    "op scaled(x: T[S..]) -> T[S..]\n  where T: float\n  = tail(x)\n\n"
+    "op scaled_twice(x: T[S..]) -> T[S..]\n  where T: float\n"
+    "  = scaled(scaled(x))\n\n"
+    "def tail(x) = 2 * x\n";
+
+TEST(ShippedNames, AUsersOpAndDefStandBesideThem) {
+  const LoadResult shipped =
+      LoadRules({Shipped(kShippedText)}, std::make_shared<Context>());
+  ASSERT_THAT(shipped.diagnostics, IsEmpty());
+  const LoadResult loaded = ExtendRules(
+      shipped.rules,
+      NamedSource{"my folder/mine.rules",
+                  "language 1\n\n"
+                  "op scaled(x: T[S..]) -> T[S..]\n  where T: float\n"
+                  "  spec y[s..] = tail(x[s..])\n"
+                  "  accuracy T within 1 ulp\n"
+                  "{\n  tail(x)\n  jvp x = tail(dx)\n}\n\n"
+                  "def tail(x) = 3 * x\n\n"
+                  "example scaled([1.0]) = [3.0]\n\n"
+                  "fn f(x: f64[]) -> f64[] = scaled(x) + scaled_twice(x)\n\n"
+                  "fn g(x: f64[]) -> f64[] = jvp scaled(x)(x)\n"});
+  ASSERT_THAT(loaded.diagnostics, IsEmpty());
+  EXPECT_THAT(loaded.notes,
+              ElementsAre("my folder/mine.rules:3: note: `scaled` is "
+                          "`mine_scaled` outside of what is loaded with it, "
+                          "where `scaled` is the shipped one\n"));
+  EXPECT_EQ(loaded.rules->Find("mine_scaled")->name, "mine_scaled");
+  EXPECT_NE(loaded.rules->Find("scaled"), nullptr);
+  ASSERT_OK_AND_ASSIGN(const Graph f, loaded.rules->Function("f"));
+  EXPECT_THAT(PrintGraph(f), HasSubstr("= mine_scaled(%x)"));
+  EXPECT_THAT(PrintGraph(f), HasSubstr("= scaled_twice(%x)"));
+  // The shipped op rests on the shipped one still, and its body on its def.
+  const auto body = [&](const char* op) {
+    Signature signature;
+    signature.op = loaded.rules->context()->InternOp(op);
+    signature.operands = {
+        loaded.rules->context()->Intern(TensorType{DType::kF64, {}})};
+    const auto graph = loaded.rules->Body(signature);
+    EXPECT_OK(graph);
+    return PrintGraph(**graph);
+  };
+  EXPECT_THAT(body("scaled_twice"), HasSubstr("= scaled(%x)"));
+  EXPECT_THAT(body("scaled"), HasSubstr("value: 2.0"));
+  EXPECT_THAT(body("mine_scaled"), HasSubstr("value: 3.0"));
+}
+
+TEST(ShippedNames, WhatOneLoadDeclaresMayAlsoBeTaken) {
+  // Both in one load, and the name that would be given is a user's own.
+  const LoadResult loaded = LoadRules(
+      {Shipped(kShippedText),
+       {"mine.rules",
+        "language 1\n\nop scaled(x: T[S..]) -> T[S..]\n  where T: float\n"
+        "  = mine_scaled(x)\n\nop mine_scaled(x: T[S..]) -> T[S..]\n"
+        "  where T: float\n  = 4 * x\n"}},
+      std::make_shared<Context>());
+  ASSERT_THAT(loaded.diagnostics, IsEmpty());
+  EXPECT_NE(loaded.rules->Find("mine_scaled_"), nullptr);
+  EXPECT_NE(loaded.rules->Find("mine_scaled"), nullptr);
+}
+
+TEST(ShippedNames, DefsOfThemArePrivate) {
+  const LoadResult shipped =
+      LoadRules({Shipped(kShippedText)}, std::make_shared<Context>());
+  LoadResult loaded = ExtendRules(
+      shipped.rules,
+      {"mine.rules", "language 1\n\nfn f(x: f64[]) -> f64[] = tail(x)\n"});
+  EXPECT_THAT(loaded.diagnostics,
+              ElementsAre(HasSubstr(
+                  "`tail` is a def of the shipped rules "
+                  "(rules/core/shipped.rules:11), which is private to them")));
+  // A program may write what they do.
+  NamedSource generated{"made",
+                        "language 1\n\nop made(x: T[S..]) -> T[S..]\n"
+                        "  where T: float\n  = tail(x)\n"};
+  generated.generated = true;
+  loaded = ExtendRules(shipped.rules, generated);
+  EXPECT_THAT(loaded.diagnostics, IsEmpty());
+}
+
+TEST(ShippedNames, AmongThemANameIsDeclaredOnce) {
+  const LoadResult loaded =
+      LoadRules({Shipped(kShippedText), Shipped(kShippedText)},
+                std::make_shared<Context>());
+  EXPECT_THAT(loaded.diagnostics, SizeIs(3));
+  EXPECT_THAT(loaded.diagnostics[0], HasSubstr("declared twice"));
+}
+
 }  // namespace
 }  // namespace cleave

@@ -78,6 +78,9 @@ struct NamedSource {
   // calls that fit: an unused name is no mistake, and bodies are checked at the
   // types of each call, not at symbolic ones.
   bool generated = false;
+  // Comes with Cleave. Other files may declare ops and defs by the same names,
+  // and do not use its defs.
+  bool shipped = false;
 };
 
 class RuleSet;
@@ -147,6 +150,9 @@ struct LoadResult {
   std::shared_ptr<const RuleSet> rules;  // null if there is any diagnostic
   std::vector<std::string> diagnostics;  // rendered
   std::vector<PlacedMistake> mistakes;   // the same, one by one
+  // Rendered: which ops have another name than their files say, since shipped
+  // ones have theirs.
+  std::vector<std::string> notes;
   // The rules were trusted, or a process checked the same ones before.
   bool checked_before = false;
 };

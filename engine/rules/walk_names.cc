@@ -209,9 +209,19 @@ void NameChecker::WalkEquation(const Equation& equation) {
 }
 
 void NameChecker::WalkCallee(const std::string& callee, SourceRange range) {
-  if (library_.FindDef(callee) != nullptr ||
-      library_.FindCallable(callee) != nullptr || IsBuiltin(callee) ||
-      callee == "sum") {
+  const Item* def = library_.FindDef(callee);
+  if (def != nullptr && !library_.MayUse(item_, *def)) {
+    const Source& source = library_.SourceOf(*def);
+    Report(DiagnosticKind::kUnknownOp, range,
+           absl::StrCat("`", callee, "` is a def of the shipped rules (",
+                        source.name(), ":",
+                        source.PositionOf(def->range.begin).line,
+                        "), which is private to them"),
+           "declare one of your own, by the same name if you like");
+    return;
+  }
+  if (def != nullptr || library_.FindCallable(callee) != nullptr ||
+      IsBuiltin(callee) || callee == "sum") {
     return;
   }
   std::vector<std::string> names = BuiltinNames();

@@ -118,6 +118,7 @@ std::optional<LoadedRules> LoadRulePaths(const std::vector<std::string>& paths,
   // those of the program have no path, and are known by their texts.
   std::map<std::string, NamedSource*> by_identity;
   for (NamedSource& source : *shipped) {
+    source.shipped = true;
     by_identity[folder == nullptr ? source.text : Canonical(source.name)] =
         &source;
     if (folder != nullptr) source.name = ShownPath(source.name);
@@ -160,6 +161,7 @@ std::optional<LoadedRules> LoadRulePaths(const std::vector<std::string>& paths,
               << " in the rules\n";
     return std::nullopt;
   }
+  for (const std::string& note : result.notes) std::cerr << note;
   loaded.rules = std::move(result.rules);
   return loaded;
 }

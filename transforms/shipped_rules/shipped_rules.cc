@@ -32,6 +32,7 @@ absl::StatusOr<std::vector<NamedSource>> ReadShipped(
     absl::ConsumePrefix(&inside, folder);
     absl::ConsumePrefix(&inside, "/");
     source.name = absl::StrCat("rules/", inside);
+    source.shipped = true;
   }
   return sources;
 }
@@ -41,8 +42,10 @@ absl::StatusOr<std::vector<NamedSource>> ReadShipped(
 std::vector<NamedSource> EmbeddedRules() {
   std::vector<NamedSource> sources;
   for (size_t i = 0; i < kFileCount; ++i) {
-    sources.push_back(
-        {kFiles[i].name, std::string(kFiles[i].text, kFiles[i].size)});
+    NamedSource& source = sources.emplace_back();
+    source.name = kFiles[i].name;
+    source.text = std::string(kFiles[i].text, kFiles[i].size);
+    source.shipped = true;
   }
   return sources;
 }

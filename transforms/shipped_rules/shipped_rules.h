@@ -52,7 +52,9 @@ absl::StatusOr<std::shared_ptr<const RuleSet>> SharedShippedRules();
 //   override silu { jvp x = 2 * dx }
 //   )");
 //
-// The shared rules stay as they are. InvalidArgument with the diagnostics.
+// The shared rules stay as they are. An op of the text that has the name of a
+// shipped one, `op relu`, is `host_relu` outside of the text, by the name of
+// the source. InvalidArgument with the diagnostics.
 absl::StatusOr<std::shared_ptr<const RuleSet>> ShippedRulesWith(
     absl::string_view text, absl::string_view name = "host.rules");
 

@@ -177,8 +177,15 @@ op mine(x: f32[n]) -> f32[n] = silu(x)
   EXPECT_NE(mine->Find("softmax"), nullptr);
   ASSERT_OK_AND_ASSIGN(const auto shared, SharedShippedRules());
   EXPECT_EQ(shared->Find("mine"), nullptr);
-  EXPECT_THAT(
+  // The name of a shipped op may be taken, that of a primitive may not.
+  ASSERT_OK_AND_ASSIGN(
+      const auto other,
       ShippedRulesWith("language 1\nop softmax(x: f32[n]) -> f32[n] = x\n",
+                       "other.rules"));
+  EXPECT_NE(other->Find("other_softmax"), nullptr);
+  EXPECT_EQ(other->Find("softmax"), shared->Find("softmax"));
+  EXPECT_THAT(
+      ShippedRulesWith("language 1\nop exp(x: f32[n]) -> f32[n] = x\n",
                        "other.rules"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("other.rules:2")));
 }
