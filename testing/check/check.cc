@@ -134,12 +134,15 @@ class OpChecker {
     // Preparing calls takes time, too.
     if (Ended()) return std::move(layers_);
     PreparedCalls prepared = PrepareCalls(context_, concrete);
+    // Where a structured op computes each element by itself, as many elements
+    // are compared as of a pointwise one.
+    if (!prepared.elementwise) elements_ = PrepareSingleElements(context_);
     // From cheap to dear.
-    Add(Layer::kReals, [&] { return CheckReals(context_, prepared); });
-    Add(Layer::kEdges, [&] { return CheckEdges(context_, prepared); });
+    AddWithElements(Layer::kReals, CheckReals, prepared);
+    AddWithElements(Layer::kEdges, CheckEdges, prepared);
     if (Ended()) return std::move(layers_);
     AddLargeCalls(context_, concrete, prepared);
-    Add(Layer::kRounding, [&] { return CheckRounding(context_, prepared); });
+    AddWithElements(Layer::kRounding, CheckRounding, prepared);
     Add(Layer::kTransforms,
         [&] { return CheckTransforms(prepared, concrete); });
     Add(Layer::kKernels, [&] { return options_.kernels(context_, prepared); });
@@ -165,6 +168,32 @@ class OpChecker {
     if (Wants(layer) && !Ended()) layers_[layer] = check();
   }
 
+  void AddWithElements(Layer layer,
+                       Verdict (*check)(const OpContext&, const PreparedCalls&),
+                       const PreparedCalls& prepared) {
+    Add(layer, [&] {
+      Verdict verdict = check(context_, prepared);
+      AddElements(check, verdict);
+      return verdict;
+    });
+  }
+
+  // Adds the verdict of the calls of single elements.
+  template <typename Checks>
+  void AddElements(const Checks& check, Verdict& verdict) {
+    if (elements_.calls.empty() || verdict.kind == VerdictKind::kNotChecked ||
+        Ends(verdict)) {
+      return;
+    }
+    Verdict elements = check(context_, elements_);
+    // Where the spec is the body without a reduction, others tell them apart.
+    if (elements.kind == VerdictKind::kNotIndependent) return;
+    for (std::string& note : elements.notes) {
+      note = absl::StrCat("element by element: ", note);
+    }
+    Merge(verdict, elements);
+  }
+
   bool Ends(const Verdict& verdict) const {
     return options_.stop_at_refutation &&
            verdict.kind == VerdictKind::kDisagrees;
@@ -180,7 +209,12 @@ class OpChecker {
                           const PreparedCalls& concrete) {
     // One layer, three parts: what is not checked in one does not hide the
     // others.
-    const Verdict jvp = CheckJvp(context_, prepared, concrete, rules_);
+    Verdict jvp = CheckJvp(context_, prepared, concrete, rules_);
+    AddElements(
+        [&](const OpContext& context, const PreparedCalls& elements) {
+          return CheckJvp(context, elements, PreparedCalls(), rules_);
+        },
+        jvp);
     if (Ends(jvp)) return jvp;
     const Verdict vjp = CheckVjp(context_, concrete, rules_);
     if (Ends(vjp)) return vjp;
@@ -261,6 +295,7 @@ class OpChecker {
   const OpContext& context_;
   const CheckOptions& options_;
   const RuleSet& rules_;
+  PreparedCalls elements_;  // of single elements
   std::map<Layer, Verdict> layers_;
 };
 

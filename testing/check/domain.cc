@@ -25,27 +25,54 @@ absl::StatusOr<Domain> Domain::Make(const ClauseRules& clauses,
       CLEAVE_ASSIGN_OR_RETURN(
           Graph graph,
           MakeClauseGraph(clauses, call, clause.op, domain.result_types_[r]));
-      domain.clauses_.emplace_back(static_cast<int>(r), std::move(graph));
+      // What is said of a whole tensor holds for each point by itself.
+      const bool by_points =
+          IsElementwise(body) && domain.result_types_[r].shape.size() == 1 &&
+          !domain.result_types_[r].shape[0].Value() && !IsElementwise(graph);
+      domain.clauses_.push_back(
+          {static_cast<int>(r), std::move(graph), by_points});
     }
   }
   return domain;
 }
 
+namespace {
+
+// Marks the elements of `result`, the first of which is number `first`, where
+// the clause does not hold.
+absl::Status LeaveOut(const Graph& clause, std::vector<Tensor> inputs,
+                      const Tensor& result, int64_t first,
+                      std::vector<bool>& left_out) {
+  inputs.emplace_back(result.dtype(), result.shape());
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> held,
+                          Interpret(clause, inputs));
+  for (int64_t i = 0; i < held[0].size(); ++i) {
+    const bool is_within = IsFloat(held[0].dtype()) ? held[0].GetDouble(i) == 1
+                                                    : held[0].GetInt(i) == 1;
+    if (!is_within) left_out[first + i] = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
 absl::StatusOr<std::vector<std::vector<bool>>> Domain::Outside(
     absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) const {
   std::vector<std::vector<bool>> outside(results.size());
-  for (const auto& [place, graph] : clauses_) {
-    std::vector<Tensor> arguments(inputs.begin(), inputs.end());
-    arguments.emplace_back(results[place].dtype(), results[place].shape());
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> held,
-                            Interpret(graph, arguments));
-    std::vector<bool>& left_out = outside[place];
-    left_out.resize(held[0].size());
-    for (int64_t i = 0; i < held[0].size(); ++i) {
-      const bool is_within = IsFloat(held[0].dtype())
-                                 ? held[0].GetDouble(i) == 1
-                                 : held[0].GetInt(i) == 1;
-      if (!is_within) left_out[i] = true;
+  for (const Clause& clause : clauses_) {
+    const Tensor& result = results[clause.result];
+    std::vector<bool>& left_out = outside[clause.result];
+    left_out.resize(result.size());
+    if (!clause.by_points) {
+      CLEAVE_RETURN_IF_ERROR(LeaveOut(
+          clause.graph, std::vector<Tensor>(inputs.begin(), inputs.end()),
+          result, 0, left_out));
+      continue;
+    }
+    for (int64_t i = 0; i < result.size(); ++i) {
+      CLEAVE_RETURN_IF_ERROR(LeaveOut(clause.graph, SelectElements(inputs, {i}),
+                                      Tensor(result.dtype(), {1}), i,
+                                      left_out));
     }
   }
   return outside;

@@ -41,11 +41,17 @@ class Domain {
   absl::StatusOr<std::vector<Tensor>> Within(std::vector<Tensor> points) const;
 
  private:
+  struct Clause {
+    int result;
+    Graph graph;
+    // Of an elementwise call, a condition that is not: on a maximum, say.
+    bool by_points;
+  };
+
   std::vector<Tensor> ResultsAt(absl::Span<const Tensor> inputs) const;
 
   std::vector<TensorType> result_types_;
-  // (number of the result, the graph of a clause).
-  std::vector<std::pair<int, Graph>> clauses_;
+  std::vector<Clause> clauses_;
 };
 
 }  // namespace cleave

@@ -143,6 +143,33 @@ std::vector<DType> WantedDTypes(const OpContext& context,
   return dtypes;
 }
 
+// Attributes that are tried for those at which an op computes each element by
+// itself, and how many such are taken.
+constexpr int kSingleElementTrials = 24;
+constexpr size_t kSingleElementRows = 3;
+
+// Whether the op is elementwise in a call at [n], and takes it.
+enum class AtPoints { kNot, kRejected, kTaken };
+
+AtPoints AddAtPoints(const OpContext& context, SignatureSampler& sampler,
+                     const DrawOptions& options, PreparedCalls& prepared) {
+  absl::StatusOr<SampledCall> call = sampler.Draw(options);
+  if (!call.ok()) {
+    return IsRejection(call.status()) ? AtPoints::kRejected : AtPoints::kNot;
+  }
+  for (const TensorType& type : call->OperandTypes()) {
+    // Sizes of the signature's own stay numbers.
+    if (type.shape != *options.shape) return AtPoints::kNot;
+  }
+  const bool taken = Prepare(context, *std::move(call),
+                             sampler.IsDefaults(*options.row), prepared);
+  if (prepared.exceeded) return AtPoints::kNot;
+  if (!taken) return AtPoints::kRejected;
+  if (IsElementwise(prepared.calls.back().graphs.body)) return AtPoints::kTaken;
+  prepared.calls.pop_back();
+  return AtPoints::kNot;
+}
+
 // Calls at the shape [n], if the op is elementwise there: each combination of
 // attributes in each dtype.
 bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
@@ -155,25 +182,9 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
   if (dtypes.empty()) return false;
   PairCover cover(sampler.FactorSizes());
   std::vector<std::vector<int>> rows;
-  // Nullopt: the op is not elementwise.
-  const auto add = [&](const std::vector<int>& row) -> std::optional<bool> {
+  const auto add = [&](const std::vector<int>& row) {
     options.row = row;
-    absl::StatusOr<SampledCall> call = sampler.Draw(options);
-    if (!call.ok()) {
-      if (!IsRejection(call.status())) return std::nullopt;
-      return false;
-    }
-    for (const TensorType& type : call->OperandTypes()) {
-      // Sizes of the signature's own stay numbers.
-      if (type.shape != shape) return std::nullopt;
-    }
-    const bool defaults = sampler.IsDefaults(row);
-    const bool taken = Prepare(context, *std::move(call), defaults, prepared);
-    if (prepared.exceeded) return std::nullopt;
-    if (taken && !IsElementwise(prepared.calls.back().graphs.body)) {
-      return std::nullopt;
-    }
-    return taken;
+    return AddAtPoints(context, sampler, options, prepared);
   };
   for (DType dtype : dtypes) {
     options.dtype = dtype;
@@ -181,9 +192,9 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
       while (static_cast<int>(rows.size()) < kMaxCombinations) {
         const auto row = cover.Next(sampler.random());
         if (!row) break;
-        const auto taken = add(*row);
-        if (!taken) return false;
-        if (*taken) {
+        const AtPoints taken = add(*row);
+        if (taken == AtPoints::kNot) return false;
+        if (taken == AtPoints::kTaken) {
           cover.Accept(*row);
           rows.push_back(*row);
         } else {
@@ -193,7 +204,7 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
       continue;
     }
     for (const std::vector<int>& row : rows) {
-      if (!add(row)) return false;
+      if (add(row) == AtPoints::kNot) return false;
     }
   }
   prepared.combinations = cover.ToString();
@@ -291,6 +302,40 @@ PreparedCalls PrepareCalls(const OpContext& context,
   prepared.elementwise = PrepareElementwise(context, sampler, prepared);
   if (prepared.elementwise) return prepared;
   prepared = concrete;
+  return prepared;
+}
+
+PreparedCalls PrepareSingleElements(const OpContext& context) {
+  PreparedCalls prepared;
+  prepared.elementwise = true;
+  SignatureSampler sampler(*context.item, context.seed + 15);
+  sampler.FixSizes(context.sizes);
+  DrawOptions options;
+  options.shape = Shape{Dim::Variable("n")};
+  options.vary_attributes = false;
+  const std::vector<DType> dtypes = WantedDTypes(context, sampler);
+  if (dtypes.empty()) return prepared;
+  PairCover cover(sampler.FactorSizes());
+  std::vector<std::vector<int>> rows;
+  const auto add = [&](DType dtype, const std::vector<int>& row) {
+    options.dtype = dtype;
+    options.row = row;
+    return AddAtPoints(context, sampler, options, prepared) == AtPoints::kTaken;
+  };
+  for (int trial = 0; trial < kSingleElementTrials; ++trial) {
+    if (rows.size() == kSingleElementRows) break;
+    const auto row = cover.Next(sampler.random());
+    if (!row) break;
+    if (add(dtypes.front(), *row)) {
+      cover.Accept(*row);
+      rows.push_back(*row);
+    } else {
+      cover.Reject(*row);
+    }
+  }
+  for (size_t d = 1; d < dtypes.size(); ++d) {
+    for (const std::vector<int>& row : rows) add(dtypes[d], row);
+  }
   return prepared;
 }
 

@@ -56,7 +56,8 @@ TEST_P(PlantedTest, StableFormAgrees) {
 
 INSTANTIATE_TEST_SUITE_P(
     All, PlantedTest,
-    testing::Values(Planted{"log1p", Layer::kRounding},
+    testing::Values(Planted{"single_element", Layer::kReals},
+                    Planted{"log1p", Layer::kRounding},
                     Planted{"softplus", Layer::kRounding},
                     Planted{"sigmoid", Layer::kRounding},
                     Planted{"softmax", Layer::kRounding},
