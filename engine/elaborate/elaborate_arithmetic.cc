@@ -11,7 +11,6 @@ namespace cleave {
 namespace {
 
 using Kind = RuleValue::Kind;
-using Truth2 = std::variant<bool, Condition>;
 
 CompareOp ToCompareOp(absl::string_view op) {
   if (op == "==") return CompareOp::kEq;
@@ -57,11 +56,6 @@ bool CompareExact(const Exact& a, CompareOp op, const Exact& b) {
       return b <= a;
   }
   return false;
-}
-
-RuleValue FromTruth(const Truth2& truth) {
-  if (const bool* known = std::get_if<bool>(&truth)) return *known;
-  return std::get<Condition>(truth);
 }
 
 // A symbolic extent against a constant that is no symbolic extent.

@@ -167,6 +167,14 @@ class Scope {
   std::map<std::string, RuleValue> values_;
 };
 
+// What a static condition is: known, or one of sizes.
+using Truth2 = std::variant<bool, Condition>;
+
+inline RuleValue FromTruth(const Truth2& truth) {
+  if (const bool* known = std::get_if<bool>(&truth)) return *known;
+  return std::get<Condition>(truth);
+}
+
 }  // namespace cleave
 
 #endif  // CLEAVE_ENGINE_ELABORATE_RULE_VALUE_H_

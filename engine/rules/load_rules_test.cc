@@ -328,6 +328,30 @@ TEST_F(LoadRulesTest, ThreadsShareARuleSet) {
   EXPECT_THAT(printed[0].back(), HasSubstr("f10"));
 }
 
+// `not v` of a tensor is its elements' negation as a value; where a branch is
+// chosen it asks whether v is given.
+TEST(LoadRules, BranchesAskWhetherALetIsGiven) {
+  const LoadResult loaded =
+      LoadRules({{"in.rules",
+                  "language 1\n\nop shifted(x: T[S..], w: T[S..]?) -> T[S..]\n"
+                  "  where T: float\n{\n  let v = if w then w + 1\n"
+                  "  if len(S) > 9 or not v then x else v\n}\n\n"
+                  "fn with(x: f32[3], w: f32[3]) -> f32[3] = shifted(x, w)\n\n"
+                  "fn without(x: f32[3]) -> f32[3] = shifted(x)\n"}},
+                std::make_shared<Context>());
+  ASSERT_THAT(loaded.diagnostics, IsEmpty());
+  const auto expanded = [&](const char* name) {
+    const auto call = loaded.rules->Function(name);
+    EXPECT_OK(call);
+    const auto body = loaded.rules->Body(
+        RuleSet::SignatureOf(*call, call->outputs()[0].value));
+    EXPECT_OK(body);
+    return PrintGraph(**body);
+  };
+  EXPECT_THAT(expanded("with"), HasSubstr("= add(%w, "));
+  EXPECT_THAT(expanded("without"), HasSubstr("return y = %x"));
+}
+
 // --- names that the shipped rules have, too
 
 NamedSource Shipped(const std::string& text) {
