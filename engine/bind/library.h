@@ -48,9 +48,14 @@ struct Callable {
   // Whether the types of `results` are declared; those of host ops are what
   // their bodies give.
   bool has_result_types = true;
+  // A host's `-> Tensor[]`: a list of results, as long as the body's.
+  bool has_result_list = false;
   // The `override` items of this op (engine/bind/op_lines.h).
   std::vector<BodyPart> overrides;
 };
+
+// The name of result i: of a list "y0", "y1".
+std::string ResultName(const Callable& callable, size_t i);
 
 // Callable from its declaration; a host's schema is translated. Mistakes in it
 // go to `diagnostics`.

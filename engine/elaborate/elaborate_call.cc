@@ -174,6 +174,11 @@ Elaborator::Result Elaborator::CallBound(const BoundCall& bound,
     if (place < 0) return RuleValue();
     return single ? term : terms_.Result(term, place);
   };
+  if (callable.has_result_list) {
+    RuleList list;
+    for (const int place : places) list.push_back(result(place));
+    return RuleValue(std::move(list));
+  }
   if (types.size() == 1) return result(places[0]);
   RuleRecord record;
   for (size_t i = 0; i < types.size(); ++i) {

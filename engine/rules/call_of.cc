@@ -40,7 +40,7 @@ absl::StatusOr<Graph> CallOf(const RuleSet& rules, const Signature& signature) {
   std::vector<NamedValue> outputs;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].has_value()) {
-      outputs.push_back({callable->results[i].name, *results[i]});
+      outputs.push_back({ResultName(*callable, i), *results[i]});
     }
   }
   return std::move(builder).Build(std::move(outputs));

@@ -252,6 +252,20 @@ absl::StatusOr<std::vector<TermPtr>> OpCompiler::Results(
     CLEAVE_ASSIGN_OR_RETURN(results[i], elaborator_.ToTerm(v, range));
     return absl::OkStatus();
   };
+  if (callable_.has_result_list) {
+    if (!value.Is(Kind::kList)) {
+      return elaborator_.Fail(
+          DiagnosticKind::kType, range,
+          absl::StrCat("`", callable_.name, "` gives a list, not ",
+                       value.KindName()));
+    }
+    results.clear();
+    for (const RuleValue& element : value.AsList()) {
+      CLEAVE_ASSIGN_OR_RETURN(TermPtr term, elaborator_.ToTerm(element, range));
+      results.push_back(std::move(term));
+    }
+    return results;
+  }
   if (!value.Is(Kind::kRecord)) {
     if (declared.size() != 1) {
       return elaborator_.Fail(
@@ -375,7 +389,7 @@ absl::StatusOr<const Scope*> OpCompiler::EnterPart(const BodyPart& part) {
 void OpCompiler::SetResults(Scope* scope) const {
   for (size_t r = 0; r < raw_results_.size(); ++r) {
     if (raw_results_[r] != nullptr) {
-      scope->Set(callable_.results[r].name, raw_results_[r]);
+      scope->Set(ResultName(callable_, r), raw_results_[r]);
     }
   }
 }
@@ -505,7 +519,7 @@ absl::StatusOr<Graph> OpCompiler::Build(const std::vector<TermPtr>& terms) {
   std::vector<std::pair<std::string, TermPtr>> named;
   for (size_t i = 0; i < terms.size(); ++i) {
     if (terms[i] != nullptr) {
-      named.emplace_back(callable_.results[i].name, terms[i]);
+      named.emplace_back(ResultName(callable_, i), terms[i]);
     }
   }
   return BuildNamed(named);

@@ -174,6 +174,13 @@ absl::StatusOr<std::vector<std::optional<TermType>>> RuleSet::Impl::ResultTypes(
   signature.attributes = context->Intern(attributes);
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules->Body(signature));
   std::vector<std::optional<TermType>> types;
+  if (callable.has_result_list) {
+    for (const NamedValue& output : body->outputs()) {
+      const TensorType& t = body->type(output.value);
+      types.push_back(TermType{DTypeVariable::Known(t.dtype), t.shape, {}});
+    }
+    return types;
+  }
   for (const ResultDecl& result : callable.results) {
     std::optional<TermType> type;
     for (const NamedValue& output : body->outputs()) {

@@ -20,6 +20,7 @@ import fnmatch
 import importlib.util
 import json
 import math
+import os
 import pathlib
 import sys
 import warnings
@@ -41,6 +42,8 @@ _TOLERANCES = {
     torch.float16: (4e-3, 1e-3), torch.bfloat16: (3e-2, 1e-2),
 }
 _DERIVATIVES = {"rtol": 1e-6, "atol": 1e-8}
+# Ops whose arguments are results of one another.
+_TOGETHER = {"aten.cumprod_backward"}
 # What derivatives are taken of.
 _KINDS = {torch.float64}
 
@@ -66,10 +69,10 @@ def is_tensors(value):
 
 
 def flat(result):
-    """The tensors of a result, lists of them one by one."""
+    """The tensors of a result, lists of them one by one; absent ones not."""
     if isinstance(result, (list, tuple)):
         return [x for part in result for x in flat(part)]
-    return [result]
+    return [] if result is None else [result]
 
 
 class Suite:
@@ -149,31 +152,59 @@ class Suite:
                 continue
             if made is not None:
                 case[section] = made
-        if "jvp" in case and "vjp" in case and not self._transposed(case):
-            # Of a place that is written twice, say.
-            del case["jvp"], case["vjp"]
-            self.missing.append(f"{case['id']} derivatives: PyTorch's forward "
-                                "and reverse mode contradict each other")
+        if ("jvp" in case or "vjp" in case) and \
+                not self._differentiates(number, call, results, case):
+            case.pop("jvp", None)
+            case.pop("vjp", None)
+            self.missing.append(f"{case['id']} derivatives: PyTorch's are not "
+                                "those of what it computes there")
         self.cases.append(case)
 
-    def _transposed(self, case):
-        """Whether <Jv, w> = <v, J^T w>."""
-        def values(x):
-            if x is None:
-                return []
-            if "list" in x:
-                return [v for e in x["list"] for v in values(e)]
-            return [self.tensors[x["tensor"]]]
+    def _differentiates(self, number, call, results, case):
+        """Whether tangents are differences of results, and cotangents go with
+        them: <Jv, w> = <v, J^T w>. At kinks and poles they are conventions."""
+        active = self._active(call)
+        if "jvp" in case:
+            directions = {n: self._given(f"{number}.jvp.t.{n}", x)
+                          for n, x in active.items()}
+        else:
+            directions = self._directions(active)
 
-        def product(a, b):
-            return sum((x * y).sum().item() for p, q in zip(a, b)
-                       for x, y in zip(values(p), values(q)))
-        jvp, vjp = case["jvp"], case["vjp"]
-        names = list(jvp["tangents"])
-        forward = product(jvp["outputs"], vjp["cotangents"])
-        reverse = product([jvp["tangents"][n] for n in names],
-                          [vjp["grads"][n] for n in names])
-        return abs(forward - reverse) <= 1e-6 * (1 + abs(forward))
+        def moved(step):
+            return self.run({**call, **{
+                n: x + step * directions[n] if isinstance(x, torch.Tensor)
+                else [e + step * d for e, d in zip(x, directions[n])]
+                for n, x in active.items()}})
+        step = 1e-5
+        slopes = [(high - low) / (2 * step) if r.dtype in _KINDS else None
+                  for r, high, low in zip(results, moved(step), moved(-step))]
+
+        def near(a, b, size):
+            return torch.all((a - b).abs() <= 1e-4 * (1 + size)).item()
+        if "jvp" in case:
+            for slope, kept in zip(slopes, case["jvp"]["outputs"]):
+                if slope is None:
+                    continue
+                tangent = self.tensors[kept["tensor"]]
+                if not near(tangent, slope, tangent.abs()):
+                    return False
+        if "vjp" in case:
+            terms = [slope * self.tensors[kept["tensor"]]
+                     for slope, kept in zip(slopes, case["vjp"]["cotangents"])
+                     if slope is not None]
+            for n, direction in directions.items():
+                grads = self._given(f"{number}.vjp.g.{n}", active[n])
+                terms += [-d * g for d, g in zip(flat(direction), flat(grads))]
+            total = sum(t.sum() for t in terms)
+            return near(total, torch.zeros(()), sum(t.abs().sum()
+                                                    for t in terms))
+        return True
+
+    def _given(self, key, like):
+        """The kept tensor, or the list of them, in the place of `like`."""
+        if isinstance(like, torch.Tensor):
+            return self.tensors[key]
+        return [self.tensors[f"{key}.{i}"] for i in range(len(like))]
 
     def _active(self, call):
         """The arguments that derivatives are taken by."""
@@ -241,12 +272,17 @@ class Suite:
     def vmap(self, number, call, results):
         """Each tensor argument batched alone: three calls that differ."""
         made = []
+        if self.name in _TOGETHER:
+            return None
         for name, x in call.items():
             if not isinstance(x, torch.Tensor) or x.dim() == 0 \
                     or x.numel() == 0:
                 continue
-            # Flips keep what an index or a domain allows.
-            examples = [x, x.flip(0), x.flip(x.dim() - 1)]
+            # Both keep what an order, a domain or an index allows.
+            if x.is_floating_point():
+                examples = [x, x * 0.5, x * 0.75]
+            else:
+                examples = [x, x.flip(0), x.flip(x.dim() - 1)]
             outputs = [self.run({**call, name: e}) for e in examples]
             if any(a.shape != b.shape for o in outputs
                    for a, b in zip(o, outputs[0])):
@@ -288,6 +324,36 @@ def calls_of(path):
     return module.calls()
 
 
+def suite_of(name, calls, folder):
+    """Writes the suite of an op. Whether there is one, what PyTorch does not
+    compute, and the calls that it refuses."""
+    suite, wrong = Suite(name), []
+    torch.manual_seed(len(name))
+    for arguments, keywords in calls:
+        try:
+            suite.add(arguments, keywords)
+        except Exception as error:  # noqa: BLE001
+            wrong.append(f"{name}: {error}")
+    if suite.cases:
+        suite.write(folder)
+    return bool(suite.cases), suite.missing, wrong
+
+
+def in_child(function):
+    """What the function returns in a process of its own."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with os.fdopen(writer, "w") as pipe:
+            json.dump(function(), pipe)
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader) as pipe:
+        text = pipe.read()
+    os.waitpid(child, 0)
+    return json.loads(text) if text else (False, [], ["PyTorch crashed"])
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__.split("\n")[0],
@@ -301,21 +367,21 @@ def main():
     made, missing, wrong = 0, [], []
     for path in given.calls:
         for name, calls in calls_of(path).items():
+            if any(a.alias_info is not None and a.alias_info.is_write
+                   for a in op_of(name)._schema.arguments):
+                missing.append(f"{name}: it writes to its arguments")
+                continue
             if not fnmatch.fnmatch(name, given.ops) or \
                     (given.folder / f"{name}.json").exists():
                 continue
-            suite = Suite(name)
-            # One op's data does not depend on the others'.
-            torch.manual_seed(len(name))
-            for arguments, keywords in some_of(calls, given.most):
-                try:
-                    suite.add(arguments, keywords)
-                except Exception as error:  # noqa: BLE001
-                    wrong.append(f"{name}: {error}")
-            if suite.cases:
-                suite.write(given.folder)
-                made += 1
-            missing += suite.missing
+            # One op's data does not depend on the others', nor does its crash
+            # end them.
+            made_one, missed, failed = in_child(
+                lambda: suite_of(name, some_of(calls, given.most),
+                                 given.folder))
+            made += made_one
+            missing += missed
+            wrong += failed
     for line in missing:
         print("no", line, file=sys.stderr)
     for line in wrong:
