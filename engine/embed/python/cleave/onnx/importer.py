@@ -76,8 +76,10 @@ class Importer:
 
     def knows(self, op: str) -> bool:
         """Whether nodes of this type may be imported."""
-        return (op in movement.HANDLERS or op in control.HANDLERS
-                or op in operators.EXPRESSIONS or self.calls.has(op))
+        # A rule may say what a model cannot.
+        return op not in REASONS and (
+            op in movement.HANDLERS or op in control.HANDLERS
+            or op in operators.EXPRESSIONS or self.calls.has(op))
 
     def graph(self, graph: onnx.GraphProto, body: Body, scope: Mapping,
               given: dict[str, Value]) -> list:
@@ -146,7 +148,7 @@ class Importer:
         results = expression(body, node, inputs)
         if results is not None:
             return results
-        if self.calls.has(op):
+        if op not in REASONS and self.calls.has(op):
             return self.calls.call(body, node, inputs)
         raise Unsupported(REASONS.get(op, "no rule says what it means"))
 
