@@ -24,7 +24,8 @@ from make_torch_cases import calls_of, some_of
 from safetensors.numpy import save_file
 
 # (rtol, atol) of results in these dtypes.
-_TOLERANCES = {"float64": (1e-7, 1e-9), "float32": (1e-5, 1e-6),
+# Attributes of models have 32 bits.
+_TOLERANCES = {"float64": (2e-6, 1e-8), "float32": (1e-5, 1e-6),
                "float16": (4e-3, 1e-3)}
 
 
