@@ -140,9 +140,9 @@ void AddAtenArguments(const Item& item, std::vector<Diagnostic>* diagnostics,
     result.range = item.aten_results[i].range;
     callable->results.push_back(std::move(result));
   }
-  callable->has_result_list =
-      item.aten_results.size() == 1 && item.mutates.empty() &&
-      absl::EndsWith(item.aten_results[0].type, "[]");
+  callable->has_result_list = item.aten_results.size() == 1 &&
+                              item.mutates.empty() &&
+                              absl::EndsWith(item.aten_results[0].type, "[]");
 }
 
 }  // namespace

@@ -28,12 +28,11 @@ struct ScheduleOptions {
 
 // The ELF object of the kernel `name`: its entry is `<name>_argv`. `graph` is a
 // group (ExtractGroup) after CollapseAxes and ApplyNumerics; every node of it
-// can be lowered. `level` bounds the instructions: where LLVM fails to write them,
-// the object has those of a lower level. Internal if Halide fails, with its
-// message: an error of ours.
-// ResourceExhausted if the folder for temporary files refuses. Unavailable or
-// FailedPrecondition, as LoadCodeGenerator says, where there is no code
-// generator to load.
+// can be lowered. `level` bounds the instructions: where LLVM fails to write
+// them, the object has those of a lower level. Internal if Halide fails, with
+// its message: an error of ours. ResourceExhausted if the folder for temporary
+// files refuses. Unavailable or FailedPrecondition, as LoadCodeGenerator says,
+// where there is no code generator to load.
 absl::StatusOr<std::string> CompileGroup(const Graph& graph, GroupKind kind,
                                          const std::string& name,
                                          TargetLevel level,

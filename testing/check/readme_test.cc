@@ -85,6 +85,7 @@ LoadResult LoadShipped(const Declared& left_out) {
   absl::StatusOr<std::vector<NamedSource>> shipped = ReadRuleFiles({"rules"});
   EXPECT_OK(shipped);
   for (NamedSource& source : *shipped) {
+    source.shipped = true;
     RuleFile file = ParseRules(Source(source.name, source.text)).file;
     RuleFile kept;
     for (RuleFile::Entry& entry : file.entries) {
