@@ -54,9 +54,9 @@ const std::vector<ZooEntry>& Zoo() {
 
 std::shared_ptr<const RuleSet> ShippedRules() {
   static const auto& rules = *new std::shared_ptr<const RuleSet>([] {
-    const absl::StatusOr<std::vector<NamedSource>> sources =
-        ReadRuleFiles({"rules"});
+    absl::StatusOr<std::vector<NamedSource>> sources = ReadRuleFiles({"rules"});
     CLEAVE_CHECK(sources.ok()) << sources.status();
+    for (NamedSource& source : *sources) source.shipped = true;
     const LoadResult loaded =
         LoadRules(*sources, std::make_shared<Context>(), WithTransforms());
     CLEAVE_CHECK(loaded.rules != nullptr)
