@@ -32,7 +32,7 @@ fn act(x: f32[m, n]) -> f32[m, n] = gelu(x)
 
 fn layer(x: f32[b, k], w: f32[n, k], c: f32[n]) -> f32[b, n] = gelu(linear(x, w, c))
 
-fn multiplied(a: f64[m, k], b: f64[k, n]) -> f64[m, n] = matmul(a, b)
+fn matrix_product(a: f64[m, k], b: f64[k, n]) -> f64[m, n] = matmul(a, b)
 
 fn rows_of(table: f32[v, d], i: i64[n]) -> f32[n, d] = embedding(table, i)
 
@@ -280,9 +280,9 @@ int main(void) {
                          "out of memory\n")
 
     def test_matrix_product(self):
-        self.compile("multiplied")
+        self.compile("matrix_product")
         for m, k, n in ((3, 4, 5), (0, 3, 2), (70, 65, 33)):
-            self.compare("multiplied", (m, k, n), {
+            self.compare("matrix_product", (m, k, n), {
                 "a": ("F64", [m, k], numbers(m * k)),
                 "b": ("F64", [k, n], numbers(k * n, 2))}, ["y"])
 
