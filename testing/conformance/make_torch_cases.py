@@ -26,15 +26,9 @@ import sys
 import warnings
 
 import torch
+from cleave.torch.signature import DTYPE_NAMES
 from safetensors.torch import save_file
 
-_DTYPES = {
-    torch.bool: "bool", torch.uint8: "u8", torch.uint16: "u16",
-    torch.uint32: "u32", torch.uint64: "u64", torch.int8: "i8",
-    torch.int16: "i16", torch.int32: "i32", torch.int64: "i64",
-    torch.float16: "f16", torch.bfloat16: "bf16", torch.float32: "f32",
-    torch.float64: "f64", torch.complex64: "c64", torch.complex128: "c128",
-}
 # Of results in these dtypes: (rtol, atol).
 _TOLERANCES = {
     torch.float64: (1e-7, 1e-9), torch.complex128: (1e-7, 1e-9),
@@ -116,7 +110,7 @@ class Suite:
         if isinstance(x, str):
             return {"str": x}
         if isinstance(x, torch.dtype):
-            return {"dtype": _DTYPES[x]}
+            return {"dtype": DTYPE_NAMES[x]}
         if isinstance(x, (list, tuple)):
             return {"list": [self.value(f"{key}.{i}", e)
                              for i, e in enumerate(x)]}
