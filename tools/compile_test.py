@@ -32,7 +32,7 @@ fn act(x: f32[m, n]) -> f32[m, n] = gelu(x)
 
 fn layer(x: f32[b, k], w: f32[n, k], c: f32[n]) -> f32[b, n] = gelu(linear(x, w, c))
 
-fn matrix_product(a: f64[m, k], b: f64[k, n]) -> f64[m, n] = matmul(a, b)
+fn product(a: f64[m, k], b: f64[k, n]) -> f64[m, n] = matmul(a, b)
 
 fn rows_of(table: f32[v, d], i: i64[n]) -> f32[n, d] = embedding(table, i)
 
@@ -43,7 +43,7 @@ fn many(x: f16[n], keep: bool[n]) -> (x: f16[n], z: f16[n], again: f16[n]) =
 
 fn powers(x: f32[n], y: f32[n]) -> f32[n] = tanh(x * y) + y
 
-fn sorted_values(x: f32[n]) -> f32[n] = sort(x, axis: 0, descending: false).values
+fn ordered(x: f32[n]) -> f32[n] = sort(x, axis: 0, descending: false).values
 
 fn places(x: f32[n]) -> i64[n, 1] = nonzero(x)
 
@@ -279,10 +279,10 @@ int main(void) {
         self.assertEqual(self.succeed(program, HL_NUM_THREADS="1"),
                          "out of memory\n")
 
-    def test_matrix_product(self):
-        self.compile("matrix_product")
+    def test_product(self):
+        self.compile("product")
         for m, k, n in ((3, 4, 5), (0, 3, 2), (70, 65, 33)):
-            self.compare("matrix_product", (m, k, n), {
+            self.compare("product", (m, k, n), {
                 "a": ("F64", [m, k], numbers(m * k)),
                 "b": ("F64", [k, n], numbers(k * n, 2))}, ["y"])
 
@@ -512,7 +512,7 @@ int main(void) {
 
     def test_what_is_not_supported(self):
         for function, message in {
-            "sorted_values": "not supported: a library with `sorted_values`, which needs "
+            "ordered": "not supported: a library with `ordered`, which needs "
                        "what only a reference kernel computes: `sort`",
             "places": "not supported: a library with `places`",
             "draw": "not supported: the input `k` is of dtype key",

@@ -14,6 +14,7 @@ class Renamer {
     switch (item.kind) {
       case ItemKind::kOp:
       case ItemKind::kDef:
+      case ItemKind::kFn:
       case ItemKind::kOverride:
         RenameName(item.name);
         break;

@@ -114,7 +114,11 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
     parsed_files.push_back({std::move(source), std::move(parsed.file),
                             named.shipped, named.generated});
   }
-  result.notes = RenameBesideShipped(impl->library, &parsed_files);
+  RenamedItems renamed = RenameBesideShipped(impl->library, &parsed_files);
+  result.notes = std::move(renamed.notes);
+  for (auto& [name, other] : renamed.functions) {
+    impl->renamed_functions[name] = std::move(other);
+  }
   std::vector<std::shared_ptr<const LoadedFile>> files;
   size_t generated = 0;
   for (ParsedFile& parsed : parsed_files) {
@@ -148,11 +152,8 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
     if (!HaveNoMistakes(*rules, files)) {
       // What threads compiled is numbered in the order of their work: mistakes
       // are told of rules that nobody has looked at.
-      auto unseen = std::make_unique<RuleSet::Impl>();
-      unseen->context = rules->impl().context;
-      unseen->options = rules->impl().options;
-      unseen->library = rules->impl().library;
-      rules = std::make_shared<const RuleSet>(std::move(unseen));
+      rules = std::make_shared<const RuleSet>(
+          RuleSet::Impl::WithItemsOf(rules->impl()));
       for (const auto& file : files) {
         report(CheckFile(*rules, *file), file->source);
       }
@@ -196,11 +197,7 @@ LoadResult LoadRules(const std::vector<NamedSource>& sources,
 
 LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
                        absl::Span<const NamedSource> sources) {
-  auto impl = std::make_unique<RuleSet::Impl>();
-  impl->context = base->impl().context;
-  impl->options = base->impl().options;
-  impl->library = base->impl().library;
-  return LoadOnAmpleStack(std::move(impl), sources);
+  return LoadOnAmpleStack(RuleSet::Impl::WithItemsOf(base->impl()), sources);
 }
 
 LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
@@ -209,13 +206,15 @@ LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
 }
 
 absl::StatusOr<Graph> RuleSet::Function(absl::string_view name) const {
-  const Callable* callable = impl_->library.FindCallable(name);
+  const auto renamed = impl_->renamed_functions.find(std::string(name));
+  const Callable* callable = impl_->library.FindCallable(
+      renamed == impl_->renamed_functions.end() ? name : renamed->second);
   if (callable == nullptr || callable->item->kind != ItemKind::kFn) {
     return absl::NotFoundError(absl::StrCat("there is no fn `", name, "`"));
   }
   const BudgetScope scope_of_call;
   Signature signature;
-  signature.op = context()->InternOp(name);
+  signature.op = context()->InternOp(callable->name);
   // Sizes of the declared types are variables of their names.
   Elaborator elaborator(impl_->library, *context(), std::string(name), nullptr);
   elaborator.EnterSource(*callable->source);

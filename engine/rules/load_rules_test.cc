@@ -422,6 +422,34 @@ TEST(ShippedNames, WhatOneLoadDeclaresMayAlsoBeTaken) {
   EXPECT_NE(loaded.rules->Find("mine_scaled"), nullptr);
 }
 
+TEST(ShippedNames, AFnIsFoundByItsOwnName) {
+  const LoadResult shipped =
+      LoadRules({Shipped(kShippedText)}, std::make_shared<Context>());
+  // One has the name of an op, one that of a def.
+  const LoadResult loaded = ExtendRules(
+      shipped.rules,
+      {"mine.rules",
+       "language 1\n\nfn scaled(x: f64[]) -> f64[] = 5 * x\n\n"
+       "fn tail(x: f64[]) -> f64[] = scaled(x) + scaled_twice(x)\n"});
+  ASSERT_THAT(loaded.diagnostics, IsEmpty());
+  EXPECT_THAT(loaded.notes, IsEmpty());
+  EXPECT_THAT(loaded.rules->Names(ItemKind::kFn),
+              ElementsAre("scaled", "tail"));
+  EXPECT_EQ(loaded.rules->Find("scaled")->kind, ItemKind::kOp);
+  ASSERT_OK_AND_ASSIGN(const Graph scaled, loaded.rules->Function("scaled"));
+  EXPECT_THAT(PrintGraph(scaled), HasSubstr("value: 5.0"));
+  // What is loaded behind them has the fns as well.
+  const LoadResult more = ExtendRules(
+      loaded.rules,
+      {"more.rules", "language 1\n\nfn f(x: f64[]) -> f64[] = scaled(x)\n"});
+  ASSERT_THAT(more.diagnostics, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const Graph tail, more.rules->Function("tail"));
+  EXPECT_THAT(PrintGraph(tail), HasSubstr("= mine_scaled(%x)"));
+  EXPECT_THAT(PrintGraph(tail), HasSubstr("= scaled_twice(%x)"));
+  ASSERT_OK_AND_ASSIGN(const Graph f, more.rules->Function("f"));
+  EXPECT_THAT(PrintGraph(f), HasSubstr("= scaled(%x)"));
+}
+
 TEST(ShippedNames, DefsOfThemArePrivate) {
   const LoadResult shipped =
       LoadRules({Shipped(kShippedText)}, std::make_shared<Context>());

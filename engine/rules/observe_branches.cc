@@ -8,10 +8,7 @@ namespace cleave {
 
 std::shared_ptr<const RuleSet> ObserveBranches(
     const RuleSet& base, std::shared_ptr<BranchObserver> observer) {
-  auto impl = std::make_unique<RuleSet::Impl>();
-  impl->context = base.impl().context;
-  impl->options = base.impl().options;
-  impl->library = base.impl().library;
+  auto impl = RuleSet::Impl::WithItemsOf(base.impl());
   impl->branch_observer = std::move(observer);
   return std::make_shared<const RuleSet>(std::move(impl));
 }

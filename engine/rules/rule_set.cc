@@ -25,6 +25,15 @@ RuleSet::RuleSet(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {
 }
 RuleSet::~RuleSet() = default;
 
+std::unique_ptr<RuleSet::Impl> RuleSet::Impl::WithItemsOf(const Impl& base) {
+  auto impl = std::make_unique<Impl>();
+  impl->context = base.context;
+  impl->options = base.options;
+  impl->library = base.library;
+  impl->renamed_functions = base.renamed_functions;
+  return impl;
+}
+
 DerivedRules* RuleSet::derived() const { return impl_->derived.get(); }
 
 const std::shared_ptr<Context>& RuleSet::context() const {
@@ -63,6 +72,11 @@ std::vector<std::string> RuleSet::Names(ItemKind kind) const {
       if (entry.item.has_value() && entry.item->kind == kind) {
         names.push_back(CallableName(*entry.item));
       }
+    }
+  }
+  if (kind == ItemKind::kFn) {
+    for (const auto& [name, renamed] : impl_->renamed_functions) {
+      std::replace(names.begin(), names.end(), renamed, name);
     }
   }
   std::sort(names.begin(), names.end());

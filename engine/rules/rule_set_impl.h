@@ -25,9 +25,15 @@
 namespace cleave {
 
 struct RuleSet::Impl : Callees {
+  // The items of `base`, of which nothing is compiled yet.
+  static std::unique_ptr<Impl> WithItemsOf(const Impl& base);
+
   Library library;
   std::shared_ptr<Context> context;
   LoadOptions options;
+  // The names that `library` has for fns, by those that their files give them;
+  // only where a shipped item has that (engine/rules/shipped_names.h).
+  std::map<std::string, std::string> renamed_functions;
   const RuleSet* rules = nullptr;  // whose this is
   // A rule set that ObserveBranches made has one.
   std::shared_ptr<BranchObserver> branch_observer;

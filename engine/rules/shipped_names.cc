@@ -13,7 +13,8 @@ namespace {
 
 bool IsNamed(const RuleFile::Entry& entry) {
   return entry.item.has_value() && (entry.item->kind == ItemKind::kOp ||
-                                    entry.item->kind == ItemKind::kDef);
+                                    entry.item->kind == ItemKind::kDef ||
+                                    entry.item->kind == ItemKind::kFn);
 }
 
 void AddNames(const RuleFile& file, std::set<std::string>* names) {
@@ -34,8 +35,8 @@ std::string Prefix(absl::string_view file) {
 
 }  // namespace
 
-std::vector<std::string> RenameBesideShipped(const Library& library,
-                                             std::vector<ParsedFile>* files) {
+RenamedItems RenameBesideShipped(const Library& library,
+                                 std::vector<ParsedFile>* files) {
   std::set<std::string> shipped;
   std::set<std::string> others;
   for (const auto& file : library.files()) {
@@ -44,7 +45,7 @@ std::vector<std::string> RenameBesideShipped(const Library& library,
   for (const ParsedFile& file : *files) {
     AddNames(file.file, file.shipped ? &shipped : &others);
   }
-  std::vector<std::string> notes;
+  RenamedItems result;
   std::map<std::string, std::string> renamed;
   for (const ParsedFile& file : *files) {
     if (file.shipped) continue;
@@ -58,19 +59,22 @@ std::vector<std::string> RenameBesideShipped(const Library& library,
         it->second += "_";
       }
       others.insert(it->second);
+      if (entry.item->kind == ItemKind::kFn) {
+        result.functions[name] = it->second;
+      }
       if (entry.item->kind != ItemKind::kOp) continue;
-      notes.push_back(absl::StrCat(
+      result.notes.push_back(absl::StrCat(
           file.source.name(), ":",
           file.source.PositionOf(entry.item->range.begin).line, ": note: `",
           name, "` is `", it->second, "` outside of what is loaded with it, ",
           "where `", name, "` is the shipped one\n"));
     }
   }
-  if (renamed.empty()) return notes;
+  if (renamed.empty()) return result;
   for (ParsedFile& file : *files) {
     if (!file.shipped) RenameItems(renamed, &file.file);
   }
-  return notes;
+  return result;
 }
 
 }  // namespace cleave

@@ -1,14 +1,17 @@
 // RenameBesideShipped: names that the shipped rules have, too. Internal to
 // engine/rules.
 //
-// A user's file may declare an op or a def by any name. Where a shipped one has
-// that name, the files that are loaded together mean their own by it; the
-// shipped rules go on to mean theirs. A node of a graph names its op, so that
-// the two ops need two names there: `op relu` of mine.rules is `mine_relu`.
+// A user's file may declare an op, a def or a fn by any name. Where a shipped
+// item has that name, the files that are loaded together mean their own by it;
+// the shipped rules go on to mean theirs. A node of a graph names its op, so
+// that the two ops need two names there: `op relu` of mine.rules is
+// `mine_relu`. A fn has a second name within the rule set alone: whoever asks
+// for `fn gamma` gets it by `gamma`.
 
 #ifndef CLEAVE_ENGINE_RULES_SHIPPED_NAMES_H_
 #define CLEAVE_ENGINE_RULES_SHIPPED_NAMES_H_
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -26,11 +29,17 @@ struct ParsedFile {
   bool generated = false;
 };
 
-// Gives the ops and defs of files that are not shipped other names where a
-// shipped op or def of `library`, or of `files`, has theirs. Returns a line for
-// each such op: "mine.rules:3: note: `relu` is `mine_relu` in graphs, ..".
-std::vector<std::string> RenameBesideShipped(const Library& library,
-                                             std::vector<ParsedFile>* files);
+struct RenamedItems {
+  // A line for each op: "mine.rules:3: note: `relu` is `mine_relu` outside ..".
+  std::vector<std::string> notes;
+  // The names of the fns by those that their files give them.
+  std::map<std::string, std::string> functions;
+};
+
+// Gives the ops, defs and fns of files that are not shipped other names where a
+// shipped item of `library`, or of `files`, has theirs.
+RenamedItems RenameBesideShipped(const Library& library,
+                                 std::vector<ParsedFile>* files);
 
 }  // namespace cleave
 

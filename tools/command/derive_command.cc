@@ -57,25 +57,24 @@ absl::StatusOr<std::vector<bool>> ChosenInputs(const Graph& graph,
 }
 
 // Of a fn at its types, of an op at the first call that has the rule.
-absl::StatusOr<std::string> DerivedOf(const RuleSet& rules, const Item& item,
-                                      Transform transform,
+absl::StatusOr<std::string> DerivedOf(const RuleSet& rules, Transform transform,
                                       const DeriveOptions& options) {
   const auto choose = [&](const Graph& graph) {
     return ChosenInputs(graph, transform, options);
   };
-  if (item.kind != ItemKind::kFn) {
+  const absl::StatusOr<Graph> graph = rules.Function(options.op);
+  if (absl::IsNotFound(graph.status())) {
     return DeriveOpRule(options.op, transform, choose, rules);
   }
-  CLEAVE_ASSIGN_OR_RETURN(const Graph graph, rules.Function(options.op));
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> inputs, choose(graph));
-  return DeriveRule(graph, options.op, transform, inputs, rules);
+  CLEAVE_RETURN_IF_ERROR(graph.status());
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<bool> inputs, choose(*graph));
+  return DeriveRule(*graph, options.op, transform, inputs, rules);
 }
 
 int RunDerive(const DeriveOptions& options) {
   const auto loaded = LoadRulePaths(options.paths);
   if (!loaded) return kExitUsage;
-  const Item* item = loaded->rules->Find(options.op);
-  if (item == nullptr) {
+  if (loaded->rules->Find(options.op) == nullptr) {
     std::vector<std::string> names;
     for (ItemKind kind :
          {ItemKind::kOp, ItemKind::kAten, ItemKind::kOnnx, ItemKind::kFn}) {
@@ -90,7 +89,7 @@ int RunDerive(const DeriveOptions& options) {
       std::begin(kTransforms), std::end(kTransforms),
       [&](Transform t) { return TransformName(t) == options.transform; });
   const absl::StatusOr<std::string> text =
-      DerivedOf(*loaded->rules, *item, *transform, options);
+      DerivedOf(*loaded->rules, *transform, options);
   if (!text.ok()) return Complain(text.status());
   std::cout << *text;
   return kExitOk;
