@@ -207,6 +207,14 @@ absl::StatusOr<std::string> DescribeJson(const RuleSet& rules,
     }
     json["results"] = std::move(results);
   }
+  // `-> Tensor[]`: as many results as the body gives.
+  json["result_list"] = item->kind == ItemKind::kAten &&
+                        item->mutates.empty() && json["results"].size() == 1 &&
+                        absl::EndsWith(item->aten_results[0].type, "[]");
+  for (const Equation& mutates : item->mutates) {
+    json["results"].push_back(
+        {{"name", mutates.name}, {"type", "Tensor"}, {"mutated", true}});
+  }
   json["overrides"] = Json::array();
   for (const Item* other : rules.Overrides(name)) {
     Json& added = json["overrides"].emplace_back(Json::object());

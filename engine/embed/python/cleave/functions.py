@@ -4,7 +4,9 @@
     help(rules.softmax)            # the documentation in the rule file
 
 A call of an op with several results gives a named tuple of them; one that the
-call does not have is None.
+call does not have is None. Behind the declared results stand the new values of
+arguments that the op mutates: arrays stay as they are. An op that declares a
+list of results gives a list.
 """
 
 from __future__ import annotations
@@ -16,8 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 from . import _native
 from .errors import InvalidArgumentError
+from .promotion import weak_array
 from .tracing import Tracer, call_op, inline
-from .types import TensorType, attribute_text, dtype_name, type_of
+from .types import TensorType, attribute_text, dtype_name
 
 if TYPE_CHECKING:
     import inspect
@@ -38,6 +41,7 @@ class _Declared(_native.Dispatch):
         self.name = name
         self.info = info
         self._result = _result_type(name, [r["name"] for r in info["results"]])
+        self._gives_list = info.get("result_list", False)
         self._places = {i["name"]: n for n, i in enumerate(info["inputs"])}
         self.__name__ = self.__qualname__ = name
         self.__doc__ = (info["doc"] + "\n\n" + info["declaration"]).strip()
@@ -149,7 +153,7 @@ class Op(_Declared):
         return self.wrap_present(kernel, kernel(*arrays))
 
     def _first_only(self) -> bool:
-        return self._result is None
+        return self._result is None and not self._gives_list
 
     @staticmethod
     def _operand(value: Any, dtype: Any, arrays: list[Any], key: list[Any],
@@ -159,10 +163,8 @@ class Op(_Declared):
             key.append(None)
             return None
         if isinstance(value, _NUMBERS) or not hasattr(value, "dtype"):
-            import numpy
-            kind = None if dtype is None or isinstance(value, complex) else (
-                _numpy_dtype(dtype))
-            value = numpy.asarray(value, kind)
+            value = weak_array(value,
+                               None if dtype is None else dtype_name(dtype))
         arrays.append(value)
         shape = tuple(value.shape)
         key.append((value.dtype, shape))
@@ -174,12 +176,16 @@ class Op(_Declared):
 
     def wrap(self, values: Sequence[Any]) -> Any:
         """The results of a call as its caller gets them."""
+        if self._gives_list:
+            return list(values)
         if self._result is None or len(values) == 1:
             return values[0]
         return self._result(*values)
 
     def wrap_present(self, kernel: Kernel, values: tuple[Any, ...]) -> Any:
         """The same, where `values` has no entry for an absent result."""
+        if self._gives_list:
+            return list(values)
         if self._result is None:
             return values[0]
         if len(values) < len(self._result._fields):
@@ -304,15 +310,6 @@ def _common_dtype(inputs: Sequence[Any]) -> Any:
         elif hasattr(value, "dtype") and hasattr(value, "shape"):
             return value.dtype
     return None
-
-
-def _numpy_dtype(dtype: Any) -> Any:
-    from .types import numpy_name
-    name = numpy_name(type_of(TensorType(dtype_name(dtype), ())).dtype)
-    if name == "bfloat16":
-        import ml_dtypes
-        return ml_dtypes.bfloat16
-    return name
 
 
 def _result_type(name: str, results: list[str]) -> Any:

@@ -63,6 +63,20 @@ def weak_dtype(number: Any, beside: str | None) -> str:
     return ("bool", "i64", "f64")[kind]
 
 
+_NUMBER_OF_KIND = {"b": False, "u": 0, "i": 0, "f": 0.0, "c": 0j}
+
+
+def weak_array(value: Any, beside: str | None) -> Any:
+    """An array of Python's number, or of a list of them, beside arrays of a
+    dtype: 2.5 stays 2.5 beside integers."""
+    import numpy
+    array = numpy.asarray(value)
+    if beside is None:
+        return array
+    number = _NUMBER_OF_KIND[array.dtype.kind]
+    return numpy.asarray(value, numpy_dtype(weak_dtype(number, beside)))
+
+
 def promote(dtypes: Sequence[Any]) -> str:
     """The common dtype of names of dtypes and of Python's numbers."""
     found: str | None = None

@@ -89,6 +89,31 @@ class ArraysTest(unittest.TestCase):
         y, = unary("neg", "i32", shape="[]")(7)
         self.assertEqual((y.dtype, int(y)), (np.dtype(np.int32), -7))
 
+    def test_numbers_beside_integers_keep_their_value(self):
+        add = RULES["aten.add.Tensor"]
+        np.testing.assert_array_equal(add(np.arange(3), 2.5), [2.5, 3.5, 4.5])
+        self.assertEqual(add(np.arange(3, dtype=np.int8), 2).dtype, np.int8)
+        self.assertEqual(add(np.ones(3, np.float32), 0.5).dtype, np.float32)
+        with self.assertRaisesRegex(cleave.Error, "is f64, not i64"):
+            RULES.matmul(np.ones((2, 2), int), [[1.5, 2], [3, 4]])
+
+    def test_lists_of_results(self):
+        split = RULES["aten.split.Tensor"]
+        for parts in ([4, 1], [5]):
+            y = split(np.arange(5.0), parts[0])
+            self.assertIsInstance(y, list)
+            self.assertEqual([part.shape for part in y],
+                             [(n,) for n in parts])
+
+    def test_new_values_of_arguments_are_results(self):
+        x = np.array([[1, 2], [3, 6]], np.float32)
+        mean = np.zeros(2, np.float32)
+        y = RULES["aten._native_batch_norm_legit"](
+            x, None, None, mean, np.ones(2, np.float32), training=True,
+            momentum=0.5, eps=0.0)
+        np.testing.assert_array_equal(y.running_mean, [1, 2])
+        np.testing.assert_array_equal(mean, [0, 0])
+
     def test_buffers_that_are_not_numpys(self):
         import array
         y, = unary("neg", "f64", shape="[n]")(array.array("d", [1.5, 2]))

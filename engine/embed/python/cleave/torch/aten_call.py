@@ -46,6 +46,8 @@ class AtenCall:
         self.fixed = fixed or {}
         self.rule = Op(rules, rule or rule_name(op), "inline")
         self.names = [i["name"] for i in self.rule.inputs]
+        self.mutated = [r["name"] for r in self.rule.about["results"]
+                        if r.get("mutated")]
 
     def values(self, bound: dict):
         """The rule's inputs and attributes of bound arguments."""
@@ -58,11 +60,18 @@ class AtenCall:
         return self.rule.tensors(values), attributes
 
     def __call__(self, *args, **kwargs):
-        values, attributes = self.values(
-            {**self.fixed, **bind_schema(self.op, args, kwargs)})
+        bound = {**self.fixed, **bind_schema(self.op, args, kwargs)}
+        values, attributes = self.values(bound)
         program = self.rule.program(values, attributes)
-        results = program.printed()(*_flat(values))
-        return results[0] if len(results) == 1 else results
+        results = list(program.printed()(*_flat(values)))
+        # The new values of arguments stand last.
+        for name in reversed(self.mutated):
+            value = results.pop()
+            if bound[name] is not None:
+                bound[name].copy_(value)
+        if self.rule.gives_list:
+            return results
+        return results[0] if len(results) == 1 else tuple(results)
 
 
 def _flat(values) -> list:

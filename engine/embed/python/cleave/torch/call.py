@@ -25,6 +25,7 @@ class Op:
         self.inputs = self.about["inputs"]
         self.attributes = {a["name"]: a for a in self.about["attributes"]}
         self.results = len(self.about["results"])
+        self.gives_list = self.about["result_list"]
         self.keys = [str(i.get("type", "")).startswith("key")
                      for i in self.inputs]
         self.programs: dict = {}
@@ -67,7 +68,8 @@ class Op:
         return values, attributes
 
     def tensors(self, values):
-        """The inputs with Python numbers as tensors of the others' dtype."""
+        """The inputs with Python numbers as tensors: of the others' dtype, or of
+        one that holds the number (2.5 beside integers)."""
         first = next((t for v in values for t in
                       (v if isinstance(v, (list, tuple)) else (v,))
                       if isinstance(t, torch.Tensor)), None)
@@ -77,7 +79,7 @@ class Op:
                 return value
             if first is None:
                 return torch.as_tensor(value)
-            return torch.as_tensor(value, dtype=first.dtype,
+            return torch.as_tensor(value, dtype=torch.result_type(first, value),
                                    device=first.device)
 
         return [[one(t) for t in v] if isinstance(v, (list, tuple)) else one(v)
@@ -164,6 +166,12 @@ class Op:
             if key is not None and self.mode == "kernel" \
                     and not any(self.keys):
                 self._keep(key, program)
+        return self.wrap(results)
+
+    def wrap(self, results):
+        """The results of a program as the op's caller gets them."""
+        if self.gives_list:
+            return list(results)
         return results[0] if self.results == 1 else tuple(results)
 
     def _keep(self, key: tuple, program: Program) -> None:

@@ -147,5 +147,5 @@ def _composite(name: str, holder: list):
             results = program.printed()(*flat)
         else:
             results = program.run(flat)
-        return results[0] if op.results == 1 else tuple(results)
+        return op.wrap(results)
     return function

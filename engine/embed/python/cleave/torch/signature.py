@@ -71,12 +71,16 @@ def attribute_text(value, kind: str = "", sizes: Sizes | None = None) -> str:
     the variables of symbolic sizes."""
     if value is None:
         return "none"
-    if isinstance(value, bool) and kind.lower() in ("scalar", "real", "float"):
+    if isinstance(value, bool) and kind in ("real", "float"):
         return str(int(value))
     if isinstance(value, (bool, torch.SymBool)):
         return "true" if value else "false"
     if isinstance(value, torch.dtype):
         return DTYPE_NAMES[value]
+    if isinstance(value, (torch.layout, torch.memory_format)):
+        return f'"{str(value).removeprefix("torch.")}"'  # "strided"
+    if isinstance(value, torch.device):
+        return f'"{value}"'
     if isinstance(value, (list, tuple, torch.Size)):
         inner = kind.partition("[")[0]
         return "[" + ", ".join(attribute_text(v, inner, sizes)
@@ -88,7 +92,9 @@ def attribute_text(value, kind: str = "", sizes: Sizes | None = None) -> str:
             else f'"{value}"'
     if isinstance(value, (float, torch.SymFloat)):
         return float_text(float(value))
-    return str(int(value))
+    if hasattr(value, "__index__"):
+        return str(value.__index__())
+    raise TypeError(f"{value!r} is no attribute of a rule")
 
 
 def float_text(value: float) -> str:
