@@ -26,6 +26,7 @@ if HAVE_TORCH:
     import cleave
     import cleave.torch
     from cleave.torch.aten_call import AtenCall, AtenGradient, bind_schema
+    from cleave.torch.call import Op
     from cleave.torch.check import aten_op, opinfo_calls
     from cleave.torch.targets import TARGETS, Target
 
@@ -432,6 +433,24 @@ class Promises(unittest.TestCase):
                                            op(*args, **named), rtol=0, atol=0)
         with self.assertRaisesRegex(TypeError, "is no attribute of a rule"):
             AtenCall(rules, aten.add.Scalar)(flags, 2j)
+
+    def test_sizes_choose_branches_of_called_ops(self):
+        rules = cleave.load(
+            "language 1\n\n"
+            "op scaled(x: T[n]) -> T[n]\n  where T: float\n"
+            "  = if n < 3 then x else 2 * x\n\n"
+            "op rescaled(x: T[n]) -> T[n]\n  where T: float\n"
+            "  = scaled(x)\n")
+        for mode in ("kernel", "inline"):
+            op = Op(rules, "rescaled", mode)
+            for n in (2, 5, 1, 4):
+                with self.subTest(mode=mode, n=n):
+                    x = torch.ones(n, requires_grad=True)
+                    y = op(x)
+                    y.sum().backward()
+                    want = torch.full((n,), 1.0 if n < 3 else 2.0)
+                    torch.testing.assert_close(y, want)
+                    torch.testing.assert_close(x.grad, want)
 
     def test_an_op_without_a_rule_is_refused(self):
         targets = (Target("nonzero_numpy"), Target("renorm"))

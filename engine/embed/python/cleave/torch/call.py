@@ -132,7 +132,9 @@ class Op:
                 raise
             return None, None
         program = Program.of(graph, self.mode)
-        return program, guards_hold(graph.guards) if graph.guards else None
+        # Ops that are called within choose branches by sizes, too.
+        guards = graph.expand().guards
+        return program, guards_hold(guards) if guards else None
 
     def _types(self, values, sizes: Sizes):
         def one(tensor, is_key):
