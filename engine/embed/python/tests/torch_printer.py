@@ -273,6 +273,25 @@ class Primitives(unittest.TestCase):
                     for g, w in zip(got, printed(*single)):
                         torch.testing.assert_close(g[k], w, equal_nan=True)
 
+    def test_scans_beyond_infinities(self):
+        """Factors of 0 times infinities come up only where the scan has them.
+        """
+        inf = float("inf")
+        a = torch.tensor([[1, inf, 2, 1, 0.5], [inf, 1, 1, 1, 1],
+                          [2, 2, 2, 2, 2]], dtype=torch.float64)
+        b = torch.tensor([[0, 1, 1, 1, 1], [0, 1, 1, 1, 1],
+                          [1, inf, 1, 1, -1]], dtype=torch.float64)
+        init = torch.tensor([1, 1, 0], dtype=torch.float64)
+        for name, text in graphs().items():
+            if not name.startswith("linear_scan"):
+                continue
+            with self.subTest(name):
+                graph = self.rules.parse(text)
+                got, = cleave.torch.printed(graph)(a, b, init)
+                want, = graph.compile()(a, b, init)
+                torch.testing.assert_close(got, torch.as_tensor(want))
+                self.assertFalse(torch.isnan(got).any())
+
     def test_sizes_that_values_decide(self):
         """nonzero's size has the name of the op that asks for it."""
         graph = self.rules.call_graph(

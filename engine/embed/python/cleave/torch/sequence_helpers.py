@@ -27,16 +27,21 @@ def linear_scan(a, b, init, axis: int, reverse: bool):
         return b.to(dtype)
     if reverse:
         a, b = a.flip(axis), b.flip(axis)
-    # The first element takes `init` in: what is zero before it stays so.
-    first = _positions(b, axis) == 0
-    b = torch.where(first, a * init.unsqueeze(axis) + b, b)
-    a = torch.where(first, torch.zeros((), dtype=a.dtype, device=a.device), a)
+    n = b.shape[axis]
+    b = torch.cat([a.narrow(axis, 0, 1) * init.unsqueeze(axis)
+                   + b.narrow(axis, 0, 1), b.narrow(axis, 1, n - 1)], axis)
+    # Elements before `step` are done; `a` has the factors of the others. What
+    # is done is multiplied by nothing: 0 times an infinity would be NaN.
+    a = a.narrow(axis, 1, n - 1)
     step = 1
-    while step < b.shape[axis]:
-        b = b + a * _shift(b, axis, step, 0)
+    while step < n:
+        rest = n - step
+        b = torch.cat([b.narrow(axis, 0, step), b.narrow(axis, step, rest)
+                       + a * b.narrow(axis, 0, rest)], axis)
+        if 2 * step < n:
+            a = (a.narrow(axis, step, rest - step)
+                 * a.narrow(axis, 0, rest - step))
         step *= 2
-        if step < b.shape[axis]:
-            a = a * _shift(a, axis, step // 2, 1)
     if reverse:
         b = b.flip(axis)
     return b.to(dtype)
