@@ -12,6 +12,7 @@
 #include "engine/rules/rule_set.h"
 #include "ops/budget.h"
 #include "ops/status_macros.h"
+#include "testing/check/check_complex.h"
 #include "testing/check/check_entries.h"
 #include "testing/check/check_examples.h"
 #include "testing/check/check_host.h"
@@ -120,6 +121,10 @@ class OpChecker {
       CheckWithoutBody();
       return std::move(layers_);
     }
+    if (TakesComplexAlone()) {
+      CheckComplexAlone();
+      return std::move(layers_);
+    }
     const PreparedCalls concrete = PrepareConcreteCalls(context_);
     if (concrete.exceeded) {
       for (Layer layer : {Layer::kTypes, Layer::kReals, Layer::kRounding,
@@ -137,12 +142,14 @@ class OpChecker {
     // Where a structured op computes each element by itself, as many elements
     // are compared as of a pointwise one.
     if (!prepared.elementwise) elements_ = PrepareSingleElements(context_);
+    complex_ = PrepareComplexCalls(context_);
     // From cheap to dear.
     AddWithElements(Layer::kReals, CheckReals, prepared);
     AddWithElements(Layer::kEdges, CheckEdges, prepared);
     if (Ended()) return std::move(layers_);
     AddLargeCalls(context_, concrete, prepared);
     AddWithElements(Layer::kRounding, CheckRounding, prepared);
+    AddComplexValues();
     Add(Layer::kTransforms,
         [&] { return CheckTransforms(prepared, concrete); });
     Add(Layer::kKernels, [&] { return options_.kernels(context_, prepared); });
@@ -194,6 +201,21 @@ class OpChecker {
     Merge(verdict, elements);
   }
 
+  // Adds those of the complex calls to L3.
+  void AddComplexValues() {
+    const auto rounding = layers_.find(Layer::kRounding);
+    if (complex_.empty() || rounding == layers_.end() || Ended()) return;
+    AddComplex(CheckComplexValues(context_, complex_), rounding->second);
+  }
+
+  // What is not checked there does not hide the rest.
+  static void AddComplex(const Verdict& complex, Verdict& verdict) {
+    if (complex.kind == VerdictKind::kNotChecked) return;
+    if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
+    Merge(verdict, complex);
+    verdict.notes.push_back("also in c128");
+  }
+
   bool Ends(const Verdict& verdict) const {
     return options_.stop_at_refutation &&
            verdict.kind == VerdictKind::kDisagrees;
@@ -216,6 +238,10 @@ class OpChecker {
         },
         jvp);
     if (Ends(jvp)) return jvp;
+    if (!complex_.empty()) {
+      AddComplex(CheckComplexDerivatives(context_, complex_, rules_), jvp);
+      if (Ends(jvp)) return jvp;
+    }
     const Verdict vjp = CheckVjp(context_, concrete, rules_);
     if (Ends(vjp)) return vjp;
     Verdict verdict = CheckVmap(context_, concrete, rules_);
@@ -236,6 +262,29 @@ class OpChecker {
       verdict.why.clear();
     }
     return verdict;
+  }
+
+  bool TakesComplexAlone() const {
+    return !ComplexDTypes(*context_.item).empty() &&
+           SignatureSampler(*context_.item, context_.seed).DTypes().empty();
+  }
+
+  // The reference has no complex numbers, and neither have the patterns of
+  // values.
+  void CheckComplexAlone() {
+    for (Layer layer :
+         {Layer::kReals, Layer::kEdges, Layer::kKernels, Layer::kHostKernel}) {
+      if (!Wants(layer)) continue;
+      layers_[layer] = Verdict::NotChecked("it takes complex numbers alone");
+    }
+    PreparedCalls calls;
+    calls.calls = PrepareComplexCalls(context_);
+    Add(Layer::kTypes, [&] { return CheckTypes(context_, calls); });
+    Add(Layer::kRounding,
+        [&] { return CheckComplexValues(context_, calls.calls); });
+    Add(Layer::kTransforms,
+        [&] { return CheckComplexDerivatives(context_, calls.calls, rules_); });
+    Add(Layer::kExamples, [&] { return CheckExamples(context_); });
   }
 
   // A host's computation is not seen; overrides are compared with the spec.
@@ -295,7 +344,8 @@ class OpChecker {
   const OpContext& context_;
   const CheckOptions& options_;
   const RuleSet& rules_;
-  PreparedCalls elements_;  // of single elements
+  PreparedCalls elements_;             // of single elements
+  std::vector<PreparedCall> complex_;  // in c128
   std::map<Layer, Verdict> layers_;
 };
 

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "ops/infer_type.h"
@@ -19,6 +18,7 @@
 #include "testing/check/check_transforms.h"
 #include "testing/check/compare_tangents.h"
 #include "testing/check/compare_values.h"
+#include "testing/check/complex_points.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
@@ -97,16 +97,6 @@ absl::StatusOr<PrimitiveGraphs> MakeGraphs(const RuleSet& rules,
   return graphs;
 }
 
-// A complex number whose parts are of either sign and between 1/4 and 2: away
-// from the axes, where branch cuts are, and not large.
-std::complex<double> ComplexPoint(std::mt19937_64& random) {
-  std::uniform_real_distribution<double> size(0.25, 2);
-  const double real = size(random);
-  const double imag = size(random);
-  const uint64_t signs = random();
-  return {signs % 2 == 0 ? real : -real, signs / 2 % 2 == 0 ? imag : -imag};
-}
-
 // Points at which rules choose: 0, 1, and the axes.
 constexpr std::complex<double> kChosenPoints[] = {{0, 0}, {1, 0},  {-1, 0},
                                                   {2, 0}, {-2, 0}, {0.5, 0},
@@ -170,10 +160,6 @@ absl::StatusOr<std::optional<ComplexFailure>> CompareComplexSlopes(
   return std::nullopt;
 }
 
-std::string ComplexText(std::complex<double> z) {
-  return absl::StrFormat("%.17g%+.17gi", z.real(), z.imag());
-}
-
 // Whether the rule has a condition on complex dtypes.
 bool AsksForComplex(const Expr& e) {
   if (e.kind == ExprKind::kBinary && e.text == "is" &&
@@ -233,10 +219,7 @@ bool CheckComplexSlopes(const OpContext& context, Primitive primitive,
     points.push_back(std::move(point));
     if (IsComplex(type.dtype)) stride = kChosen;
   }
-  Tensor tangent(DType::kC128, {count});
-  for (int64_t i = 0; i < tangent.size(); ++i) {
-    tangent.SetComplex(i, ComplexPoint(random));
-  }
+  const Tensor tangent = ComplexTensor({count}, random);
   for (size_t k = 0; k < types.size(); ++k) {
     if (!IsComplex(types[k].dtype)) continue;
     const int active = static_cast<int>(k);

@@ -9,6 +9,7 @@
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "ops/budget.h"
+#include "testing/check/check_complex.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/signature_sampler.h"
 #include "testing/check/samples/value_sampler.h"
@@ -125,20 +126,6 @@ std::optional<Verdict> Disagreement(const OpContext& context,
       Explain(context, call, "type of the spec", TypesOf(graphs.call), spec));
 }
 
-// The complex dtypes that the first dtype variable may be: no other layer has
-// samples of these.
-std::vector<DType> ComplexDTypes(const Item& item) {
-  if (item.where.empty()) return {};
-  const auto dtype_class = ParseDTypeClass(item.where[0].dtype_class);
-  std::vector<DType> dtypes;
-  for (const DType dtype : {DType::kC64, DType::kC128}) {
-    if (dtype_class.ok() && InClass(dtype, *dtype_class)) {
-      dtypes.push_back(dtype);
-    }
-  }
-  return dtypes;
-}
-
 }  // namespace
 
 Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
@@ -183,7 +170,7 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
   for (int trial = 0; trial < typed && !context.Expired(); ++trial) {
     DrawOptions options;
     const std::vector<DType>& all =
-        trial < kTypedSignatures ? sampled : complex;
+        trial < kTypedSignatures && !sampled.empty() ? sampled : complex;
     if (!all.empty()) options.dtype = all[trial % all.size()];
     options.distinct = trial % 4 == 3;
     const absl::StatusOr<SampledCall> call = sampler.Draw(options);

@@ -66,7 +66,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"vjp_sum", Layer::kTransforms},
                     Planted{"vmap_slices", Layer::kTransforms},
                     Planted{"gelu", Layer::kReals},
-                    Planted{"hardswish", Layer::kRounding}),
+                    Planted{"hardswish", Layer::kRounding},
+                    Planted{"complex_value", Layer::kRounding},
+                    Planted{"complex_slope", Layer::kTransforms},
+                    Planted{"complex_adjoint", Layer::kTransforms}),
     [](const testing::TestParamInfo<Planted>& info) {
       return std::string(info.param.name);
     });

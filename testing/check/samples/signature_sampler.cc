@@ -490,14 +490,15 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
     for (DType dtype : kSampledDTypes) {
       if (InClass(dtype, dtype_class)) dtypes.push_back(dtype);
     }
+    const bool takes_wanted =
+        options.dtype.has_value() && InClass(*options.dtype, dtype_class);
+    if (dtypes.empty() && takes_wanted) dtypes.push_back(*options.dtype);
     if (dtypes.empty()) {
       return NotSupported("dtypes of class ", where.dtype_class,
                           " are not sampled");
     }
     environment.dtypes[where.variable] =
-        options.dtype && InClass(*options.dtype, dtype_class)
-            ? *options.dtype
-            : dtypes[Uniform(0, dtypes.size() - 1)];
+        takes_wanted ? *options.dtype : dtypes[Uniform(0, dtypes.size() - 1)];
     // The dtype that the rule asks for is not always that of the others.
     const auto asked = asked_.find(where.variable);
     if (asked == asked_.end() || Chance(0.5)) continue;
