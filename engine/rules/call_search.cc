@@ -1,6 +1,7 @@
 #include "engine/rules/call_search.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,8 +11,6 @@
 
 namespace cleave {
 namespace {
-
-Dim CommonExtent() { return Dim::Variable("n"); }
 
 // Strings in expressions: `given` by attribute where they are named arguments,
 // `all` of them.
@@ -50,11 +49,15 @@ struct Strings {
   }
 };
 
+// `extent` with `common` for n: 3 n of a gate's weights.
+Dim AtCommon(const Dim& extent, const Dim& common) {
+  return extent.IsConstant() ? extent : extent.Substitute({{"n", common}});
+}
+
 // `value` with `common` where CommonExtent() stands.
 StaticValue WithCommon(const StaticValue& value, const Dim& common) {
-  if (value.kind() == StaticValue::Kind::kInt &&
-      value.AsDim() == CommonExtent()) {
-    return common;
+  if (value.kind() == StaticValue::Kind::kInt) {
+    return AtCommon(value.AsDim(), common);
   }
   if (value.kind() != StaticValue::Kind::kList) return value;
   StaticValue::List list;
@@ -215,6 +218,8 @@ StaticValue CallSearch::DrawIntegers(int64_t length) {
 StaticValue CallSearch::DrawScalar(const AttributeDecl& attribute, int rank) {
   const std::string& type = attribute.type;
   if (type == "bool") return Draw(3) == 0;
+  // A scalar that is an integer is one of integers, too: of bits, say.
+  if (guided_ && type == "scalar" && Draw(2) == 0) return DrawInteger();
   if (type == "real" || type == "scalar") {
     return Draw(2) == 0 ? Exact(1) : Exact(1) / Exact(2);
   }
@@ -242,23 +247,25 @@ void CallSearch::DrawAttributes(int rank, bool plain, Proposal& proposal) {
     const bool may_omit =
         attribute.optional || attribute.default_value != nullptr;
     if (may_omit && (plain || Draw(8) != 0)) continue;
-    StaticValue value;
-    if (!attribute.list && attribute.type != "axes") {
-      value = DrawScalar(attribute, rank);
-    } else {
-      const int64_t length = Draw(4) == 0 ? 2 * common_length : common_length;
-      if (attribute.type == "int" || attribute.type == "axes") {
-        value = DrawIntegers(length);
-      } else {
-        StaticValue::List list;
-        for (int64_t i = 0; i < length; ++i) {
-          list.push_back(DrawScalar(attribute, rank));
-        }
-        value = std::move(list);
-      }
-    }
-    proposal.attributes.Set(attribute.name, std::move(value));
+    proposal.attributes.Set(attribute.name,
+                            DrawAttribute(attribute, common_length, rank));
   }
+}
+
+StaticValue CallSearch::DrawAttribute(const AttributeDecl& attribute,
+                                      int64_t common_length, int rank) {
+  if (!attribute.list && attribute.type != "axes") {
+    return DrawScalar(attribute, rank);
+  }
+  const int64_t length = Draw(4) == 0 ? 2 * common_length : common_length;
+  if (attribute.type == "int" || attribute.type == "axes") {
+    return DrawIntegers(length);
+  }
+  StaticValue::List list;
+  for (int64_t i = 0; i < length; ++i) {
+    list.push_back(DrawScalar(attribute, rank));
+  }
+  return list;
 }
 
 CallSearch::Proposal CallSearch::Propose() {
@@ -289,9 +296,7 @@ absl::StatusOr<Graph> CallSearch::Make(const Proposal& proposal,
         continue;
       }
       TensorType type = *tensor;
-      for (Dim& extent : type.shape) {
-        if (extent == CommonExtent()) extent = common;
-      }
+      for (Dim& extent : type.shape) extent = AtCommon(extent, common);
       values.push_back(builder.Input(
           variadic ? absl::StrCat(input.name, ".", values.size()) : input.name,
           type));
@@ -335,8 +340,13 @@ std::optional<Graph> CallSearch::Next() {
       // window of the whole input, beside the input.
       extent_ = 1;
       proposals_ = 0;
+      guided_ = false;
+      kept_.clear();
     }
-    const Proposal proposal = Propose();
+    if (proposals_ == kUnguidedProposals && found_ == 0) guided_ = true;
+    const Proposal proposal = !variants_.empty()        ? NextVariant()
+                              : guided_ && Draw(3) != 0 ? ProposeFromKept()
+                                                        : Propose();
     absl::StatusOr<Graph> concrete = Make(proposal, Dim(extent_));
     if (!concrete.ok()) {
       if (absl::IsUnimplemented(concrete.status())) {
@@ -344,9 +354,13 @@ std::optional<Graph> CallSearch::Next() {
       } else {
         ++rejections_[std::string(concrete.status().message())];
       }
+      Keep(std::string(concrete.status().message()), proposal);
       continue;
     }
     if (!seen_.insert(PrintGraph(*concrete)).second) continue;
+    Keep("", proposal);
+    // Numbers that may be floats have derivatives.
+    if (found_ == 0) variants_ = InFloats(proposal);
     if (found_++ == 0) {
       last_proposal_ =
           std::min(kMaxProposals, proposals_ + kMaxFurtherProposals);

@@ -26,12 +26,18 @@
 namespace cleave {
 
 // Proposals made for one op, and those made once it has accepted one.
-inline constexpr int kMaxProposals = 6000;
+inline constexpr int kMaxProposals = 30000;
 inline constexpr int kMaxFurtherProposals = 300;
+// Of an op that accepted none of so many, further ones are made from these, and
+// mostly from those that were refused for a reason that few were refused for.
+inline constexpr int kUnguidedProposals = 800;
 // Accepted proposals whose calls are returned.
 inline constexpr int kMaxFoundCalls = 8;
 // The extent that most axes have in a concrete call: it can be halved twice.
 inline constexpr int64_t kCommonExtent = 4;
+
+// The extent that is one number in all of a call.
+inline Dim CommonExtent() { return Dim::Variable("n"); }
 
 // The same calls in each run: nothing is drawn by chance. Most extents of one
 // call are equal, so that what must agree does. A call is returned with that
@@ -61,11 +67,24 @@ class CallSearch {
   CallSearch(const RuleSet& rules, const Callable& callable);
   uint64_t Draw(uint64_t count);  // 0 .. count - 1
   Proposal Propose();
+  void Keep(std::string refusal, const Proposal& proposal);
+  // One of those kept, with something else about it: an axis, an extent, a
+  // dtype, the tensors of an input, an attribute.
+  Proposal ProposeFromKept();
+  // The proposal with f32 in the place of dtypes that the declaration leaves
+  // open: all at once, all but one, and one alone.
+  std::vector<Proposal> InFloats(const Proposal& proposal) const;
+  Proposal NextVariant();
+  void ChangeInput(size_t input, Proposal& proposal);
+  void ChangeAttribute(size_t attribute, Proposal& proposal);
   DType DrawDType(absl::string_view dtype_class);
   int64_t DrawRank(int rank, int pattern, int input);
   StaticValue DrawInteger();
   StaticValue DrawIntegers(int64_t length);
   StaticValue DrawScalar(const AttributeDecl& attribute, int rank);
+  // A list is as long as `common_length`, or twice that.
+  StaticValue DrawAttribute(const AttributeDecl& attribute,
+                            int64_t common_length, int rank);
   void DrawInputs(int rank, bool plain, Proposal& proposal);
   void DrawAttributes(int rank, bool plain, Proposal& proposal);
   // A graph of the call, `common` for the extent `n`.
@@ -82,7 +101,17 @@ class CallSearch {
   int proposals_ = 0;
   int last_proposal_ = kMaxProposals;
   int found_ = 0;
-  std::optional<Graph> concrete_;  // of the call that was returned last
+  bool guided_ = false;
+  // Proposals by why they were refused, empty for those that were accepted, in
+  // the order in which the reasons came up.
+  struct Refused {
+    std::string reason;
+    int count = 0;
+    std::vector<Proposal> proposals;
+  };
+  std::vector<Refused> kept_;
+  std::vector<Proposal> variants_;  // of the first that was accepted
+  std::optional<Graph> concrete_;   // of the call that was returned last
   std::set<std::string> seen_;
   std::optional<absl::Status> unsupported_;
   std::map<std::string, int> rejections_;
