@@ -23,6 +23,8 @@
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
 #include "testing/check/tensor_slices.h"
+#include "transforms/jvp/jvp.h"
+#include "transforms/table/names.h"
 
 namespace cleave {
 namespace {
@@ -102,9 +104,10 @@ constexpr std::complex<double> kChosenPoints[] = {{0, 0}, {1, 0},  {-1, 0},
                                                   {2, 0}, {-2, 0}, {0.5, 0},
                                                   {0, 1}, {0, -1}, {0, 2}};
 
-// The slopes of a primitive at complex points, along one direction at each:
-// `points` and the tangent of operand `active`, against differences of the
-// primitive, which of four are exact but for the fifth derivative. From the
+// The slopes of a function at complex points, along one direction at each:
+// the last result of `derivative` at `points` and the tangent of operand
+// `active`, against differences of the last one of `function`, which of four
+// are exact but for the fifth derivative. From the
 // point `first_chosen` on, those count where differences of half the step are
 // the same: a chosen point may lie on a branch cut, or have no slope. Nullopt
 // where all agree, else the first point where they do not.
@@ -114,12 +117,14 @@ struct ComplexFailure {
   std::complex<double> got;
 };
 absl::StatusOr<std::optional<ComplexFailure>> CompareComplexSlopes(
-    const PrimitiveGraphs& graphs, const std::vector<Tensor>& points,
-    const Tensor& tangent, int active, int64_t first_chosen) {
+    const Graph& function, const Graph& derivative,
+    const std::vector<Tensor>& points, const Tensor& tangent, int active,
+    int64_t first_chosen) {
   std::vector<Tensor> arguments = points;
   arguments.push_back(tangent);
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> got,
-                          Interpret(graphs.jvp, arguments));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                          Interpret(derivative, arguments));
+  const Tensor& slopes = results.back();
   const auto moved_by = [&](double step) -> absl::StatusOr<Tensor> {
     std::vector<Tensor> moved = points;
     Tensor& x = moved[active];
@@ -129,26 +134,26 @@ absl::StatusOr<std::optional<ComplexFailure>> CompareComplexSlopes(
                    points[active].GetComplex(i) + step * tangent.GetComplex(i));
     }
     CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> values,
-                            Interpret(graphs.primal, moved));
-    return std::move(values[0]);
+                            Interpret(function, moved));
+    return std::move(values.back());
   };
   constexpr double kStep = 0x1p-13;
   std::vector<Tensor> values;
-  for (const double steps : {1.0, -1.0, 2.0, -2.0, 0.5, -0.5}) {
+  for (const double steps : {1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 0.0}) {
     CLEAVE_ASSIGN_OR_RETURN(Tensor value, moved_by(steps * kStep));
     values.push_back(std::move(value));
   }
-  for (int64_t i = 0; i < got[1].size(); ++i) {
+  for (int64_t i = 0; i < slopes.size(); ++i) {
     const auto at = [&](int number) { return values[number].GetComplex(i); };
     const std::complex<double> want =
         (8.0 * (at(0) - at(1)) - (at(2) - at(3))) / (12 * kStep);
     const std::complex<double> fine =
         (8.0 * (at(4) - at(5)) - (at(0) - at(1))) / (6 * kStep);
-    const std::complex<double> slope = got[1].GetComplex(i);
-    const double size =
-        std::max({1.0, std::abs(want), std::abs(got[0].GetComplex(i))});
+    const double value = std::abs(at(6));
+    const std::complex<double> slope = slopes.GetComplex(i);
+    const double size = std::max({1.0, std::abs(want), value});
     if (i >= first_chosen &&
-        !(std::abs(got[0].GetComplex(i)) < HUGE_VAL &&
+        !(value < HUGE_VAL &&
           std::abs(fine - want) <= kComplexTolerance * size)) {
       continue;
     }
@@ -158,6 +163,25 @@ absl::StatusOr<std::optional<ComplexFailure>> CompareComplexSlopes(
     }
   }
   return std::nullopt;
+}
+
+// The tangent of a primitive as a function of its operands and of the tangent
+// of one, and the derivative of that along the same operand.
+struct SecondGraphs {
+  Graph tangent;
+  Graph derivative;
+};
+absl::StatusOr<SecondGraphs> DifferentiateTwice(const RuleSet& rules,
+                                                const PrimitiveGraphs& graphs,
+                                                int active) {
+  SecondGraphs second;
+  second.tangent = WithoutOutputsBefore(graphs.jvp, 1);
+  std::vector<bool> operands(second.tangent.inputs().size());
+  operands[active] = true;
+  CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp,
+                          Jvp(second.tangent, operands, rules));
+  CLEAVE_ASSIGN_OR_RETURN(second.derivative, Expand(jvp.graph, rules));
+  return second;
 }
 
 // Whether the rule has a condition on complex dtypes.
@@ -226,10 +250,10 @@ bool CheckComplexSlopes(const OpContext& context, Primitive primitive,
     const auto graphs = MakeGraphs(context.rules(), call, primitive, active);
     const std::string by =
         absl::StrCat("by ", context.item->parameters[k], " in c128");
-    const auto failure = graphs.ok()
-                             ? CompareComplexSlopes(*graphs, points, tangent,
-                                                    active, kComplexPoints)
-                             : graphs.status();
+    const auto failure =
+        graphs.ok() ? CompareComplexSlopes(graphs->primal, graphs->jvp, points,
+                                           tangent, active, kComplexPoints)
+                    : graphs.status();
     if (IsImpossible(failure.status())) continue;
     if (!failure.ok()) {
       const std::string why =
@@ -244,20 +268,32 @@ bool CheckComplexSlopes(const OpContext& context, Primitive primitive,
       }
       continue;
     }
-    if (*failure) {
+    const auto refute = [&](const ComplexFailure& wrong, const char* what) {
       Counterexample example;
       example.call = call.ToString();
-      example.inputs = DescribeInputs(
-          call.OperandNames(), SelectElements(points, {(*failure)->element}));
+      example.inputs = DescribeInputs(call.OperandNames(),
+                                      SelectElements(points, {wrong.element}));
       example.what =
-          absl::StrCat("derivative of ", context.item->name, " ", by, " along ",
-                       ComplexText(tangent.GetComplex((*failure)->element)));
-      example.expected = ComplexText((*failure)->expected);
-      example.got = ComplexText((*failure)->got);
+          absl::StrCat(what, " of ", context.item->name, " ", by, " along ",
+                       ComplexText(tangent.GetComplex(wrong.element)));
+      example.expected = ComplexText(wrong.expected);
+      example.got = ComplexText(wrong.got);
       example.place = context.Place();
       example.replay = context.Replay();
       Merge(verdict, Verdict::Disagrees(std::move(example)));
       return false;
+    };
+    if (*failure) return refute(**failure, "derivative");
+    const auto second = DifferentiateTwice(context.rules(), *graphs, active);
+    if (second.ok()) {
+      std::vector<Tensor> arguments = points;
+      arguments.push_back(tangent);
+      const auto failure_of_second =
+          CompareComplexSlopes(second->tangent, second->derivative, arguments,
+                               tangent, active, kComplexPoints);
+      if (failure_of_second.ok() && *failure_of_second) {
+        return refute(**failure_of_second, "second derivative");
+      }
     }
     Verdict agrees;
     agrees.kind = VerdictKind::kAgrees;

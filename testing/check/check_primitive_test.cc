@@ -16,22 +16,27 @@
 namespace cleave {
 namespace {
 
-// The report on `jvp sinh`, whose derivative is `slope`.
-CheckReport SinhWith(const std::string& slope) {
+// The report on `jvp NAME` of these rules, beside those of arithmetic.
+CheckReport ReportOn(const std::string& name, const std::string& rules) {
   const std::string arithmetic = "rules/derivative/arithmetic.rules";
   const absl::StatusOr<std::string> shipped = ReadFile(arithmetic);
   EXPECT_OK(shipped);
-  const LoadResult loaded = LoadRules(
-      {{arithmetic, shipped.value_or("")},
-       {"test.rules", absl::StrCat("language 1\n\njvp sinh(x) = ", slope,
-                                   "\n\njvp cosh(x) = dx * sinh(x)\n")}},
-      std::make_shared<Context>(), WithTransforms());
+  const LoadResult loaded =
+      LoadRules({{arithmetic, shipped.value_or("")},
+                 {"test.rules", absl::StrCat("language 1\n\n", rules)}},
+                std::make_shared<Context>(), WithTransforms());
   for (const std::string& diagnostic : loaded.diagnostics) {
     ADD_FAILURE() << diagnostic;
   }
   CheckOptions options;
-  options.ops = "jvp sinh";
+  options.ops = absl::StrCat("jvp ", name);
   return CheckedRules(loaded.rules, options);
+}
+
+// The report on `jvp sinh`, whose derivative is `slope`.
+CheckReport SinhWith(const std::string& slope) {
+  return ReportOn("sinh", absl::StrCat("jvp sinh(x) = ", slope,
+                                       "\n\njvp cosh(x) = dx * sinh(x)\n"));
 }
 
 TEST(CheckPrimitive, RightSlopeAgrees) {
@@ -70,6 +75,34 @@ TEST(CheckPrimitive, WrongComplexSlopeIsRefuted) {
   EXPECT_NE(verdict.counterexample->what.find("by x in c128 along "),
             std::string::npos)
       << verdict.counterexample->what;
+}
+
+// Its first derivative is right.
+TEST(CheckPrimitive, WrongSecondComplexSlopeIsRefuted) {
+  const CheckReport report = SinhWith(
+      "if dtype(x) is complex then dx * nograd(cosh(x)) else dx * cosh(x)");
+  ASSERT_EQ(report.ops.size(), 1u);
+  const Verdict& verdict = report.ops[0].layers.at(Layer::kTransforms);
+  ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees) << report.ToString();
+  EXPECT_NE(verdict.counterexample->what.find("second derivative of sinh"),
+            std::string::npos)
+      << verdict.counterexample->what;
+}
+
+// Most numbers have no acosh, and their NaN hides none of the others.
+TEST(CheckPrimitive, WrongSecondSlopeOnPartOfTheLineIsRefuted) {
+  for (const bool wrong : {false, true}) {
+    const CheckReport report = ReportOn(
+        "acosh",
+        absl::StrCat("jvp acosh(x) = ",
+                     "if dtype(x) is complex then dx * (rsqrt(x - 1) * ",
+                     "rsqrt(x + 1)) else dx * ", wrong ? "nograd" : "",
+                     "(rsqrt(x - 1) * rsqrt(x + 1))\n"));
+    ASSERT_EQ(report.ops.size(), 1u);
+    EXPECT_EQ(report.ops[0].layers.at(Layer::kTransforms).kind,
+              wrong ? VerdictKind::kDisagrees : VerdictKind::kAgrees)
+        << report.ToString();
+  }
 }
 
 // A derivative of real numbers, which have an order, says so.

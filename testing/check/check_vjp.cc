@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <cmath>
+#include <cstring>
+#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
@@ -299,6 +301,61 @@ class Transformed {
   Graph jvp_, vjp_, jvp_jvp_, jvp_vjp_, vjp_jvp_, vjp_vjp_;
 };
 
+// Copies element i.
+void CopyElement(const Tensor& from, int64_t i, Tensor& to, int64_t j) {
+  const int64_t bytes = from.byte_size() / from.size();
+  std::memcpy(to.mutable_data() + j * bytes, from.data() + i * bytes, bytes);
+}
+
+// Of an elementwise graph, the elements at which all results are finite.
+std::vector<int64_t> FiniteElements(const Graph& body,
+                                    const std::vector<Tensor>& x) {
+  std::vector<int64_t> finite;
+  const auto results = Interpret(body, x);
+  if (!results.ok()) return finite;
+  for (int64_t i = 0; i < x[0].size(); ++i) {
+    if (std::all_of(results->begin(), results->end(), [&](const Tensor& y) {
+          return !IsFloat(y.dtype()) || std::isfinite(y.GetDouble(i));
+        })) {
+      finite.push_back(i);
+    }
+  }
+  return finite;
+}
+
+// Inputs of an elementwise call, most of them where it has finite results, if
+// `draw` has such: an inner product with one NaN says nothing of the others
+// (acosh has no value at three of four numbers).
+std::vector<Tensor> DrawWithResults(
+    const Graph& body, const std::function<std::vector<Tensor>()>& draw) {
+  constexpr int kRounds = 6;
+  std::vector<Tensor> x = draw();
+  std::vector<int64_t> finite = FiniteElements(body, x);
+  const auto replace = [&](const std::vector<Tensor>& from, int64_t i,
+                           int64_t j) {
+    for (size_t k = 0; k < x.size(); ++k) CopyElement(from[k], i, x[k], j);
+  };
+  const auto is_finite = [&](int64_t i) {
+    return std::find(finite.begin(), finite.end(), i) != finite.end();
+  };
+  for (int round = 0;
+       round < kRounds && finite.size() < static_cast<size_t>(x[0].size());
+       ++round) {
+    const std::vector<Tensor> further = draw();
+    for (const int64_t i : FiniteElements(body, further)) {
+      if (is_finite(i)) continue;
+      replace(further, i, i);
+      finite.push_back(i);
+    }
+  }
+  if (finite.empty()) return x;
+  const int64_t some = finite.front();
+  for (int64_t i = 0; i < x[0].size(); ++i) {
+    if (!is_finite(i)) replace(x, some, i);
+  }
+  return x;
+}
+
 // False once the layer is settled.
 bool CheckCall(const OpContext& context, const PreparedCall& prepared,
                const std::vector<Pattern>& patterns, ValueSampler& sampler,
@@ -325,12 +382,15 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
   const auto direction = [&](const TensorType& type) {
     return sampler.Tangent(type);
   };
+  const bool elementwise = IsElementwise(prepared.graphs.body);
   for (Pattern pattern : patterns) {
     if (context.Expired()) {
       Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       return false;
     }
-    const std::vector<Tensor> x = sampler.Tensors(call, pattern);
+    const auto draw = [&] { return sampler.Tensors(call, pattern); };
+    const std::vector<Tensor> x =
+        elementwise ? DrawWithResults(prepared.graphs.body, draw) : draw();
     if (!prepared.domain.Contains(x).value_or(true)) continue;
     std::vector<Tensor> v;
     std::vector<Tensor> u;

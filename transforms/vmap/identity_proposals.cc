@@ -1,6 +1,7 @@
 #include "transforms/vmap/identity_proposals.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <optional>
 #include <utility>
 
@@ -29,11 +30,12 @@ struct AttributeOptions {
   std::vector<Option> options;  // the likeliest first
 };
 
-// One further behind the batch; nullopt for what counts from the end.
+// One further behind the batch; nullopt for what counts from the end, and for
+// the largest integer, which is no axis.
 std::optional<StaticValue> Shifted(const StaticValue& value) {
   if (value.kind() == StaticValue::Kind::kInt) {
     const std::optional<int64_t> axis = value.AsDim().Value();
-    if (!axis || *axis < 0) return std::nullopt;
+    if (!axis || *axis < 0 || *axis == INT64_MAX) return std::nullopt;
     return StaticValue(*axis + 1);
   }
   if (value.kind() != StaticValue::Kind::kList) return std::nullopt;
