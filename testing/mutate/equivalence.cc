@@ -14,6 +14,7 @@
 #include "engine/ir/graph_key.h"
 #include "engine/rewrite/expand.h"
 #include "engine/rewrite/simplify.h"
+#include "engine/rules/rewrite_rule.h"
 #include "ops/check.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
@@ -451,6 +452,26 @@ std::vector<ExprPtr> CallsIn(const Item& item,
     }
   });
   return calls;
+}
+
+bool AreEqualRewrites(const RuleSet& original, const RuleSet& mutant,
+                      const Item& item) {
+  CLEAVE_CHECK(original.context() == mutant.context()) << item.name;
+  const Rewrite* a = original.rewrites().Find(item.name);
+  const Rewrite* b = mutant.rewrites().Find(item.name);
+  if (a == nullptr || b == nullptr) return false;
+  const std::shared_ptr<Context>& context = original.context();
+  const std::vector<std::vector<DType>> choices = TypingChoices(*a, *context);
+  if (choices != TypingChoices(*b, *context)) return false;
+  return std::all_of(
+      choices.begin(), choices.end(), [&](const std::vector<DType>& chosen) {
+        const auto key = [&](const Rewrite& rewrite, const RewriteSide& side) {
+          return GraphKey(GraphOfSide(rewrite, side, chosen,
+                                      {Dim::Variable("n")}, context));
+        };
+        return key(*a, a->left) == key(*b, b->left) &&
+               key(*a, a->right) == key(*b, b->right);
+      });
 }
 
 bool AreElementwise(const RuleSet& rules, const Item& item) {

@@ -32,6 +32,13 @@ namespace cleave {
 bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,
                      const Item& item, const std::vector<ExprPtr>& changed);
 
+// Whether a mutant of a `rewrite` item, whose dtypes are others, is the same
+// rewrite: both sides type at the same choices of dtypes and are the same
+// graphs there. `where x: number` is `where x: int` if the left side has no
+// type but for integers.
+bool AreEqualRewrites(const RuleSet& original, const RuleSet& mutant,
+                      const Item& item);
+
 // Whether every result of the op's calls is elementwise in all operands.
 bool AreElementwise(const RuleSet& rules, const Item& item);
 

@@ -198,11 +198,14 @@ bool Judge::IsElementwise(const Item& item) const {
 
 bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
                      const Item& item) const {
-  if (mutation.target == nullptr) return false;
+  const bool of_dtypes = item.kind == ItemKind::kRewrite &&
+                         mutation.op == MutationOperator::kDType;
+  if (mutation.target == nullptr && !of_dtypes) return false;
   // Graphs of one context can be compared.
   const LoadResult loaded =
       texts_.LoadWith(item, place, {}, original_->context());
   if (loaded.rules == nullptr) return false;
+  if (of_dtypes) return AreEqualRewrites(*original_, *loaded.rules, item);
   const bool is_def = item.kind == ItemKind::kDef;
   const std::set<std::string> defs =
       is_def ? uses_.DefsWith(item.name) : std::set<std::string>();

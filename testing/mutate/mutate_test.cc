@@ -403,6 +403,24 @@ TEST(Equivalence, IsProvedWhereNumbersHaveNoPart) {
                       f + "  = if p == 3 then x * x * x else x\n"));
 }
 
+TEST(Equivalence, OfRewritesIsThatOfTheDTypesAtWhichTheyType) {
+  const auto context = std::make_shared<Context>();
+  const auto load = [&](const char* sides, const char* dtypes) {
+    return Load(absl::StrCat("language 1\n\nrewrite mine: ", sides,
+                             " where x: ", dtypes, "\n"),
+                context);
+  };
+  const auto shifts = load("shift_left(x, 0) => x", "int");
+  const Item& item = *shifts->FindRewrite("mine");
+  // Nothing but integers is shifted.
+  EXPECT_TRUE(AreEqualRewrites(*shifts,
+                               *load("shift_left(x, 0) => x", "number"), item));
+  EXPECT_FALSE(AreEqualRewrites(
+      *shifts, *load("shift_left(x, 0) => 0", "number"), item));
+  EXPECT_FALSE(AreEqualRewrites(*load("x * 1 => x", "int"),
+                                *load("x * 1 => x", "number"), item));
+}
+
 TEST(Equivalence, HoldsForPrimitives) {
   const auto proved = [](const std::string& slope) {
     const auto context = std::make_shared<Context>();
