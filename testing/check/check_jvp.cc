@@ -205,6 +205,9 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       std::vector<Tensor> smallest = SelectElements(points, {shown.element});
       const auto fails = [&](absl::Span<const Tensor> trial) {
         if (context.Expired()) return false;
+        const auto within =
+            prepared.domain.Within({trial.begin(), trial.end()});
+        if (within.ok() && (*within)[0].size() == 0) return false;
         const auto again = compare(trial);
         if (!again.ok() || !again->failure) return false;
         shown = *again->failure;
@@ -325,6 +328,7 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
         std::vector<Tensor> smallest = inputs;
         const auto fails = [&](absl::Span<const Tensor> trial) {
           if (context.Expired()) return false;
+          if (!prepared.domain.Contains(trial).value_or(true)) return false;
           const auto again = compare(trial);
           if (!again.ok() || !again->failure) return false;
           shown = *again->failure;

@@ -416,6 +416,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
           x,
           [&](absl::Span<const Tensor> trial) {
             if (context.Expired()) return false;
+            if (!prepared.domain.Contains(trial).value_or(true)) return false;
             int64_t ignored = 0;
             const auto again =
                 transformed->Check({trial.begin(), trial.end()}, v, u, w,

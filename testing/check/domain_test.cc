@@ -70,6 +70,28 @@ TEST(Domain, IsThatOfAllLayers) {
   }
 }
 
+// Inputs are made plainer within it: of one digit, and not 0 or 1.
+TEST(Domain, IsNotLeftByCounterexamples) {
+  const CheckReport report = CheckText("f.rules", R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  domain x > 6.5
+  spec y = 2 * x
+  accuracy T within 1 ulp
+{
+  x + x
+  jvp x = 3 * dx
+}
+)",
+                                       "checked");
+  ASSERT_EQ(KindOf(report, Layer::kTransforms), VerdictKind::kDisagrees)
+      << report.ToString();
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kTransforms).counterexample->inputs,
+            "x = 1e+01 (0x1.4p+3)")
+      << report.ToString();
+}
+
 // Elements outside are counted, and are no samples.
 TEST(Domain, IsNoted) {
   const CheckReport report =
