@@ -20,6 +20,31 @@ ExprPtr MakeExpr(ExprKind kind, absl::string_view text, SourceRange range) {
   return expr;
 }
 
+// The dtype of a ScalarType: `long`, or its number, which schemas are printed
+// with (c10/core/ScalarType.h). Empty for those that there is no dtype for.
+absl::string_view DTypeOfScalarType(absl::string_view text) {
+  static constexpr struct {
+    absl::string_view name;
+    absl::string_view number;
+    absl::string_view dtype;
+  } kScalarTypes[] = {
+      {"byte", "0", "u8"},          {"char", "1", "i8"},
+      {"short", "2", "i16"},        {"int", "3", "i32"},
+      {"long", "4", "i64"},         {"half", "5", "f16"},
+      {"float", "6", "f32"},        {"double", "7", "f64"},
+      {"complexfloat", "9", "c64"}, {"complexdouble", "10", "c128"},
+      {"bool", "11", "bool"},       {"bfloat16", "15", "bf16"},
+      {"uint16", "27", "u16"},      {"uint32", "28", "u32"},
+      {"uint64", "29", "u64"},
+  };
+  for (const auto& type : kScalarTypes) {
+    if (absl::EqualsIgnoreCase(text, type.name) || text == type.number) {
+      return type.dtype;
+    }
+  }
+  return "";
+}
+
 // A default as PyTorch writes it: `None`, `1e-05`, `True`, `'none'`, `[0, 1]`,
 // `Mean`. Null for None and for what is only an option of storage.
 ExprPtr AtenDefault(absl::string_view text, absl::string_view type,
@@ -28,6 +53,10 @@ ExprPtr AtenDefault(absl::string_view text, absl::string_view type,
   if (text == "None") return nullptr;
   if (text == "True" || text == "False") {
     return MakeExpr(ExprKind::kName, text == "True" ? "true" : "false", range);
+  }
+  if (type == "ScalarType") {
+    const absl::string_view dtype = DTypeOfScalarType(text);
+    if (!dtype.empty()) return MakeExpr(ExprKind::kName, dtype, range);
   }
   // The numbers of at::Reduction.
   if (text == "Mean") return MakeExpr(ExprKind::kNumber, "1", range);

@@ -352,6 +352,21 @@ TEST(LoadRules, BranchesAskWhetherALetIsGiven) {
   EXPECT_THAT(expanded("without"), HasSubstr("return y = %x"));
 }
 
+TEST(AtenSchema, DefaultsOfDTypesAreDTypes) {
+  const LoadResult loaded = LoadRules(
+      {{"aten.rules",
+        "language 1\n\n"
+        "aten named(Tensor self, *, ScalarType dtype=long) -> Tensor\n"
+        "  = convert(self, dtype: dtype)\n\n"
+        "aten numbered(Tensor self, *, ScalarType? dtype=15) -> Tensor\n"
+        "  = convert(self, dtype: dtype)\n\n"
+        "fn f(x: f32[n]) -> (a: i64[n], b: bf16[n])\n{\n"
+        "  (a = aten.named(x), b = aten.numbered(x))\n}\n"}},
+      std::make_shared<Context>());
+  ASSERT_THAT(loaded.diagnostics, IsEmpty());
+  EXPECT_OK(loaded.rules->Function("f"));
+}
+
 // --- names that the shipped rules have, too
 
 NamedSource Shipped(const std::string& text) {
