@@ -1,5 +1,8 @@
 #include "engine/codegen/sums_of_products.h"
 
+#include <algorithm>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,25 +15,49 @@
 namespace cleave {
 namespace {
 
-// The batch axes, then the contracted ones; empty where there are others.
-std::vector<int> Order(const Graph& graph, Value v, int side) {
+// The axes of one operand of a contraction.
+struct Axes {
+  std::vector<int> batch;
+  std::vector<int> contract;
+  std::vector<int> own;  // ascending
+};
+
+Axes AxesOf(const Graph& graph, Value v, int side) {
   const Attributes& attributes = graph.attributes(v);
-  std::vector<int> order;
-  for (const char* role : {"batch_", "contract_"}) {
-    const std::string name = std::string(role) + (side == 0 ? "a" : "b");
-    for (const int64_t axis : attributes.GetInts(name)) {
-      order.push_back(static_cast<int>(axis));
+  const std::string suffix = side == 0 ? "a" : "b";
+  const auto read = [&](const char* role) {
+    std::vector<int> axes;
+    for (const int64_t axis : attributes.GetInts(role + suffix)) {
+      axes.push_back(static_cast<int>(axis));
     }
+    return axes;
+  };
+  Axes axes{read("batch_"), read("contract_"), {}};
+  std::vector<bool> is_own(graph.type(graph.operands(v)[side]).rank(), true);
+  for (const auto* others : {&axes.batch, &axes.contract}) {
+    for (const int axis : *others) is_own[axis] = false;
   }
-  const int rank = graph.type(graph.operands(v)[side]).rank();
-  return static_cast<int>(order.size()) == rank ? order : std::vector<int>();
+  for (size_t d = 0; d < is_own.size(); ++d) {
+    if (is_own[d]) axes.own.push_back(static_cast<int>(d));
+  }
+  return axes;
 }
 
-bool IsSumOfProducts(const Graph& graph, Value v) {
-  if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return false;
+// The operand without axes of its own, or with such of extent 1 alone: the
+// elements of the other one are read once. Nullopt where both have some.
+std::optional<int> SmallOperand(const Graph& graph, Value v) {
+  if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return std::nullopt;
   const DType dtype = graph.type(v).dtype;
-  return (IsFloat(dtype) || IsInt(dtype)) && !Order(graph, v, 0).empty() &&
-         !Order(graph, v, 1).empty();
+  if (!IsFloat(dtype) && !IsInt(dtype)) return std::nullopt;
+  for (const int side : {1, 0}) {
+    const TensorType& type = graph.type(graph.operands(v)[side]);
+    const std::vector<int> own = AxesOf(graph, v, side).own;
+    if (std::all_of(own.begin(), own.end(),
+                    [&](int axis) { return type.shape[axis] == Dim(1); })) {
+      return side;
+    }
+  }
+  return std::nullopt;
 }
 
 Value Convert(GraphBuilder& builder, Value x, DType dtype) {
@@ -40,27 +67,74 @@ Value Convert(GraphBuilder& builder, Value x, DType dtype) {
   return builder.Apply(Primitive::kConvert, {x}, attributes);
 }
 
-Value SumOfProducts(const Graph& graph, Value v,
+Value Transpose(GraphBuilder& builder, Value x, const std::vector<int>& order) {
+  return std::is_sorted(order.begin(), order.end())
+             ? x
+             : builder.Transpose(x, order);
+}
+
+Value Reshape(GraphBuilder& builder, Value x, const Shape& shape) {
+  return builder.type(x).shape == shape ? x : builder.Reshape(x, shape);
+}
+
+// `x`, whose axes are `small`, at the axes of the operand with those of `big`.
+Value SpreadOver(GraphBuilder& builder, Value x, const Axes& small,
+                 const Axes& big, const Shape& shape) {
+  // By axis of the big operand, that of the small one.
+  std::map<int, int> places;
+  for (size_t i = 0; i < big.batch.size(); ++i) {
+    places[big.batch[i]] = small.batch[i];
+  }
+  for (size_t i = 0; i < big.contract.size(); ++i) {
+    places[big.contract[i]] = small.contract[i];
+  }
+  std::vector<int> order;
+  std::vector<int> axes;
+  Shape kept;
+  for (const auto& [at, axis] : places) {
+    order.push_back(axis);
+    axes.push_back(at);
+    kept.push_back(builder.type(x).shape[axis]);
+  }
+  // Axes of extent 1 go last, and away.
+  order.insert(order.end(), small.own.begin(), small.own.end());
+  x = Reshape(builder, Transpose(builder, x, order), kept);
+  return kept == shape ? x : builder.BroadcastInDim(x, shape, axes);
+}
+
+Value SumOfProducts(const Graph& graph, Value v, int small,
                     absl::Span<const Value> operands, GraphBuilder& builder) {
-  const DType dtype = graph.type(v).dtype;
-  const bool narrow = dtype == DType::kF16 || dtype == DType::kBF16;
+  const TensorType& type = graph.type(v);
+  const bool narrow = type.dtype == DType::kF16 || type.dtype == DType::kBF16;
+  const Axes axes[] = {AxesOf(graph, v, 0), AxesOf(graph, v, 1)};
+  const Axes& big = axes[1 - small];
   std::vector<Value> factors;
   for (int side = 0; side < 2; ++side) {
-    const Value x =
+    factors.push_back(
         Convert(builder, operands[side],
-                narrow ? DType::kF32 : builder.type(operands[side]).dtype);
-    factors.push_back(builder.Transpose(x, Order(graph, v, side)));
+                narrow ? DType::kF32 : builder.type(operands[side]).dtype));
   }
+  // The big operand stays as it lies in memory.
+  const Shape shape = builder.type(factors[1 - small]).shape;
+  factors[small] = SpreadOver(builder, factors[small], axes[small], big, shape);
   Value result = builder.Apply(Primitive::kMul, factors, Attributes());
-  const int batch = graph.type(v).rank();
-  std::vector<int64_t> axes;
-  for (int d = batch; d < builder.type(result).rank(); ++d) axes.push_back(d);
-  if (!axes.empty()) {
+  if (!big.contract.empty()) {
+    std::vector<int> contract = big.contract;
+    std::sort(contract.begin(), contract.end());
     Attributes attributes;
-    attributes.Set("axes", StaticValue::Ints(axes));
+    attributes.Set("axes", StaticValue::Ints(contract));
     result = builder.Apply(Primitive::kReduceSum, {result}, attributes);
   }
-  return Convert(builder, result, dtype);
+  // The batch in front, in the order that the contraction has it.
+  std::vector<int> order = big.batch;
+  order.insert(order.end(), big.own.begin(), big.own.end());
+  for (int& axis : order) {
+    axis -= static_cast<int>(
+        std::count_if(big.contract.begin(), big.contract.end(),
+                      [&](int contracted) { return contracted < axis; }));
+  }
+  result = Reshape(builder, Transpose(builder, result, order), type.shape);
+  return Convert(builder, result, type.dtype);
 }
 
 }  // namespace
@@ -68,13 +142,14 @@ Value SumOfProducts(const Graph& graph, Value v,
 Graph SumsOfProducts(const Graph& graph) {
   bool any = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= IsSumOfProducts(graph, Value{id});
+    any |= SmallOperand(graph, Value{id}).has_value();
   }
   if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    if (!IsSumOfProducts(graph, v)) return copy.Keep(v);
+    const std::optional<int> small = SmallOperand(graph, v);
+    if (!small) return copy.Keep(v);
     copy.builder().SetProvenance(graph.node(v).provenance);
-    return SumOfProducts(graph, v, copy.Operands(v), copy.builder());
+    return SumOfProducts(graph, v, *small, copy.Operands(v), copy.builder());
   });
 }
 
