@@ -99,6 +99,11 @@ def make_cases(scale=1):
         n = down(extent)
         add(f"matmul_{extent}", "matmul", "matmul_2d", [f32(n, n), f32(n, n)],
             [f32(n, n)], truth.matmul, tolerance=1e-6 * n, flops=2 * n**3)
+    n = down(4096)
+    add("matrix_vector", "matmul", "matrix_vector", [f32(n, n), f32(n)],
+        [f32(n)], truth.matrix_vector, tolerance=1e-6 * n)
+    add("vector_matrix", "matmul", "vector_matrix", [f32(n), f32(n, n)],
+        [f32(n)], truth.vector_matrix, tolerance=1e-6 * n)
     for b, i, o in ((128, 256, 256), (1024, 512, 512)):
         b, i, o = down(b), down(i), down(o)
         add(f"linear_gelu_{b}", "matmul", "linear_gelu",

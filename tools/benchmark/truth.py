@@ -179,6 +179,14 @@ def matmul(arrays, shapes):
     return [Sample([i for i, _, _ in found], [v for _, _, v in found])]
 
 
+def matrix_vector(arrays, shapes):
+    return matmul(arrays, [shapes[0], (shapes[1][0], 1)])
+
+
+def vector_matrix(arrays, shapes):
+    return matmul(arrays, [(1, shapes[0][0]), shapes[1]])
+
+
 def linear_gelu(arrays, shapes):
     x, w, bias = arrays
     columns, depth = shapes[1]

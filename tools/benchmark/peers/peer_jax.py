@@ -48,6 +48,8 @@ class Peer:
         "cross_entropy_mean": lambda x, target: cross_entropy(x, target).mean(),
         "cross_entropy_each": cross_entropy,
         "matmul_2d": jnp.matmul,
+        "matrix_vector": jnp.matmul,
+        "vector_matrix": jnp.matmul,
         "linear_gelu": lambda x, w, bias: jax.nn.gelu(x @ w.T + bias,
                                                       approximate=False),
         "sum_axis_0": lambda x: x.sum(0),

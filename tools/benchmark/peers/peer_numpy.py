@@ -98,7 +98,7 @@ def plain(function):
 
 
 def bind_matmul(a, b):
-    out = np.empty((a.shape[0], b.shape[1]), a.dtype)
+    out = np.empty(a.shape[:-1] + b.shape[1:], a.dtype)
     return functools.partial(np.matmul, a, b, out=out)
 
 
@@ -116,6 +116,8 @@ class Peer:
             lambda *arrays: cross_entropy(*arrays).mean(), 2),
         "cross_entropy_each": with_scratch(cross_entropy, 2),
         "matmul_2d": bind_matmul,
+        "matrix_vector": bind_matmul,
+        "vector_matrix": bind_matmul,
         "sum_axis_0": plain(lambda x: x.sum(axis=0)),
         "sum_axis_1": plain(lambda x: x.sum(axis=1)),
         "sum_all": plain(lambda x: x.sum()),

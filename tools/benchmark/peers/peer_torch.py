@@ -41,6 +41,8 @@ class Peer:
         "cross_entropy_each": lambda x, target: F.cross_entropy(
             x, target, reduction="none"),
         "matmul_2d": torch.matmul,
+        "matrix_vector": torch.mv,
+        "vector_matrix": torch.matmul,
         "linear_gelu": lambda x, w, bias: F.gelu(F.linear(x, w, bias)),
         "sum_axis_0": lambda x: x.sum(0),
         "sum_axis_1": lambda x: x.sum(1),
