@@ -15,9 +15,9 @@
 
 namespace cleave {
 
-// `names` maps a name to the new one. Renamed are ops, defs, fns and overrides, and
-// whatever the file calls by that name, in examples, too. Names of values stay,
-// and so do ranges. Linear in the size of the file.
+// `names` maps a name to the new one. Renamed are ops, defs, fns and overrides,
+// and whatever the file calls by that name, in examples, too. Names of values
+// stay, and so do ranges. Linear in the size of the file.
 void RenameItems(const std::map<std::string, std::string>& names,
                  RuleFile* file);
 

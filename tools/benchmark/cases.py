@@ -104,6 +104,12 @@ def make_cases(scale=1):
         [f32(n)], truth.matrix_vector, tolerance=1e-6 * n)
     add("vector_matrix", "matmul", "vector_matrix", [f32(n), f32(n, n)],
         [f32(n)], truth.vector_matrix, tolerance=1e-6 * n)
+    for batch, channels, side in ((1, 64, 56), (8, 256, 14)):
+        c = down(channels)
+        image = f32(batch, c, side, side)
+        add(f"convolution_{channels}", "matmul", "convolution_3x3",
+            [image, f32(c, c, 3, 3)], [image], truth.convolution_3x3,
+            tolerance=1e-5 * c, flops=2 * image.size * c * 9)
     for b, i, o in ((128, 256, 256), (1024, 512, 512)):
         b, i, o = down(b), down(i), down(o)
         add(f"linear_gelu_{b}", "matmul", "linear_gelu",

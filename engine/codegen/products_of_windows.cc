@@ -1,0 +1,140 @@
+#include "engine/codegen/products_of_windows.h"
+
+#include <optional>
+#include <vector>
+
+#include "absl/types/span.h"
+#include "engine/ir/rewrite_graph.h"
+#include "ops/dtype.h"
+#include "ops/exact.h"
+#include "ops/primitive.h"
+#include "ops/static_value.h"
+
+namespace cleave {
+namespace {
+
+// The elements of a shape, where they are known.
+std::optional<int64_t> SizeOf(const Shape& shape) {
+  int64_t size = 1;
+  for (const Dim& dim : shape) {
+    const std::optional<int64_t> extent = dim.Value();
+    if (!extent || __builtin_mul_overflow(size, *extent, &size)) {
+      return std::nullopt;
+    }
+  }
+  return size;
+}
+
+// [n, o, h, w] and [o, c, a, b] to [n, c, h, w, a, b].
+Shape WindowShape(const TensorType& result, const TensorType& w) {
+  Shape shape = result.shape;
+  shape[1] = w.shape[1];
+  shape.insert(shape.end(), w.shape.begin() + 2, w.shape.end());
+  return shape;
+}
+
+bool IsProduct(const Graph& graph, Value v) {
+  if (graph.node(v).op != ToOpId(Primitive::kConv)) return false;
+  const Attributes& attributes = graph.attributes(v);
+  if (attributes.GetInt("groups") != 1 ||
+      attributes.GetInt("batch_groups") != 1) {
+    return false;
+  }
+  const TensorType& type = graph.type(v);
+  if (!IsFloat(type.dtype)) return false;
+  const std::optional<int64_t> size =
+      SizeOf(WindowShape(type, graph.type(graph.operands(v)[1])));
+  return size &&
+         *size <= kMaxWindowBytes / static_cast<int64_t>(ByteSize(type.dtype));
+}
+
+// Zeros between the elements of the spatial axes.
+Value Dilated(GraphBuilder& builder, Value x,
+              absl::Span<const int64_t> dilations) {
+  std::vector<int64_t> interior(2, 0);
+  bool any = false;
+  for (const int64_t dilation : dilations) {
+    interior.push_back(dilation - 1);
+    any |= dilation != 1;
+  }
+  if (!any) return x;
+  const StaticValue none =
+      StaticValue::Ints(std::vector<int64_t>(interior.size(), 0));
+  Attributes attributes;
+  attributes.Set("low", none);
+  attributes.Set("high", none);
+  attributes.Set("interior", StaticValue::Ints(interior));
+  const Value zero = builder.Constant(Exact(0), builder.type(x).dtype);
+  return builder.Apply(Primitive::kPad, {x, zero}, attributes);
+}
+
+// The same in memory. A contraction reads its operands many times, each time
+// through the movement behind them; a node that is none has its own place.
+Value Stored(GraphBuilder& builder, Value x) {
+  const TensorType type = builder.type(x);
+  Attributes same;
+  same.Set("dtype", type.dtype);
+  // Apply would leave it out.
+  return builder.AddTyped(
+      ToOpId(Primitive::kConvert), builder.context()->Intern(same),
+      builder.context()->Intern(type), {x}, builder.provenance());
+}
+
+Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
+              GraphBuilder& builder) {
+  const Attributes& attributes = graph.attributes(v);
+  const TensorType& type = graph.type(v);
+  const TensorType& w = graph.type(graph.operands(v)[1]);
+  const int k = type.rank() - 2;
+  const Shape counts(type.shape.begin() + 2, type.shape.end());
+  const Shape sizes(w.shape.begin() + 2, w.shape.end());
+  Attributes of_windows;
+  of_windows.Set("counts", StaticValue::Dims(counts));
+  of_windows.Set("sizes", StaticValue::Dims(sizes));
+  of_windows.Set("low", attributes.Get("low"));
+  of_windows.Set("strides", attributes.Get("stride"));
+  of_windows.Set("dilations", attributes.Get("rhs_dilation"));
+  const Value x =
+      Dilated(builder, operands[0], attributes.GetInts("lhs_dilation"));
+  const Value zero = builder.Constant(Exact(0), type.dtype);
+  Value windows = builder.Apply(Primitive::kWindows, {x, zero}, of_windows);
+  // The channels behind the places.
+  std::vector<int> order = {0};
+  for (int d = 0; d < k; ++d) order.push_back(2 + d);
+  order.push_back(1);
+  for (int d = 0; d < k; ++d) order.push_back(2 + k + d);
+  windows = builder.Transpose(windows, order);
+  windows = Stored(builder, windows);
+  std::vector<int64_t> contract_a, contract_b;
+  for (int d = 0; d <= k; ++d) {
+    contract_a.push_back(1 + k + d);
+    contract_b.push_back(1 + d);
+  }
+  Attributes of_product;
+  of_product.Set("batch_a", StaticValue::Ints(std::vector<int64_t>()));
+  of_product.Set("batch_b", StaticValue::Ints(std::vector<int64_t>()));
+  of_product.Set("contract_a", StaticValue::Ints(contract_a));
+  of_product.Set("contract_b", StaticValue::Ints(contract_b));
+  const Value product =
+      builder.Apply(Primitive::kDotGeneral, {windows, operands[1]}, of_product);
+  order = {0, 1 + k};
+  for (int d = 0; d < k; ++d) order.push_back(1 + d);
+  return builder.Transpose(product, order);
+}
+
+}  // namespace
+
+Graph ProductsOfWindows(const Graph& graph) {
+  bool any = false;
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    any |= IsProduct(graph, Value{id});
+  }
+  if (!any) return graph;
+  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
+    if (!IsProduct(graph, v)) return copy.Keep(v);
+    copy.builder().SetProvenance(graph.node(v).provenance);
+    return Product(graph, v, copy.Operands(v), copy.builder());
+  });
+}
+
+}  // namespace cleave

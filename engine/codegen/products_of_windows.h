@@ -1,0 +1,28 @@
+// Convolutions as products of matrices: what the kernel meets at each place is
+// written to memory once (im2col), so that the packed contraction runs on it.
+//
+//   conv(%x, %w, ..)                           // [n, o, h, w]
+//   -> %p = convert(transpose(windows(%x, 0))) // [n, h, w, c, a, b]
+//      transpose(dot_general(%p, %w, contract_a: [3, 4, 5],
+//                            contract_b: [1, 2, 3]))
+
+#ifndef CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
+#define CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
+
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// The most memory that the windows of one convolution may take, in bytes.
+inline constexpr int64_t kMaxWindowBytes = int64_t{1} << 28;
+
+// The graph with each convolution of floats as a product: of one group, of
+// known extents whose windows take kMaxWindowBytes at most. Others stay, since
+// what their windows take is not known, or since each output reads few of them
+// (depthwise). Sums are taken in the same order: the values stay the same. A
+// graph with composite nodes comes back as it is. O(nodes).
+Graph ProductsOfWindows(const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_

@@ -1,0 +1,115 @@
+#include "engine/codegen/products_of_windows.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/context.h"
+#include "engine/ir/graph_text.h"
+#include "engine/ir/interpreter.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+std::string Convolution(const std::string& x, const std::string& w,
+                        const std::string& y, const std::string& attributes,
+                        int groups = 1) {
+  return absl::StrCat("graph (%x: f64", x, ", %w: f64", w, ") -> (y: f64", y,
+                      ") {\n  %1: f64", y, " = conv(%x, %w, ", attributes,
+                      ", groups: ", groups,
+                      ", batch_groups: 1)\n  return y = %1\n}");
+}
+
+Tensor Numbers(const TensorType& type, double step) {
+  std::vector<int64_t> shape;
+  for (const Dim& dim : type.shape) shape.push_back(*dim.Value());
+  Tensor tensor(type.dtype, shape);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    tensor.SetDouble(i, static_cast<double>(i % 17) * step - 1);
+  }
+  return tensor;
+}
+
+// Strides, dilations of both sides and padding of more and less than nothing.
+TEST(ProductsOfWindows, HaveTheValuesOfConvolutions) {
+  struct Example {
+    const char* x;
+    const char* w;
+    const char* y;
+    const char* attributes;
+  };
+  const Example examples[] = {
+      {"[2, 3, 7]", "[4, 3, 3]", "[2, 4, 4]",
+       "stride: [2], low: [1], high: [1], lhs_dilation: [1], "
+       "rhs_dilation: [1]"},
+      {"[1, 2, 5, 6]", "[3, 2, 2, 3]", "[1, 3, 5, 3]",
+       "stride: [1, 1], low: [2, -1], high: [0, 2], lhs_dilation: [1, 1], "
+       "rhs_dilation: [2, 2]"},
+      {"[2, 1, 4]", "[2, 1, 3]", "[2, 2, 9]",
+       "stride: [1], low: [2], high: [2], lhs_dilation: [2], "
+       "rhs_dilation: [1]"},
+      {"[2, 3]", "[4, 3]", "[2, 4]",
+       "stride: [], low: [], high: [], lhs_dilation: [], rhs_dilation: []"},
+      {"[0, 3, 5]", "[4, 3, 2]", "[0, 4, 4]",
+       "stride: [1], low: [0], high: [0], lhs_dilation: [1], "
+       "rhs_dilation: [1]"}};
+  for (const Example& e : examples) {
+    const std::string text = Convolution(e.x, e.w, e.y, e.attributes);
+    SCOPED_TRACE(text);
+    ASSERT_OK_AND_ASSIGN(const Graph graph,
+                         ParseGraph(text, std::make_shared<Context>()));
+    const Graph product = ProductsOfWindows(graph);
+    EXPECT_THAT(PrintGraph(product), Not(HasSubstr("conv(")));
+    EXPECT_THAT(PrintGraph(product), HasSubstr("dot_general("));
+    std::vector<Tensor> inputs;
+    for (const NamedValue& input : graph.inputs()) {
+      inputs.push_back(Numbers(graph.type(input.value), 0.37));
+    }
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
+                         Interpret(graph, inputs));
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
+                         Interpret(product, inputs));
+    EXPECT_EQ(got[0].ToString(), want[0].ToString());
+  }
+}
+
+std::string Rewritten(const std::string& text) {
+  const auto graph = ParseGraph(text, std::make_shared<Context>());
+  return graph.ok() ? PrintGraph(ProductsOfWindows(*graph))
+                    : std::string(graph.status().message());
+}
+
+// The contraction reads the windows from memory.
+TEST(ProductsOfWindows, AreStored) {
+  EXPECT_THAT(Rewritten(Convolution("[1, 3, 5]", "[4, 3, 3]", "[1, 4, 3]",
+                                    "stride: [1], low: [0], high: [0], "
+                                    "lhs_dilation: [1], rhs_dilation: [1]")),
+              HasSubstr("f64[1, 3, 3, 3] = convert("));
+}
+
+TEST(ProductsOfWindows, LeaveOthers) {
+  const std::string rest =
+      "stride: [1], low: [0], high: [0], lhs_dilation: [1], rhs_dilation: [1]";
+  // Nobody knows how much memory they would take.
+  EXPECT_THAT(
+      Rewritten(Convolution("[n, 3, 5]", "[4, 3, 3]", "[n, 4, 3]", rest)),
+      HasSubstr("conv("));
+  // More than the limit.
+  EXPECT_THAT(Rewritten(Convolution("[4096, 64, 512]", "[4, 64, 3]",
+                                    "[4096, 4, 510]", rest)),
+              HasSubstr("conv("));
+  // Each output reads one channel.
+  EXPECT_THAT(
+      Rewritten(Convolution("[1, 4, 5]", "[4, 1, 3]", "[1, 4, 3]", rest, 4)),
+      HasSubstr("conv("));
+}
+
+}  // namespace
+}  // namespace cleave
