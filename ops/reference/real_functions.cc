@@ -46,45 +46,63 @@ bool IsLastStep(mpfr_srcptr step, mpfr_srcptr y) {
          mpfr_get_exp(step) < mpfr_get_exp(y) - mpfr_get_prec(y) / 2 - 8;
 }
 
-// Solves erf(y) = x for 0 < |x| <= 1/2, or erfc(y) = t for 0 < t < 1/2 (by the
-// logarithm of both sides, which is nearly linear in y^2), by Newton steps from
-// `y`.
-void SolveErf(mpfr_ptr y, mpfr_srcptr x) {
+// A Newton step from `y` to the root of erf(y) = x, for 0 < |x| <= 1/2, in the
+// precision of `y`; the step itself is left in `step`.
+void StepErf(mpfr_ptr y, mpfr_srcptr x, mpfr_ptr step) {
   const mpfr_prec_t bits = mpfr_get_prec(y);
-  Temporary step(bits), slope(bits), pi(bits);
+  Temporary slope(bits), pi(bits);
   mpfr_const_pi(pi, MPFR_RNDN);
   mpfr_sqrt(pi, pi, MPFR_RNDN);
   mpfr_div_2ui(pi, pi, 1, MPFR_RNDN);
-  for (int i = 0; i < 64; ++i) {
-    mpfr_erf(step, y, MPFR_RNDN);
-    mpfr_sub(step, step, x, MPFR_RNDN);
-    mpfr_sqr(slope, y, MPFR_RNDN);
-    mpfr_exp(slope, slope, MPFR_RNDN);
-    mpfr_mul(step, step, slope, MPFR_RNDN);
-    mpfr_mul(step, step, pi, MPFR_RNDN);
-    mpfr_sub(y, y, step, MPFR_RNDN);
-    if (IsLastStep(step, y)) return;
-  }
+  mpfr_erf(step, y, MPFR_RNDN);
+  mpfr_sub(step, step, x, MPFR_RNDN);
+  mpfr_sqr(slope, y, MPFR_RNDN);
+  mpfr_exp(slope, slope, MPFR_RNDN);
+  mpfr_mul(step, step, slope, MPFR_RNDN);
+  mpfr_mul(step, step, pi, MPFR_RNDN);
+  mpfr_sub(y, y, step, MPFR_RNDN);
 }
-void SolveErfc(mpfr_ptr y, mpfr_srcptr t) {
+
+// The same for erfc(y) = t, for 0 < t < 1/2, by the logarithm of both sides,
+// which is nearly linear in y^2.
+void StepErfc(mpfr_ptr y, mpfr_srcptr t, mpfr_ptr step) {
   const mpfr_prec_t bits = mpfr_get_prec(y);
-  Temporary step(bits), slope(bits), erfc(bits), pi(bits), log_t(bits);
+  Temporary slope(bits), erfc(bits), pi(bits), log_t(bits);
   mpfr_const_pi(pi, MPFR_RNDN);
   mpfr_sqrt(pi, pi, MPFR_RNDN);
   mpfr_div_2ui(pi, pi, 1, MPFR_RNDN);
   mpfr_log(log_t, t, MPFR_RNDN);
+  // (log erfc(y))' = -exp(-y^2) / (sqrt(pi) / 2 erfc(y))
+  mpfr_erfc(erfc, y, MPFR_RNDN);
+  mpfr_log(step, erfc, MPFR_RNDN);
+  mpfr_sub(step, step, log_t, MPFR_RNDN);
+  mpfr_sqr(slope, y, MPFR_RNDN);
+  mpfr_exp(slope, slope, MPFR_RNDN);
+  mpfr_mul(slope, slope, erfc, MPFR_RNDN);
+  mpfr_mul(slope, slope, pi, MPFR_RNDN);
+  mpfr_mul(step, step, slope, MPFR_RNDN);
+  mpfr_add(y, y, step, MPFR_RNDN);
+}
+
+// The root by Newton's steps from the guess in `y`: as many as it takes in few
+// bits, then one in each precision up to `bits`, since each doubles what is
+// right.
+void SolveByNewton(mpfr_ptr y, mpfr_prec_t bits, mpfr_srcptr target,
+                   void (*take)(mpfr_ptr, mpfr_srcptr, mpfr_ptr)) {
+  constexpr mpfr_prec_t kFewBits = 80;
+  // Of each doubling, for the rounding of the step and its constant.
+  constexpr mpfr_prec_t kLostBits = 20;
+  mpfr_prec_round(y, kFewBits, MPFR_RNDN);
   for (int i = 0; i < 64; ++i) {
-    // (log erfc(y))' = -exp(-y^2) / (sqrt(pi) / 2 erfc(y))
-    mpfr_erfc(erfc, y, MPFR_RNDN);
-    mpfr_log(step, erfc, MPFR_RNDN);
-    mpfr_sub(step, step, log_t, MPFR_RNDN);
-    mpfr_sqr(slope, y, MPFR_RNDN);
-    mpfr_exp(slope, slope, MPFR_RNDN);
-    mpfr_mul(slope, slope, erfc, MPFR_RNDN);
-    mpfr_mul(slope, slope, pi, MPFR_RNDN);
-    mpfr_mul(step, step, slope, MPFR_RNDN);
-    mpfr_add(y, y, step, MPFR_RNDN);
-    if (IsLastStep(step, y)) return;
+    Temporary step(kFewBits);
+    take(y, target, step);
+    if (IsLastStep(step, y)) break;
+  }
+  for (mpfr_prec_t known = kFewBits; known < bits;) {
+    known = std::min(bits, 2 * known - kLostBits);
+    mpfr_prec_round(y, known, MPFR_RNDN);
+    Temporary step(known);
+    take(y, target, step);
   }
 }
 
@@ -206,22 +224,17 @@ void RealErfinv(mpfr_ptr out, mpfr_srcptr x) {
     return;
   }
   const mpfr_prec_t bits = std::max(mpfr_get_prec(out), mpfr_get_prec(x)) + 32;
-  Temporary target(bits), y(bits), rough(80);
+  Temporary target(bits), y(bits);
   mpfr_abs(target, x, MPFR_RNDN);
-  const bool small = mpfr_cmp_d(target, 0.5) <= 0;
-  if (small) {
-    mpfr_mul_d(rough, target, 0.886226925452758, MPFR_RNDN);
-    SolveErf(rough, target);
-    mpfr_set(y, rough, MPFR_RNDN);
-    SolveErf(y, target);
+  if (mpfr_cmp_d(target, 0.5) <= 0) {
+    mpfr_mul_d(y, target, 0.886226925452758, MPFR_RNDN);
+    SolveByNewton(y, bits, target, StepErf);
   } else {
     mpfr_ui_sub(target, 1, target, MPFR_RNDN);
-    mpfr_log(rough, target, MPFR_RNDN);
-    mpfr_neg(rough, rough, MPFR_RNDN);
-    mpfr_sqrt(rough, rough, MPFR_RNDN);
-    SolveErfc(rough, target);
-    mpfr_set(y, rough, MPFR_RNDN);
-    SolveErfc(y, target);
+    mpfr_log(y, target, MPFR_RNDN);
+    mpfr_neg(y, y, MPFR_RNDN);
+    mpfr_sqrt(y, y, MPFR_RNDN);
+    SolveByNewton(y, bits, target, StepErfc);
   }
   mpfr_setsign(out, y, sign < 0, MPFR_RNDN);
 }
