@@ -116,7 +116,20 @@ std::optional<SampledCall> CallOf(absl::string_view op) {
   return std::nullopt;
 }
 
-std::optional<Sample> DrawSample(const Item& item, DType dtype = DType::kF64) {
+// What the patterns of values have no numbers for.
+void FillComplex(std::vector<cleave::Tensor>& operands) {
+  for (cleave::Tensor& x : operands) {
+    if (!IsComplex(x.dtype())) continue;
+    cleave::Tensor filled(x.dtype(), x.shape());
+    for (int64_t i = 0; i < filled.size(); ++i) {
+      filled.SetComplex(i, {0.25 * static_cast<double>(i % 7) - 1,
+                            0.5 - 0.125 * static_cast<double>(i % 5)});
+    }
+    x = std::move(filled);
+  }
+}
+
+std::optional<Sample> DrawSampleOf(const Item& item, DType dtype) {
   ValueSampler values(7);
   DrawOptions draw;
   draw.dtype = dtype;
@@ -133,6 +146,7 @@ std::optional<Sample> DrawSample(const Item& item, DType dtype = DType::kF64) {
     const absl::StatusOr<Graph> body = Expand(*graph, *SharedRules());
     if (!body.ok()) continue;
     Sample sample{*call, values.Tensors(*call, Pattern::kUnit), {}};
+    FillComplex(sample.operands);
     absl::StatusOr<std::vector<cleave::Tensor>> results =
         Interpret(*body, sample.operands);
     if (!results.ok()) continue;
@@ -140,6 +154,12 @@ std::optional<Sample> DrawSample(const Item& item, DType dtype = DType::kF64) {
     return sample;
   }
   return std::nullopt;
+}
+
+// In complex numbers where the op takes no others.
+std::optional<Sample> DrawSample(const Item& item, DType dtype = DType::kF64) {
+  if (std::optional<Sample> sample = DrawSampleOf(item, dtype)) return sample;
+  return DrawSampleOf(item, dtype == DType::kF32 ? DType::kC64 : DType::kC128);
 }
 
 // The operands as the function's arguments, `of` applied to each.

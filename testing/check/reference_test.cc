@@ -161,6 +161,10 @@ TEST(References, OfShippedOpsAgree) {
     const Item* item = clauses.rules().Find(name);
     ASSERT_NE(item, nullptr) << name;
     if (item->spec == nullptr) continue;
+    // The references have no complex numbers.
+    if (!item->where.empty() && SignatureSampler(*item, 1).DTypes().empty()) {
+      continue;
+    }
     const Counts counts = CompareOp(clauses, *item);
     ++ops;
     all.calls += counts.calls;
