@@ -67,16 +67,6 @@ Value Convert(GraphBuilder& builder, Value x, DType dtype) {
   return builder.Apply(Primitive::kConvert, {x}, attributes);
 }
 
-Value Transpose(GraphBuilder& builder, Value x, const std::vector<int>& order) {
-  return std::is_sorted(order.begin(), order.end())
-             ? x
-             : builder.Transpose(x, order);
-}
-
-Value Reshape(GraphBuilder& builder, Value x, const Shape& shape) {
-  return builder.type(x).shape == shape ? x : builder.Reshape(x, shape);
-}
-
 // `x`, whose axes are `small`, at the axes of the operand with those of `big`.
 Value SpreadOver(GraphBuilder& builder, Value x, const Axes& small,
                  const Axes& big, const Shape& shape) {
@@ -98,8 +88,8 @@ Value SpreadOver(GraphBuilder& builder, Value x, const Axes& small,
   }
   // Axes of extent 1 go last, and away.
   order.insert(order.end(), small.own.begin(), small.own.end());
-  x = Reshape(builder, Transpose(builder, x, order), kept);
-  return kept == shape ? x : builder.BroadcastInDim(x, shape, axes);
+  x = builder.Reshape(builder.Transpose(x, order), kept);
+  return builder.BroadcastInDim(x, shape, axes);
 }
 
 Value SumOfProducts(const Graph& graph, Value v, int small,
@@ -133,7 +123,7 @@ Value SumOfProducts(const Graph& graph, Value v, int small,
         std::count_if(big.contract.begin(), big.contract.end(),
                       [&](int contracted) { return contracted < axis; }));
   }
-  result = Reshape(builder, Transpose(builder, result, order), type.shape);
+  result = builder.Reshape(builder.Transpose(result, order), type.shape);
   return Convert(builder, result, type.dtype);
 }
 

@@ -53,19 +53,24 @@ void CallSearch::Keep(std::string refusal, const Proposal& proposal) {
   }
 }
 
+void CallSearch::SetOpenDType(size_t input, DType dtype,
+                              Proposal& proposal) const {
+  const std::string name = OpenDType(callable_->inputs[input]);
+  for (size_t i = 0; i < callable_->inputs.size(); ++i) {
+    if (i != input &&
+        (name.empty() || OpenDType(callable_->inputs[i]) != name)) {
+      continue;
+    }
+    for (auto& tensor : proposal.inputs[i]) {
+      if (tensor) tensor->dtype = dtype;
+    }
+  }
+}
+
 std::vector<CallSearch::Proposal> CallSearch::InFloats(
     const Proposal& proposal) const {
   const auto change = [&](size_t input, Proposal& variant) {
-    const std::string name = OpenDType(callable_->inputs[input]);
-    for (size_t i = 0; i < callable_->inputs.size(); ++i) {
-      if (i != input &&
-          (name.empty() || OpenDType(callable_->inputs[i]) != name)) {
-        continue;
-      }
-      for (auto& tensor : variant.inputs[i]) {
-        if (tensor) tensor->dtype = DType::kF32;
-      }
-    }
+    SetOpenDType(input, DType::kF32, variant);
   };
   std::vector<size_t> open;
   for (size_t i = 0; i < callable_->inputs.size(); ++i) {
@@ -144,17 +149,11 @@ void CallSearch::ChangeInput(size_t input, Proposal& proposal) {
           Draw(2) == 0 ? kOthers[Draw(std::size(kOthers))] : DrawDType("any");
       // Of all inputs it is mostly one.
       const bool all = Draw(2) == 0;
-      const std::string name = OpenDType(declared);
-      for (size_t i = 0; i < callable_->inputs.size(); ++i) {
-        const InputDecl& other = callable_->inputs[i];
-        if (!HasOpenDType(other)) continue;
-        const bool is_same =
-            i == input || (!name.empty() && OpenDType(other) == name);
-        if (!all && !is_same) continue;
-        for (auto& tensor : proposal.inputs[i]) {
-          if (tensor) tensor->dtype = all ? DType::kF32 : dtype;
-        }
+      for (size_t i = 0; all && i < callable_->inputs.size(); ++i) {
+        if (!HasOpenDType(callable_->inputs[i])) continue;
+        SetOpenDType(i, DType::kF32, proposal);
       }
+      if (!all && HasOpenDType(declared)) SetOpenDType(input, dtype, proposal);
       return;
     }
     default:

@@ -359,9 +359,9 @@ std::optional<Graph> CallSearch::Next() {
     }
     if (!seen_.insert(PrintGraph(*concrete)).second) continue;
     Keep("", proposal);
-    // Numbers that may be floats have derivatives.
-    if (found_ == 0) variants_ = InFloats(proposal);
     if (found_++ == 0) {
+      // Numbers that may be floats have derivatives.
+      variants_ = InFloats(proposal);
       last_proposal_ =
           std::min(kMaxProposals, proposals_ + kMaxFurtherProposals);
     }

@@ -71,6 +71,9 @@ class CallSearch {
   // One of those kept, with something else about it: an axis, an extent, a
   // dtype, the tensors of an input, an attribute.
   Proposal ProposeFromKept();
+  // Of an input whose declaration leaves the dtype open, and of the others with
+  // its dtype variable.
+  void SetOpenDType(size_t input, DType dtype, Proposal& proposal) const;
   // The proposal with f32 in the place of dtypes that the declaration leaves
   // open: all at once, all but one, and one alone.
   std::vector<Proposal> InFloats(const Proposal& proposal) const;

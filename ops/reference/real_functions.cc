@@ -46,20 +46,25 @@ bool IsLastStep(mpfr_srcptr step, mpfr_srcptr y) {
          mpfr_get_exp(step) < mpfr_get_exp(y) - mpfr_get_prec(y) / 2 - 8;
 }
 
+// sqrt(pi) / 2: erf'(y) = exp(-y^2) over it.
+void SetHalfRootOfPi(mpfr_ptr out) {
+  mpfr_const_pi(out, MPFR_RNDN);
+  mpfr_sqrt(out, out, MPFR_RNDN);
+  mpfr_div_2ui(out, out, 1, MPFR_RNDN);
+}
+
 // A Newton step from `y` to the root of erf(y) = x, for 0 < |x| <= 1/2, in the
 // precision of `y`; the step itself is left in `step`.
 void StepErf(mpfr_ptr y, mpfr_srcptr x, mpfr_ptr step) {
   const mpfr_prec_t bits = mpfr_get_prec(y);
-  Temporary slope(bits), pi(bits);
-  mpfr_const_pi(pi, MPFR_RNDN);
-  mpfr_sqrt(pi, pi, MPFR_RNDN);
-  mpfr_div_2ui(pi, pi, 1, MPFR_RNDN);
+  Temporary slope(bits), half(bits);
+  SetHalfRootOfPi(half);
   mpfr_erf(step, y, MPFR_RNDN);
   mpfr_sub(step, step, x, MPFR_RNDN);
   mpfr_sqr(slope, y, MPFR_RNDN);
   mpfr_exp(slope, slope, MPFR_RNDN);
   mpfr_mul(step, step, slope, MPFR_RNDN);
-  mpfr_mul(step, step, pi, MPFR_RNDN);
+  mpfr_mul(step, step, half, MPFR_RNDN);
   mpfr_sub(y, y, step, MPFR_RNDN);
 }
 
@@ -67,10 +72,8 @@ void StepErf(mpfr_ptr y, mpfr_srcptr x, mpfr_ptr step) {
 // which is nearly linear in y^2.
 void StepErfc(mpfr_ptr y, mpfr_srcptr t, mpfr_ptr step) {
   const mpfr_prec_t bits = mpfr_get_prec(y);
-  Temporary slope(bits), erfc(bits), pi(bits), log_t(bits);
-  mpfr_const_pi(pi, MPFR_RNDN);
-  mpfr_sqrt(pi, pi, MPFR_RNDN);
-  mpfr_div_2ui(pi, pi, 1, MPFR_RNDN);
+  Temporary slope(bits), erfc(bits), half(bits), log_t(bits);
+  SetHalfRootOfPi(half);
   mpfr_log(log_t, t, MPFR_RNDN);
   // (log erfc(y))' = -exp(-y^2) / (sqrt(pi) / 2 erfc(y))
   mpfr_erfc(erfc, y, MPFR_RNDN);
@@ -79,7 +82,7 @@ void StepErfc(mpfr_ptr y, mpfr_srcptr t, mpfr_ptr step) {
   mpfr_sqr(slope, y, MPFR_RNDN);
   mpfr_exp(slope, slope, MPFR_RNDN);
   mpfr_mul(slope, slope, erfc, MPFR_RNDN);
-  mpfr_mul(slope, slope, pi, MPFR_RNDN);
+  mpfr_mul(slope, slope, half, MPFR_RNDN);
   mpfr_mul(step, step, slope, MPFR_RNDN);
   mpfr_add(y, y, step, MPFR_RNDN);
 }

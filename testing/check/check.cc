@@ -121,7 +121,7 @@ class OpChecker {
       CheckWithoutBody();
       return std::move(layers_);
     }
-    if (TakesComplexAlone()) {
+    if (TakesComplexAlone(*context_.item)) {
       CheckComplexAlone();
       return std::move(layers_);
     }
@@ -262,11 +262,6 @@ class OpChecker {
       verdict.why.clear();
     }
     return verdict;
-  }
-
-  bool TakesComplexAlone() const {
-    return !ComplexDTypes(*context_.item).empty() &&
-           SignatureSampler(*context_.item, context_.seed).DTypes().empty();
   }
 
   // The reference has no complex numbers, and neither have the patterns of

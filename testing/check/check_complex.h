@@ -23,6 +23,9 @@ namespace cleave {
 // there is no clause.
 std::vector<DType> ComplexDTypes(const Item& item);
 
+// Whether the `where` clause has no other dtypes.
+bool TakesComplexAlone(const Item& item);
+
 // Calls in c128 that the op accepts, small ones first; none where it takes no
 // complex numbers. Those of an op with a `domain` clause are left out: its
 // conditions are on real numbers.

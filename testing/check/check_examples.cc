@@ -227,9 +227,7 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
           break;
         }
         if (!held->has_value()) break;
-        Verdict one;
-        one.kind = VerdictKind::kAgrees;
-        one.samples = 1;
+        Verdict one = Verdict::Agrees(1);
         if (!**held) {
           const auto fails = [&](absl::Span<const Tensor> trial) {
             const auto again = holds(call, law, trial);

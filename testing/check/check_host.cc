@@ -285,9 +285,7 @@ class HostCheck {
                           Explain(comparer, inputs, *comparison->failure)));
       return false;
     }
-    Verdict agrees;
-    agrees.kind = VerdictKind::kAgrees;
-    agrees.samples = comparison->samples;
+    Verdict agrees = Verdict::Agrees(comparison->samples);
     agrees.worst_ulp = comparison->worst_ulp;
     agrees.worst_part = comparison->worst_part;
     if (comparison->worst_element >= 0 && comparison->worst_ulp > 0) {

@@ -226,9 +226,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       return false;
     }
     ties += comparison->ties;
-    Verdict agrees;
-    agrees.kind = VerdictKind::kAgrees;
-    agrees.samples = comparison->samples;
+    Verdict agrees = Verdict::Agrees(comparison->samples);
     agrees.worst_ulp = comparison->worst_ulp;
     agrees.worst_part = comparison->worst_part;
     if (comparison->worst_element >= 0) {
@@ -345,10 +343,7 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
         Merge(verdict, Verdict::Disagrees(std::move(example)));
         return false;
       }
-      Verdict agrees;
-      agrees.kind = VerdictKind::kAgrees;
-      agrees.samples = comparison->samples;
-      Merge(verdict, agrees);
+      Merge(verdict, Verdict::Agrees(comparison->samples));
     }
   }
   return true;
@@ -526,10 +521,7 @@ bool CheckLaws(const OpContext& context, const PreparedCall& prepared,
                      verdict);
   }
   if (!*holds) return false;
-  Verdict agrees;
-  agrees.kind = VerdictKind::kAgrees;
-  agrees.samples = 2;
-  Merge(verdict, agrees);
+  Merge(verdict, Verdict::Agrees(2));
   return true;
 }
 

@@ -106,11 +106,10 @@ constexpr std::complex<double> kChosenPoints[] = {{0, 0}, {1, 0},  {-1, 0},
 
 // The slopes of a function at complex points, along one direction at each:
 // the last result of `derivative` at `points` and the tangent of operand
-// `active`, against differences of the last one of `function`, which of four
-// are exact but for the fifth derivative. From the
-// point `first_chosen` on, those count where differences of half the step are
-// the same: a chosen point may lie on a branch cut, or have no slope. Nullopt
-// where all agree, else the first point where they do not.
+// `active`, against differences of the last one of `function`. From the point
+// `first_chosen` on, those count where the coarse and the fine ones are the
+// same: a chosen point may lie on a branch cut, or have no slope. Nullopt where
+// all agree, else the first point where they do not.
 struct ComplexFailure {
   int64_t element = 0;
   std::complex<double> expected;
@@ -125,31 +124,23 @@ absl::StatusOr<std::optional<ComplexFailure>> CompareComplexSlopes(
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
                           Interpret(derivative, arguments));
   const Tensor& slopes = results.back();
-  const auto moved_by = [&](double step) -> absl::StatusOr<Tensor> {
+  const auto value_at = [&](double step) -> absl::StatusOr<Tensor> {
     std::vector<Tensor> moved = points;
-    Tensor& x = moved[active];
-    x = Tensor(x.dtype(), x.shape());
-    for (int64_t i = 0; i < x.size(); ++i) {
-      x.SetComplex(i,
-                   points[active].GetComplex(i) + step * tangent.GetComplex(i));
-    }
+    moved[active] = MovedAlong(points[active], tangent, step);
     CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> values,
                             Interpret(function, moved));
     return std::move(values.back());
   };
   constexpr double kStep = 0x1p-13;
+  CLEAVE_ASSIGN_OR_RETURN(const Tensor center, value_at(0));
   std::vector<Tensor> values;
-  for (const double steps : {1.0, -1.0, 2.0, -2.0, 0.5, -0.5, 0.0}) {
-    CLEAVE_ASSIGN_OR_RETURN(Tensor value, moved_by(steps * kStep));
+  for (const double steps : kSlopePoints) {
+    CLEAVE_ASSIGN_OR_RETURN(Tensor value, value_at(steps * kStep));
     values.push_back(std::move(value));
   }
   for (int64_t i = 0; i < slopes.size(); ++i) {
-    const auto at = [&](int number) { return values[number].GetComplex(i); };
-    const std::complex<double> want =
-        (8.0 * (at(0) - at(1)) - (at(2) - at(3))) / (12 * kStep);
-    const std::complex<double> fine =
-        (8.0 * (at(4) - at(5)) - (at(0) - at(1))) / (6 * kStep);
-    const double value = std::abs(at(6));
+    const auto [want, fine] = SlopeAt(values, i, kStep);
+    const double value = std::abs(center.GetComplex(i));
     const std::complex<double> slope = slopes.GetComplex(i);
     const double size = std::max({1.0, std::abs(want), value});
     if (i >= first_chosen &&
@@ -295,10 +286,7 @@ bool CheckComplexSlopes(const OpContext& context, Primitive primitive,
         return refute(**failure_of_second, "second derivative");
       }
     }
-    Verdict agrees;
-    agrees.kind = VerdictKind::kAgrees;
-    agrees.samples = count;
-    Merge(verdict, agrees);
+    Merge(verdict, Verdict::Agrees(count));
   }
   return true;
 }
@@ -407,9 +395,7 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
         Merge(verdict, Verdict::Disagrees(std::move(example)));
         return verdict;
       }
-      Verdict agrees;
-      agrees.kind = VerdictKind::kAgrees;
-      agrees.samples = comparison->samples;
+      Verdict agrees = Verdict::Agrees(comparison->samples);
       agrees.worst_ulp = comparison->worst_ulp;
       agrees.worst_part = comparison->worst_part;
       if (comparison->worst_element >= 0) {

@@ -1,7 +1,6 @@
 #include "testing/check/check_rewrite.h"
 
 #include <algorithm>
-#include <cstring>
 #include <functional>
 #include <limits>
 #include <utility>
@@ -157,12 +156,6 @@ class Points {
   }
 
  private:
-  static void CopyElement(const Tensor& from, int64_t i, Tensor& to,
-                          int64_t j) {
-    const size_t size = ByteSize(from.dtype());
-    std::memcpy(to.mutable_data() + j * size, from.data() + i * size, size);
-  }
-
   double Uniform(double low, double high) {
     return std::uniform_real_distribution<double>(low, high)(random_);
   }

@@ -135,10 +135,7 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
   int undeclared = 0;
   std::string first_undeclared;
   const auto agrees = [&](const SampledCall& call) {
-    Verdict one;
-    one.kind = VerdictKind::kAgrees;
-    one.samples = 1;
-    Merge(verdict, one);
+    Merge(verdict, Verdict::Agrees(1));
     dtypes.insert(std::string(DTypeName(MainDType(call))));
   };
   // Run, too: the shapes of the tensors are those of the types.

@@ -1,6 +1,5 @@
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <functional>
 #include <optional>
 #include <string>
@@ -18,6 +17,7 @@
 #include "testing/check/derivative.h"
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
+#include "testing/check/tensor_slices.h"
 #include "testing/check/ties.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/table/names.h"
@@ -301,12 +301,6 @@ class Transformed {
   Graph jvp_, vjp_, jvp_jvp_, jvp_vjp_, vjp_jvp_, vjp_vjp_;
 };
 
-// Copies element i.
-void CopyElement(const Tensor& from, int64_t i, Tensor& to, int64_t j) {
-  const int64_t bytes = from.byte_size() / from.size();
-  std::memcpy(to.mutable_data() + j * bytes, from.data() + i * bytes, bytes);
-}
-
 // Of an elementwise graph, the elements at which all results are finite.
 std::vector<int64_t> FiniteElements(const Graph& body,
                                     const std::vector<Tensor>& x) {
@@ -439,10 +433,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
       Merge(verdict, Verdict::Disagrees(std::move(example)));
       return false;
     }
-    Verdict agrees;
-    agrees.kind = VerdictKind::kAgrees;
-    agrees.samples = compared;
-    Merge(verdict, agrees);
+    Merge(verdict, Verdict::Agrees(compared));
   }
   return true;
 }

@@ -209,9 +209,7 @@ class BatchCheck {
           absl::StrCat("vmap of ", prepared_.call.ToString(), ": ", message));
     }
     if (*failure) return Explain(std::move(inputs), **failure);
-    Verdict agrees;
-    agrees.kind = VerdictKind::kAgrees;
-    agrees.samples = 1;
+    Verdict agrees = Verdict::Agrees(1);
     return agrees;
   }
 

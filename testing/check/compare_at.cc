@@ -87,9 +87,7 @@ bool CompareAt(const OpContext& context, const ValueComparer& comparer,
                                               *comparison->failure)));
     return false;
   }
-  Verdict agrees;
-  agrees.kind = VerdictKind::kAgrees;
-  agrees.samples = comparison->samples - comparison->undecided;
+  Verdict agrees = Verdict::Agrees(comparison->samples - comparison->undecided);
   agrees.worst_ulp = comparison->worst_ulp;
   agrees.worst_part = comparison->worst_part;
   if (comparison->worst_element >= 0 && comparison->worst_ulp > 0) {

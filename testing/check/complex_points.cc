@@ -22,6 +22,27 @@ Tensor ComplexTensor(const std::vector<int64_t>& shape,
   return tensor;
 }
 
+ComplexSlope SlopeAt(const std::vector<Tensor>& values, int64_t element,
+                     double step) {
+  const auto at = [&](int point) { return values[point].GetComplex(element); };
+  return {(8.0 * (at(0) - at(1)) - (at(2) - at(3))) / (12 * step),
+          (8.0 * (at(4) - at(5)) - (at(0) - at(1))) / (6 * step)};
+}
+
+Tensor MovedAlong(const Tensor& x, const Tensor& direction, double step) {
+  Tensor moved(x.dtype(), x.shape());
+  for (int64_t i = 0; i < x.size(); ++i) {
+    const std::complex<double> value =
+        x.GetComplex(i) + step * direction.GetComplex(i);
+    if (IsComplex(x.dtype())) {
+      moved.SetComplex(i, value);
+    } else {
+      moved.SetDouble(i, value.real());
+    }
+  }
+  return moved;
+}
+
 std::string ComplexText(std::complex<double> z) {
   return absl::StrFormat("%.17g%+.17gi", z.real(), z.imag());
 }

@@ -13,6 +13,7 @@
 #include "engine/rules/rule_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "testing/check/check_complex.h"
 #include "testing/check/op_context.h"
 #include "testing/check/samples/signature_sampler.h"
 #include "testing/check/samples/value_sampler.h"
@@ -162,9 +163,7 @@ TEST(References, OfShippedOpsAgree) {
     ASSERT_NE(item, nullptr) << name;
     if (item->spec == nullptr) continue;
     // The references have no complex numbers.
-    if (!item->where.empty() && SignatureSampler(*item, 1).DTypes().empty()) {
-      continue;
-    }
+    if (TakesComplexAlone(*item)) continue;
     const Counts counts = CompareOp(clauses, *item);
     ++ops;
     all.calls += counts.calls;

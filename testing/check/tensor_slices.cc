@@ -25,15 +25,18 @@ Tensor Stack(const Tensor& like, const std::vector<Tensor>& slices) {
   return stack;
 }
 
+void CopyElement(const Tensor& from, int64_t i, Tensor& to, int64_t j) {
+  const size_t width = ByteSize(from.dtype());
+  std::memcpy(to.mutable_data() + j * width, from.data() + i * width, width);
+}
+
 std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
                                    absl::Span<const int64_t> elements) {
   std::vector<Tensor> selected;
   for (const Tensor& tensor : tensors) {
     Tensor part(tensor.dtype(), {static_cast<int64_t>(elements.size())});
-    const size_t width = ByteSize(tensor.dtype());
     for (size_t i = 0; i < elements.size(); ++i) {
-      std::memcpy(part.mutable_data() + i * width,
-                  tensor.data() + elements[i] * width, width);
+      CopyElement(tensor, elements[i], part, static_cast<int64_t>(i));
     }
     selected.push_back(std::move(part));
   }

@@ -17,6 +17,9 @@ Tensor SliceOf(const Tensor& tensor, int64_t i);
 // `slices`, each of the type of `like`, along a new leading axis.
 Tensor Stack(const Tensor& like, const std::vector<Tensor>& slices);
 
+// Makes element j of `to` element i of `from`, a tensor of that dtype.
+void CopyElement(const Tensor& from, int64_t i, Tensor& to, int64_t j);
+
 // The chosen elements of tensors of one shape, as tensors of shape [n].
 std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
                                    absl::Span<const int64_t> elements);

@@ -150,6 +150,13 @@ Verdict Verdict::Inconclusive(std::string why) {
   return verdict;
 }
 
+Verdict Verdict::Agrees(int64_t samples) {
+  Verdict verdict;
+  verdict.kind = VerdictKind::kAgrees;
+  verdict.samples = samples;
+  return verdict;
+}
+
 Verdict Verdict::Disagrees(Counterexample counterexample) {
   Verdict verdict;
   verdict.kind = VerdictKind::kDisagrees;

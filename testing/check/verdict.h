@@ -112,6 +112,8 @@ struct Verdict {
 
   static Verdict NotChecked(std::string why);
   static Verdict Inconclusive(std::string why);
+  // SAMPLED(samples), without an error.
+  static Verdict Agrees(int64_t samples);
   static Verdict Disagrees(Counterexample counterexample);
   // One line; the counterexample is not in it.
   std::string ToString() const;
