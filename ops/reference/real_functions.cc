@@ -1,8 +1,12 @@
 #include "ops/reference/real_functions.h"
 
+#include <gmpxx.h>
+
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -39,13 +43,6 @@ void SetSigmoid(mpfr_ptr out, mpfr_srcptr x) {
   }
 }
 
-// Newton steps square the error: what one of this size leaves is beyond the
-// last bit of y.
-bool IsLastStep(mpfr_srcptr step, mpfr_srcptr y) {
-  return mpfr_zero_p(step) ||
-         mpfr_get_exp(step) < mpfr_get_exp(y) - mpfr_get_prec(y) / 2 - 8;
-}
-
 // sqrt(pi) / 2: erf'(y) = exp(-y^2) over it.
 void SetHalfRootOfPi(mpfr_ptr out) {
   mpfr_const_pi(out, MPFR_RNDN);
@@ -53,60 +50,137 @@ void SetHalfRootOfPi(mpfr_ptr out) {
   mpfr_div_2ui(out, out, 1, MPFR_RNDN);
 }
 
-// A Newton step from `y` to the root of erf(y) = x, for 0 < |x| <= 1/2, in the
-// precision of `y`; the step itself is left in `step`.
-void StepErf(mpfr_ptr y, mpfr_srcptr x, mpfr_ptr step) {
-  const mpfr_prec_t bits = mpfr_get_prec(y);
-  Temporary slope(bits), half(bits);
-  SetHalfRootOfPi(half);
-  mpfr_erf(step, y, MPFR_RNDN);
-  mpfr_sub(step, step, x, MPFR_RNDN);
-  mpfr_sqr(slope, y, MPFR_RNDN);
-  mpfr_exp(slope, slope, MPFR_RNDN);
-  mpfr_mul(step, step, slope, MPFR_RNDN);
-  mpfr_mul(step, step, half, MPFR_RNDN);
-  mpfr_sub(y, y, step, MPFR_RNDN);
+// The polynomials P of the derivatives of y = erfinv(x):
+// y^(k) = g^k P_(k-1)(y), where g = y' = sqrt(pi) / 2 exp(y^2). Since
+// g' = 2 y g^2, P_0 = 1 and P_k = P_(k-1)' + 2 k y P_(k-1). Every second
+// coefficient is 0: coefficient i is of y^(k - 2 i).
+using InverseErfPolynomial = std::vector<mpz_class>;
+constexpr int kInverseErfPolynomials = 24;
+
+const std::vector<InverseErfPolynomial>& InverseErfPolynomials() {
+  static const auto* const polynomials = [] {
+    auto* made = new std::vector<InverseErfPolynomial>{{1}};
+    for (int k = 1; k < kInverseErfPolynomials; ++k) {
+      const InverseErfPolynomial& last = made->back();
+      InverseErfPolynomial next(k / 2 + 1);
+      for (size_t i = 0; i < last.size(); ++i) {
+        const int power = k - 1 - 2 * static_cast<int>(i);
+        next[i] += 2 * k * last[i];
+        if (power > 0) next[i + 1] += power * last[i];
+      }
+      made->push_back(std::move(next));
+    }
+    return made;
+  }();
+  return *polynomials;
 }
 
-// The same for erfc(y) = t, for 0 < t < 1/2, by the logarithm of both sides,
-// which is nearly linear in y^2.
-void StepErfc(mpfr_ptr y, mpfr_srcptr t, mpfr_ptr step) {
+// P_k(y), where `square` is y^2.
+void SetInverseErfPolynomial(mpfr_ptr out, int k, mpfr_srcptr y,
+                             mpfr_srcptr square) {
+  const InverseErfPolynomial& polynomial = InverseErfPolynomials()[k];
+  mpfr_set_zero(out, 1);
+  for (const mpz_class& coefficient : polynomial) {
+    mpfr_mul(out, out, square, MPFR_RNDN);
+    mpfr_add_z(out, out, coefficient.get_mpz_t(), MPFR_RNDN);
+  }
+  if (k % 2 == 1) mpfr_mul(out, out, y, MPFR_RNDN);
+}
+
+// Moves `y` by Taylor's series of erfinv to where erf is greater by `by`;
+// whether the series came to its end within the precision of `y`. `by` may have
+// less precision.
+bool MoveAlongErfinv(mpfr_ptr y, mpfr_srcptr by) {
   const mpfr_prec_t bits = mpfr_get_prec(y);
-  Temporary slope(bits), erfc(bits), half(bits), log_t(bits);
-  SetHalfRootOfPi(half);
+  Temporary start(bits), square(bits), h(bits), power(bits), term(bits);
+  mpfr_set(start, y, MPFR_RNDN);
+  mpfr_sqr(square, y, MPFR_RNDN);
+  // h = g by
+  SetHalfRootOfPi(term);
+  mpfr_exp(h, square, MPFR_RNDN);
+  mpfr_mul(h, h, term, MPFR_RNDN);
+  mpfr_mul(h, h, by, MPFR_RNDN);
+  mpfr_set_ui(power, 1, MPFR_RNDN);
+  for (int k = 0; k < kInverseErfPolynomials; ++k) {
+    // power = h^(k + 1) / (k + 1)!
+    mpfr_mul(power, power, h, MPFR_RNDN);
+    mpfr_div_ui(power, power, k + 1, MPFR_RNDN);
+    SetInverseErfPolynomial(term, k, start, square);
+    mpfr_mul(term, term, power, MPFR_RNDN);
+    mpfr_add(y, y, term, MPFR_RNDN);
+    // The next terms are smaller by the same factor each.
+    if (mpfr_zero_p(term) || mpfr_get_exp(term) < mpfr_get_exp(y) - bits - 4) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// log(erfc(y)) for y > 0. erfc underflows beyond 26; its asymptotic series has
+// ten digits from there on.
+double LogErfc(double y) {
+  if (y < 26) return std::log(std::erfc(y));
+  const double u = 1 / (2 * y * y);
+  return -y * y - std::log(y * std::sqrt(M_PI)) +
+         std::log1p(-u * (1 - 3 * u * (1 - 5 * u)));
+}
+
+// The root of log(erfc(y)) = log_t for log_t < log(1/2), to some ten digits:
+// Newton's steps, of a function that is nearly linear in y^2.
+double GuessErfcRoot(double log_t) {
+  double y = std::sqrt(-log_t);
+  for (int i = 0; i < 16; ++i) {
+    const double log_erfc = LogErfc(y);
+    const double slope = -M_2_SQRTPI * std::exp(-y * y - log_erfc);
+    const double step = (log_erfc - log_t) / slope;
+    y -= step;
+    if (std::abs(step) < 1e-9 * y) break;
+  }
+  return y;
+}
+
+// The root of erf(y) = x for 2^-20 <= x <= 1/2, to some ten digits.
+double GuessErfRoot(double x) {
+  double y = x / M_2_SQRTPI;
+  for (int i = 0; i < 16; ++i) {
+    const double step = (std::erf(y) - x) * std::exp(y * y) / M_2_SQRTPI;
+    y -= step;
+    if (std::abs(step) < 1e-9 * y) break;
+  }
+  return y;
+}
+
+// Bits of a guess: few, since erf takes less time at short arguments.
+constexpr mpfr_prec_t kGuessBits = 53;
+
+// The root of erf(y) = x in the precision of `y`, for 0 < x <= 1/2.
+void SetErfRoot(mpfr_ptr y, mpfr_srcptr x) {
+  const mpfr_prec_t bits = mpfr_get_prec(y);
+  // x^2 is below what a guess of ten digits is off.
+  if (mpfr_get_exp(x) < -20) {
+    mpfr_mul_d(y, x, 1 / M_2_SQRTPI, MPFR_RNDN);
+  } else {
+    mpfr_set_d(y, GuessErfRoot(mpfr_get_d(x, MPFR_RNDN)), MPFR_RNDN);
+  }
+  mpfr_prec_round(y, kGuessBits, MPFR_RNDN);
+  Temporary off(bits);
+  do {
+    mpfr_prec_round(y, bits, MPFR_RNDN);
+    mpfr_erf(off, y, MPFR_RNDN);
+    mpfr_sub(off, x, off, MPFR_RNDN);
+  } while (!MoveAlongErfinv(y, off));
+}
+
+// The root of erfc(y) = t in the precision of `y`, for 0 < t < 1/2.
+void SetErfcRoot(mpfr_ptr y, mpfr_srcptr t) {
+  const mpfr_prec_t bits = mpfr_get_prec(y);
+  Temporary log_t(kGuessBits), off(bits);
   mpfr_log(log_t, t, MPFR_RNDN);
-  // (log erfc(y))' = -exp(-y^2) / (sqrt(pi) / 2 erfc(y))
-  mpfr_erfc(erfc, y, MPFR_RNDN);
-  mpfr_log(step, erfc, MPFR_RNDN);
-  mpfr_sub(step, step, log_t, MPFR_RNDN);
-  mpfr_sqr(slope, y, MPFR_RNDN);
-  mpfr_exp(slope, slope, MPFR_RNDN);
-  mpfr_mul(slope, slope, erfc, MPFR_RNDN);
-  mpfr_mul(slope, slope, half, MPFR_RNDN);
-  mpfr_mul(step, step, slope, MPFR_RNDN);
-  mpfr_add(y, y, step, MPFR_RNDN);
-}
-
-// The root by Newton's steps from the guess in `y`: as many as it takes in few
-// bits, then one in each precision up to `bits`, since each doubles what is
-// right.
-void SolveByNewton(mpfr_ptr y, mpfr_prec_t bits, mpfr_srcptr target,
-                   void (*take)(mpfr_ptr, mpfr_srcptr, mpfr_ptr)) {
-  constexpr mpfr_prec_t kFewBits = 80;
-  // Of each doubling, for the rounding of the step and its constant.
-  constexpr mpfr_prec_t kLostBits = 20;
-  mpfr_prec_round(y, kFewBits, MPFR_RNDN);
-  for (int i = 0; i < 64; ++i) {
-    Temporary step(kFewBits);
-    take(y, target, step);
-    if (IsLastStep(step, y)) break;
-  }
-  for (mpfr_prec_t known = kFewBits; known < bits;) {
-    known = std::min(bits, 2 * known - kLostBits);
-    mpfr_prec_round(y, known, MPFR_RNDN);
-    Temporary step(known);
-    take(y, target, step);
-  }
+  mpfr_set_d(y, GuessErfcRoot(mpfr_get_d(log_t, MPFR_RNDN)), MPFR_RNDN);
+  do {
+    mpfr_erfc(off, y, MPFR_RNDN);
+    mpfr_sub(off, off, t, MPFR_RNDN);
+  } while (!MoveAlongErfinv(y, off));
 }
 
 // The coefficient B_2j / (2j)! of Euler and Maclaurin's formula:
@@ -230,14 +304,10 @@ void RealErfinv(mpfr_ptr out, mpfr_srcptr x) {
   Temporary target(bits), y(bits);
   mpfr_abs(target, x, MPFR_RNDN);
   if (mpfr_cmp_d(target, 0.5) <= 0) {
-    mpfr_mul_d(y, target, 0.886226925452758, MPFR_RNDN);
-    SolveByNewton(y, bits, target, StepErf);
+    SetErfRoot(y, target);
   } else {
     mpfr_ui_sub(target, 1, target, MPFR_RNDN);
-    mpfr_log(y, target, MPFR_RNDN);
-    mpfr_neg(y, y, MPFR_RNDN);
-    mpfr_sqrt(y, y, MPFR_RNDN);
-    SolveByNewton(y, bits, target, StepErfc);
+    SetErfcRoot(y, target);
   }
   mpfr_setsign(out, y, sign < 0, MPFR_RNDN);
 }

@@ -236,16 +236,42 @@ TEST(RealFunctions, PolygammaRefusesHugeOrders) {
 }
 
 TEST(RealFunctions, ErfinvInvertsErf) {
-  for (const char* text :
-       {"1e-30", "0.001", "0.5", "0.7", "0.999999", "0.99999999999999999999"}) {
-    const Real x(*Exact::Parse(text), 300);
+  const std::string near_one = "0." + std::string(80, '9');
+  for (const int bits : {300, 2500}) {
+    for (const std::string& text :
+         {std::string("1e-3000"), std::string("1e-30"), std::string("9.5e-7"),
+          std::string("9.6e-7"), std::string("0.001"), std::string("0.5"),
+          std::string("0.50001"), std::string("-0.7"), std::string("0.999999"),
+          near_one}) {
+      const Real x(*Exact::Parse(text), bits);
+      RealTensor t;
+      t.reals = {x};
+      const auto y = EvalReal(Primitive::kErfinv, {}, {t}, bits);
+      ASSERT_TRUE(y.ok()) << y.status();
+      const auto back = EvalReal(Primitive::kErf, {}, *y, bits);
+      ASSERT_TRUE(back.ok()) << back.status();
+      const int digits = bits / 4;
+      EXPECT_EQ((*back)[0].reals[0].ToString(digits), x.ToString(digits));
+    }
+  }
+}
+
+// erfc tells the digits that erf loses beside 1.
+TEST(RealFunctions, ErfinvKeepsTheTail) {
+  constexpr int kBits = 3000;
+  for (const int exponent : {-2, -53, -400, -1074, -2900}) {
+    Real x(1, kBits);
+    Real tail(1, kBits);
+    mpfr_mul_2si(tail.get(), tail.get(), exponent, MPFR_RNDN);
+    mpfr_sub(x.get(), x.get(), tail.get(), MPFR_RNDN);  // exact
     RealTensor t;
     t.reals = {x};
-    const auto y = EvalReal(Primitive::kErfinv, {}, {t}, 300);
+    const auto y = EvalReal(Primitive::kErfinv, {}, {t}, kBits);
     ASSERT_TRUE(y.ok()) << y.status();
-    const auto back = EvalReal(Primitive::kErf, {}, *y, 300);
+    const auto back = EvalReal(Primitive::kErfc, {}, *y, kBits);
     ASSERT_TRUE(back.ok()) << back.status();
-    EXPECT_EQ((*back)[0].reals[0].ToString(60), x.ToString(60));
+    EXPECT_EQ((*back)[0].reals[0].ToString(800), tail.ToString(800))
+        << exponent;
   }
 }
 
