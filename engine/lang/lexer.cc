@@ -25,6 +25,10 @@ bool IsNameCharacter(char c) { return absl::ascii_isalnum(c) || c == '_'; }
 bool IsCleanText(absl::string_view text, absl::string_view allowed) {
   while (!text.empty()) {
     const unsigned char c = static_cast<unsigned char>(text[0]);
+    if (absl::ascii_isprint(c)) {
+      text.remove_prefix(1);
+      continue;
+    }
     if ((c < 0x20 || c == 0x7F) && !absl::StrContains(allowed, text[0])) {
       return false;
     }
@@ -72,7 +76,10 @@ bool NumberWithinLimits(absl::string_view number) {
 class Lexer {
  public:
   Lexer(const Source& source, std::vector<Diagnostic>* diagnostics)
-      : text_(source.text()), diagnostics_(diagnostics) {}
+      : text_(source.text()), diagnostics_(diagnostics) {
+    // A token of a rule file and the space before it take four characters.
+    tokens_.reserve(text_.size() / 4 + 1);
+  }
 
   std::vector<Token> Run();
 
@@ -248,7 +255,7 @@ void Lexer::ReadString() {
 void Lexer::ReadSymbol() {
   const absl::string_view rest = text_.substr(at_);
   for (absl::string_view symbol : kSymbols) {
-    if (absl::StartsWith(rest, symbol)) {
+    if (symbol[0] == rest[0] && absl::StartsWith(rest, symbol)) {
       Add(TokenKind::kSymbol, at_, at_ + symbol.size());
       at_ += symbol.size();
       return;

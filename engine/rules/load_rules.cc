@@ -1,7 +1,9 @@
 // Loading: parse, check, compile.
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -9,6 +11,7 @@
 #include "absl/types/span.h"
 #include "engine/files/build_id.h"
 #include "engine/files/cache_folder.h"
+#include "engine/files/threads.h"
 #include "engine/lang/json_rule.h"
 #include "engine/lang/parser.h"
 #include "engine/rules/check.h"
@@ -79,6 +82,45 @@ void AddMistake(const absl::Status& status, LoadResult* result) {
   result->mistakes.emplace_back().message = std::string(status.message());
 }
 
+// A file as it was read.
+struct ParsedSource {
+  Source source;
+  ParseResult parsed;
+};
+
+ParsedSource ParseSource(const NamedSource& named) {
+  Source source(named.name, named.text);
+  ParseResult parsed = named.json ? ParseJsonRules(source) : ParseRules(source);
+  if (parsed.ok() && named.json) {
+    // Places are those of the canonical text.
+    source = Source(named.name, PrintRuleFile(parsed.file));
+    ParseResult canonical = ParseRules(source);
+    if (canonical.ok()) parsed = std::move(canonical);
+  }
+  return {std::move(source), std::move(parsed)};
+}
+
+// Parses the files on all cores, and gives them in the order of `sources`.
+std::vector<ParsedSource> ParseSources(absl::Span<const NamedSource> sources) {
+  // A thread is not worth its start for less text.
+  constexpr size_t kBytesPerThread = 64 << 10;
+  size_t bytes = 0;
+  for (const NamedSource& named : sources) bytes += named.text.size();
+  std::vector<std::optional<ParsedSource>> parsed(sources.size());
+  std::atomic<size_t> next{0};
+  RunOnThreads(std::min<int64_t>(UsableCores(), bytes / kBytesPerThread), [&] {
+    for (size_t i = next++; i < sources.size(); i = next++) {
+      parsed[i].emplace(ParseSource(sources[i]));
+    }
+  });
+  std::vector<ParsedSource> out;
+  out.reserve(parsed.size());
+  for (std::optional<ParsedSource>& one : parsed) {
+    out.push_back(*std::move(one));
+  }
+  return out;
+}
+
 LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
                 absl::Span<const NamedSource> sources) {
   const BudgetScope scope;
@@ -97,22 +139,15 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   const bool trusted = std::exchange(impl->options.trusted, false);
   const size_t checked = impl->library.files().size();
   std::vector<ParsedFile> parsed_files;
-  for (const NamedSource& named : sources) {
-    Source source(named.name, named.text);
-    ParseResult parsed =
-        named.json ? ParseJsonRules(source) : ParseRules(source);
+  std::vector<ParsedSource> read = ParseSources(sources);
+  for (size_t i = 0; i < read.size(); ++i) {
+    auto& [source, parsed] = read[i];
     if (!parsed.ok()) {
       report(std::move(parsed.diagnostics), source);
       continue;
     }
-    if (named.json) {
-      // Places are those of the canonical text.
-      source = Source(named.name, PrintRuleFile(parsed.file));
-      ParseResult canonical = ParseRules(source);
-      if (canonical.ok()) parsed = std::move(canonical);
-    }
     parsed_files.push_back({std::move(source), std::move(parsed.file),
-                            named.shipped, named.generated});
+                            sources[i].shipped, sources[i].generated});
   }
   RenamedItems renamed = RenameBesideShipped(impl->library, &parsed_files);
   result.notes = std::move(renamed.notes);
