@@ -222,7 +222,8 @@ absl::StatusOr<Dim> ModNormal(const Dim& a, const Dim& b) {
   const std::optional<int64_t> x = a.Value(), y = b.Value();
   if (y == 1 || y == -1) return Dim(0);
   if (x.has_value() && y.has_value()) {
-    // Of the divisor's sign. The quotient times the divisor may be too large.
+    // The result has the divisor's sign. The quotient times the divisor may be
+    // too large.
     const int64_t rest = *x % *y;
     return Dim(rest != 0 && (rest < 0) != (*y < 0) ? rest + *y : rest);
   }

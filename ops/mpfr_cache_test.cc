@@ -36,7 +36,7 @@ class MpfrCache : public testing::Test {
 
   template <typename F>
   void ExpectNothingHeldAfter(F compute) {
-    // What is made once for the process stays.
+    // Memory that is allocated once for the process stays.
     std::thread(compute).join();
     const int64_t before = held;
     for (int i = 0; i < 4; ++i) std::thread(compute).join();

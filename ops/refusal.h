@@ -44,7 +44,7 @@ absl::Status NotSupported(const Parts&... parts) {
   return MakeRefusal(RefusalKind::kNotSupported, absl::StrCat(parts...));
 }
 
-// What a status refuses; nullopt for any other error.
+// The refusal that a status is; nullopt for any other error.
 std::optional<Refusal> RefusalOf(const absl::Status& status);
 
 // Whether it refuses what nobody could do.

@@ -1,5 +1,5 @@
-// What LeakSanitizer is not to report in programs that open an OpenCL device:
-// its driver frees not all that it has.
+// Leaks that LeakSanitizer is not to report in programs that open an OpenCL
+// device: its driver frees not all that it has.
 
 extern "C" const char* __lsan_default_suppressions();
 

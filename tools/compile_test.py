@@ -229,7 +229,7 @@ class CompileTest(unittest.TestCase):
                     or a == b, (function, dims, output, a, b))
         return got
 
-    # What libraries compute.
+    # The values that libraries compute.
 
     def test_rows_of_any_size(self):
         # With code for all CPUs, of which this one takes its own.
@@ -508,7 +508,7 @@ int main(void) {
             self.call("powers", (40,), [("F32", [0.5] * 40)] * 2, [("F32", 40)],
                       OK if has else UNSUPPORTED_CPU)
 
-    # What is not compiled leaves nothing behind.
+    # A function that is not compiled leaves nothing behind.
 
     def test_what_is_not_supported(self):
         for function, message in {

@@ -18,7 +18,7 @@ def count_cases(xml_path):
     """Returns the passed and skipped counts and the failed names of a log."""
     passed, skipped, failed = 0, 0, []
     for case in xml.etree.ElementTree.parse(xml_path).iter("testcase"):
-        # What a shard leaves to another, and what is filtered out.
+        # A case that a shard leaves to another, or that is filtered out.
         if case.get("status") == "notrun":
             continue
         if case.find("failure") is not None or case.find("error") is not None:

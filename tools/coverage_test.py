@@ -70,8 +70,8 @@ class CoverageTest(CommandTest):
         self.assertRegex(self.succeed("coverage", "--kernels"),
                          r"(?m)^scatter +kernel; opencl: cpu: ")
 
-    # Every shipped op has an answer. Those that have not each of vmap, jvp and
-    # vjp are listed; a new line there is to be read, not copied.
+    # Every shipped op has an answer. The ops that have not each of vmap, jvp
+    # and vjp are listed; a new line there is to be read, not copied.
     def test_shipped_ops_are_covered(self):
         ops = json.loads(self.succeed("coverage", "--json"))["ops"]
         self.assertGreater(len(ops), 300)
@@ -100,8 +100,8 @@ class CoverageTest(CommandTest):
         self.assertEqual(ops["aten.index.Tensor"]["jvp"], "derived")
         self.assertEqual(ops["onnx.ConvTranspose"]["jvp"], "derived")
 
-    # What each transform of another gives is known as well. What is impossible
-    # is so for a reason of the closed list.
+    # The answer for each transform of another is known as well. A pair that is
+    # impossible is so for a reason of the closed list.
     def test_pairs_of_transforms_are_covered(self):
         ops = json.loads(self.succeed("coverage", "--pairs", "--json"))["ops"]
         self.assertGreater(len(ops), 300)

@@ -57,7 +57,7 @@ class RuleTestTest(CommandTest):
         outputs = self.path(f"outputs{shard}")
         os.makedirs(outputs, exist_ok=True)
         environment = {"PATH": os.environ["PATH"],
-                       # Those of the program are taken all the same.
+                       # The rules of the program are taken all the same.
                        "CLEAVE_RULES": "/none",
                        "TEST_UNDECLARED_OUTPUTS_DIR": outputs}
         if shards:
@@ -82,7 +82,7 @@ class RuleTestTest(CommandTest):
         self.assertEqual(report["totals"]["disagrees"], 1)
         done, report = self.run_script(*ops, "--op=t*", "--layers=L1")
         self.assertEqual(done.returncode, 0, done.stdout)
-        # What they use is not checked.
+        # The definitions that these ops use are not checked.
         self.assertEqual(list(report["ops"]), ["three_more", "two_more"])
         done, _ = self.run_script("ops.rules", "--", "--")
         self.assertEqual(done.returncode, 2, done.stdout)

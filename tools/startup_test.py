@@ -59,7 +59,7 @@ class Startup(unittest.TestCase):
         for path in glob.glob(log + ".*"):
             with open(path, encoding="utf-8", errors="replace") as file:
                 text += file.read()
-        # What the test sees is what it means to see.
+        # The log lists the libraries that are loaded, as the test means it to.
         self.assertIn("libstdc++.so", text)
         return result, "libHalide.so" in text
 

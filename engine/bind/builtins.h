@@ -14,7 +14,7 @@ namespace cleave {
 // The op names that `jvp f(..)(..)` and `vjp f(..)(..)` call: these, then f.
 inline constexpr absl::string_view kJvpCallPrefix = "jvp:";
 inline constexpr absl::string_view kVjpCallPrefix = "vjp:";
-// That of a batch of calls of f (RuleSet::BatchOf).
+// The prefix of an op that is a batch of calls of f (RuleSet::BatchOf).
 inline constexpr absl::string_view kVmapCallPrefix = "vmap:";
 // The f of such a name; nullopt for any other op.
 std::optional<absl::string_view> DerivedFrom(absl::string_view op);
@@ -36,8 +36,8 @@ struct Builtin {
   const Attribute* FindAttribute(absl::string_view attribute) const;
 };
 
-// Those that are no pointwise primitives (which all have their names from
-// ops/primitive.def).
+// The builtins other than the pointwise primitives (which all have their names
+// from ops/primitive.def).
 const std::vector<Builtin>& Builtins();
 // Null for a pointwise primitive and for no builtin.
 const Builtin* FindBuiltin(absl::string_view name);

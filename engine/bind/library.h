@@ -87,8 +87,8 @@ class Library {
     return rewrites_;
   }
   const Source& SourceOf(const Item& item) const;
-  // Whether `caller` may use the def. Those of shipped files are private to
-  // them: the next version may lack them.
+  // Whether `caller` may use the def. Defs of shipped files are private to
+  // these files: the next version may lack them.
   bool MayUse(const Item& caller, const Item& def) const;
   bool IsEnumWord(absl::string_view word) const {
     return enum_words_.count(std::string(word)) > 0;

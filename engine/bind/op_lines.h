@@ -28,13 +28,13 @@ struct OpLine {
   BodyPart part;
 };
 
-// In the order of the op's body, then of the override items. Of kResult there
-// is one, or none: then the op has no decomposition. An override stands in
-// place of the jvp line of the same input, of the vjp line, of the vmap line
+// In the order of the op's body, then of the override items. There is one
+// kResult line, or none: then the op has no decomposition. An override stands
+// in place of the jvp line of the same input, of the vjp line, of the vmap line
 // with the same inputs batched, and of the result.
 std::vector<OpLine> LinesOf(const Callable& callable, StatementKind kind);
 
-// What a line gives, in the words of a message: "the body", "the jvp of `x`",
+// The words by which a message names a line: "the body", "the jvp of `x`",
 // "the vjp", "the vmap of `x`, `w`". Lines with equal words replace one
 // another.
 std::string LineName(const Statement& statement);

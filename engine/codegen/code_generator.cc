@@ -85,7 +85,8 @@ absl::StatusOr<std::string> Find() {
         absl::StrCat("$", kVariable, " is ", chosen, ", which is no file"));
   }
   for (const fs::path& place : Places()) {
-    // What a link points to has libHalide.so where it was linked with it.
+    // The file that a link points to has libHalide.so where it was linked with
+    // it.
     const fs::path file = fs::canonical(place, error);
     if (!error && fs::is_regular_file(file, error)) return file.string();
   }

@@ -18,8 +18,8 @@
 #define CLEAVE_CODE_GENERATOR_TEXT_INNER(x) #x
 #define CLEAVE_CODE_GENERATOR_TEXT(x) CLEAVE_CODE_GENERATOR_TEXT_INNER(x)
 
-// What decides over machine code beside a request: "lowering 0123.., Halide
-// 21.0.0".
+// The versions that decide over machine code beside a request: "lowering
+// 0123.., Halide 21.0.0".
 #define CLEAVE_CODE_GENERATOR_VERSION \
   "lowering " CLEAVE_LOWERING_DIGEST                    \
   ", Halide " CLEAVE_CODE_GENERATOR_TEXT(               \

@@ -116,7 +116,7 @@ std::optional<SampledCall> CallOf(absl::string_view op) {
   return std::nullopt;
 }
 
-// What the patterns of values have no numbers for.
+// Fills complex operands, for which the patterns of values have no numbers.
 void FillComplex(std::vector<cleave::Tensor>& operands) {
   for (cleave::Tensor& x : operands) {
     if (!IsComplex(x.dtype())) continue;

@@ -68,7 +68,7 @@ TEST_F(SessionModeTest, UpdatesInPlaceAreFoundAgain) {
   ExpectValue(part, Floats({2}, {62, 93}));
   EXPECT_EQ(Statistics().graphs_compiled, 1);
   EXPECT_EQ(Statistics().ops, 3);
-  // Of one storage with itself, and another op.
+  // An update of one storage with itself, and another op.
   for (int round = 0; round < 2; ++round) x += same;
   ExpectValue(x, Floats({3}, {124, 248, 372}));
   for (int round = 0; round < 2; ++round) x -= y;

@@ -21,8 +21,8 @@ class BranchObserver {
  public:
   virtual ~BranchObserver() = default;
   // A static condition: of `if` and `cond`, of a comprehension, of an error or
-  // of a result. Of `a ?? b` it is a, which holds where it is there. A `cond`
-  // on a value decides for both, since a graph has both.
+  // of a result. The condition of `a ?? b` is a, which holds where it is there.
+  // A `cond` on a value decides for both, since a graph has both.
   virtual void Decided(const Expr& condition, bool holds) = 0;
   // The condition of an `if` rests on sizes that are not known: it is decided,
   // and at other sizes otherwise.

@@ -41,7 +41,8 @@ Builtin PointwiseBuiltin(absl::string_view name, Primitive primitive) {
 
 }  // namespace
 
-// Of two static numbers; nullopt where one is symbolic and the other is real.
+// The extremum of two static numbers; nullopt where one is symbolic and the
+// other is real.
 absl::StatusOr<std::optional<RuleValue>> Elaborator::StaticExtremum(
     bool is_max, const RuleValue& a, const RuleValue& b, SourceRange range) {
   if (a.Is(Kind::kInt) && b.Is(Kind::kInt)) {

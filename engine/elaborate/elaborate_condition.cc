@@ -41,8 +41,9 @@ std::optional<Truth2> Elaborator::TruthOf(const RuleValue& value) {
 }
 
 absl::StatusOr<Truth2> Elaborator::EvalTruth(const Expr& e, Scope& scope) {
-  // What is asked of parts: a tensor that is given is true, but `not` and `and`
-  // of it as a value would be of its elements.
+  // Each operand of `not`, `and` and `or` is asked for its own truth: a tensor
+  // that is given is true, but `not` and `and` of it as a value would be of its
+  // elements.
   if (e.kind == ExprKind::kUnary && e.text == "not") {
     CLEAVE_ASSIGN_OR_RETURN(const Truth2 x, EvalTruth(*e.children[0], scope));
     if (const bool* known = std::get_if<bool>(&x)) return Truth2(!*known);
@@ -111,7 +112,7 @@ Elaborator::Result Elaborator::EvalAndOr(const Expr& e, Scope& scope) {
   std::optional<Truth2> y;
   if (!b_dynamic) y = TruthOf(b);
   if (a_dynamic || b_dynamic) {
-    // What is known is neutral or decides.
+    // An operand whose truth is known is neutral or decides.
     if (x.has_value() && std::holds_alternative<bool>(*x)) return b;
     if (y.has_value() && std::holds_alternative<bool>(*y)) {
       return std::get<bool>(*y) == is_and ? a : RuleValue(!is_and);

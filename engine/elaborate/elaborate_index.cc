@@ -357,7 +357,7 @@ Elaborator::Result Elaborator::Subscript(const RuleList& list, const Expr& e,
 
 Elaborator::Result Elaborator::ReadArray(const TermPtr& array, const Expr& e,
                                          Scope& scope) {
-  // What stands at the axes: one entry per single index, and packs whose
+  // The indices at the axes: one entry per single index, and packs whose
   // length is -1 while it is not known.
   struct Entry {
     RuleValue value;

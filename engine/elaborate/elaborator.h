@@ -84,7 +84,7 @@ class Elaborator {
 
   TermMaker& terms() { return terms_; }
   std::vector<ShapeGuard>& guards() { return terms_.guards(); }
-  // Those guards by which a branch was chosen: at other sizes another one is.
+  // The guards by which a branch was chosen: at other sizes another branch is.
   const std::vector<ShapeGuard>& choices() const { return choices_; }
   const Library& library() const { return library_; }
   Context& context() { return context_; }
@@ -222,7 +222,7 @@ class Elaborator {
   Result EvalFold(const Expr& e, Scope& scope);
   Result EvalScan(const Expr& e, Scope& scope);  // and map
   Result EvalWhile(const Expr& e, Scope& scope);
-  // What a loop carries or runs over.
+  // An array that a loop carries or runs over.
   absl::StatusOr<TermPtr> EvalArray(const Expr& e, Scope& scope);
   // The carries of `body`, the value of e's body, as results of the loop, which
   // begins with `first`.

@@ -174,7 +174,7 @@ absl::StatusOr<StaticValue> PlanEinsum(const std::string& equation,
   StaticValue::List steps;
   Labels have;
   for (size_t k = 0; k < labels.size(); ++k) {
-    // What a later step or the result still needs stays.
+    // A label that a later step or the result still needs stays.
     Labels all = have;
     for (const Label& label : labels[k]) {
       if (!Contains(all, label)) all.push_back(label);

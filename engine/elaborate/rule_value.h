@@ -167,7 +167,7 @@ class Scope {
   std::map<std::string, RuleValue> values_;
 };
 
-// What a static condition is: known, or one of sizes.
+// The truth of a static condition: known, or a condition on sizes.
 using Truth2 = std::variant<bool, Condition>;
 
 inline RuleValue FromTruth(const Truth2& truth) {

@@ -77,7 +77,7 @@ absl::Status SignatureBinder::BindLets() {
   for (const NamedExpr& let : callable_.item->lets) {
     absl::StatusOr<RuleValue> value = elaborator_.Eval(*let.value, call_.scope);
     if (!value.ok()) {
-      // What is declared as an error may be why.
+      // An `error` clause that holds may be the reason.
       std::vector<ShapeGuard> unused;
       if (options_.check) {
         CLEAVE_RETURN_IF_ERROR(

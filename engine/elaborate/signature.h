@@ -47,8 +47,8 @@ struct BoundCall {
   // The tensors that are there, in the order of the inputs.
   std::vector<TermPtr> operands;
   CallLayout layout;
-  // Those of the node: all attributes that have a value, and static inputs, by
-  // name (None is left out), the layout, and extents known only at run time.
+  // The node's attributes: all attributes that have a value, and static inputs,
+  // by name (None is left out), the layout, and extents known only at run time.
   // Without attributes whose dtype is still open (NodeAttributes).
   Attributes attributes;
   // Per result; nullopt: absent. Empty where the declaration has no types and
@@ -56,7 +56,7 @@ struct BoundCall {
   std::vector<std::optional<TermType>> results;
   // The extents `new n` by their names.
   std::vector<std::pair<std::string, Dim>> fresh;
-  // What the sizes must fulfil.
+  // The conditions that the sizes must fulfil.
   std::vector<ShapeGuard> guards;
   // The `where` and `error` clauses were looked at.
   bool checked = false;

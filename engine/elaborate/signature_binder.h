@@ -63,7 +63,8 @@ class SignatureBinder {
   absl::Status BindResults();
   // The extent of `new n`.
   Dim NewExtent(const std::string& name) const;
-  // What the inputs are as operands, and all that the node has as attributes.
+  // Adds the operands, and the node's attributes of layout and of extents known
+  // only at run time.
   absl::Status Complete();
 
   // --- attributes (signature_attributes.cc)

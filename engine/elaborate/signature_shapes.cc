@@ -56,7 +56,7 @@ absl::Status SignatureBinder::BindShapes() {
     }
     tasks = std::move(waiting);
   }
-  // Of an absent input the packs are empty.
+  // The packs of an absent input are empty.
   for (const InputDecl& input : callable_.inputs) {
     for (const AxisExpr& axis : input.type.axes) {
       if (axis.size->kind != ExprKind::kSpread) continue;
@@ -136,7 +136,7 @@ absl::StatusOr<bool> SignatureBinder::BindShape(const InputDecl& input,
                               ", not ", extent.ToString()));
   };
   int axis = 0;
-  // Of the names that this shape binds: `m[n, 2 * n]`.
+  // Sizes made of names that this shape binds: `m[n, 2 * n]`.
   std::vector<std::pair<const Expr*, Dim>> computed;
   for (const Wanted& w : wanted) {
     const Shape part(shape.begin() + axis, shape.begin() + axis + w.length);

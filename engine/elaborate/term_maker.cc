@@ -102,8 +102,8 @@ std::vector<AxisGroup> GroupsOf(const std::vector<TermPtr>& operands,
   return {};
 }
 
-// What a pointwise primitive gives for symbolic zeros among its operands:
-// nullptr where it gives nothing simpler.
+// The term that a pointwise primitive gives for symbolic zeros among its
+// operands: nullptr where it gives nothing simpler.
 TermPtr OfZeros(Primitive p, const std::vector<TermPtr>& x,
                 const TermPtr& zero) {
   const auto is_zero = [&](size_t i) { return IsZero(x[i]); };

@@ -183,7 +183,8 @@ cleave_status* cleave_builder_constant(cleave_builder* builder,
                             cleave::ParseTensorType(type));
     CLEAVE_ASSIGN_OR_RETURN(const cleave::Exact exact,
                             cleave::Exact::Parse(number));
-    // Of its own, so that one that the dtype does not hold leaves no mistake.
+    // Add, not Constant: a number that the dtype does not hold leaves no
+    // mistake in the builder.
     CLEAVE_ASSIGN_OR_RETURN(
         const Value scalar,
         open->Add(cleave::Primitive::kConstant,

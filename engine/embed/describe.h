@@ -1,4 +1,4 @@
-// What rules declare, as JSON for hosts. Internal to engine/embed.
+// The declarations of rules, as JSON for hosts. Internal to engine/embed.
 
 #ifndef CLEAVE_ENGINE_EMBED_DESCRIBE_H_
 #define CLEAVE_ENGINE_EMBED_DESCRIBE_H_

@@ -43,7 +43,7 @@ int main(int argc, char** argv) {
                   static_cast<long long>(counts.first),
                   static_cast<long long>(counts.second));
       // A fuzzer whose calls all fail tests the first check of each alone.
-      // Those without a handle are to fail.
+      // Calls without a handle are to fail.
       if (counts.first > 1000 && counts.second == counts.first &&
           name.find(" of null") == std::string::npos) {
         cleave::fuzz_abi::Broken(name + " never succeeds");

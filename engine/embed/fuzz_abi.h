@@ -120,7 +120,7 @@ class Fuzzer {
     Drop();
   }
 
-  // Of each function: calls, and those that failed.
+  // The calls of each function, and how many of them failed.
   std::map<std::string, std::pair<int64_t, int64_t>> counts() const {
     return counts_;
   }

@@ -43,7 +43,7 @@ std::string Print(const cleave_graph* graph) {
   return TextOf(status, text);
 }
 
-// What each thread does with what all share.
+// The objects that all threads share; Work is what each thread does with them.
 struct Shared {
   cleave_rules* rules = nullptr;
   cleave_graph* scores = nullptr;

@@ -74,7 +74,7 @@ absl::StatusOr<Graph> Jacobian(const cleave_graph& graph, size_t input,
   }
 }
 
-// What all transforms with one result do around their own call.
+// Calls `transform`, and does around it what all transforms with one result do.
 template <typename F>
 cleave_status* Transformed(const cleave_graph* graph,
                            const cleave_call_options* options,

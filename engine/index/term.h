@@ -122,7 +122,7 @@ struct BoundCall;  // engine/elaborate/signature.h
 // structured primitive. The operands are the term's children.
 struct CallTerm {
   std::string op;  // empty: `primitive`
-  // Of a composite op: the call as it was bound, or, of a derivative, that of
+  // The call of a composite op as it was bound, or, for a derivative, that of
   // the op itself. It lives as long as the Elaborator that made the term.
   const BoundCall* bound = nullptr;
   Primitive primitive{};

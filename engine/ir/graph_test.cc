@@ -54,7 +54,7 @@ TEST(ContextTest, ConstantsThatAreNaNAreEqual) {
             context.Intern(Attributes{{"value", Exact::NaN()}}));
 }
 
-// What a builder is told in the calls that return no status, Build says.
+// A mistake in a call of the builder that returns no status: Build says it.
 struct BuilderMistake {
   std::string says;
   std::function<Value(GraphBuilder&)> make;

@@ -142,7 +142,7 @@ struct RealKind {
   using TensorT = RealTensor;
   using Number = Real;
   static constexpr std::vector<Real> RealTensor::*kNumbers = &RealTensor::reals;
-  // Of a number: 64, and its digits.
+  // The bytes of a number: 64, and its digits.
   static int64_t BytesOf(int bits) { return 64 + bits / 8; }
   static absl::StatusOr<std::vector<RealTensor>> Eval(
       Primitive primitive, const Attributes& attributes,

@@ -23,8 +23,8 @@ struct LoopOperands {
   int carries = 0;  // what each step gives the next one
   int slices = 0;   // what each step of a scan reads a slice of; 0 of a while
 
-  // Of a scan or while, which was typed, with these attributes on so many
-  // operands: a while carries all that are no consts.
+  // The counts for a scan or while, which was typed, with these attributes on
+  // so many operands: a while carries all that are no consts.
   static LoopOperands Of(const Attributes& attributes, size_t operands) {
     LoopOperands loop;
     loop.consts = static_cast<int>(attributes.GetInt("consts"));

@@ -42,7 +42,7 @@ class GraphCopy {
   const Graph& graph() const { return graph_; }
   GraphBuilder& builder() { return builder_; }
 
-  // What stands for a node of the graph that was visited before.
+  // The value that stands for a node of the graph that was visited before.
   Value of(Value v) const { return values_[v.id]; }
   // The copies of a node's operands; they are valid until the next call.
   absl::Span<const Value> Operands(Value v);
@@ -53,8 +53,8 @@ class GraphCopy {
   Value Keep(Value v, AttributesId attributes);
   Value Keep(Value v, absl::Span<const Value> operands);
 
-  // What stands for a node that is replaced by these, one per result: its
-  // projections become them without a visit.
+  // The value that stands for a node that is replaced by `results`, one per
+  // result: its projections become them without a visit.
   Value Replace(Value v, std::vector<Value> results);
 
   // For RewriteGraph: what stands for v, and whether that is known already.

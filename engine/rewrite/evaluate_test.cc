@@ -48,7 +48,7 @@ TEST(Evaluate, ExpandsCalls) {
   EXPECT_EQ(y[0].ToString(), "f32[2] [3, 5]");
 }
 
-// Of an op with a body, and of one without.
+// The op `twice` has a body, `hosted` has none.
 TEST(Evaluate, LeavesCallsToHostKernels) {
   const auto rules = Rules();
   InterpretOptions options;

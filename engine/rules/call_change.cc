@@ -147,7 +147,7 @@ void CallSearch::ChangeInput(size_t input, Proposal& proposal) {
       static constexpr DType kOthers[] = {DType::kI32, DType::kU8, DType::kI8};
       const DType dtype =
           Draw(2) == 0 ? kOthers[Draw(std::size(kOthers))] : DrawDType("any");
-      // Of all inputs it is mostly one.
+      // The open dtype is mostly the same one for all inputs.
       const bool all = Draw(2) == 0;
       for (size_t i = 0; all && i < callable_->inputs.size(); ++i) {
         if (!HasOpenDType(callable_->inputs[i])) continue;

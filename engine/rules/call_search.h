@@ -28,7 +28,7 @@ namespace cleave {
 // Proposals made for one op, and those made once it has accepted one.
 inline constexpr int kMaxProposals = 30000;
 inline constexpr int kMaxFurtherProposals = 300;
-// Of an op that accepted none of so many, further ones are made from these, and
+// If an op accepted none of so many, further proposals are made from these, and
 // mostly from those that were refused for a reason that few were refused for.
 inline constexpr int kUnguidedProposals = 800;
 // Accepted proposals whose calls are returned.
@@ -71,8 +71,8 @@ class CallSearch {
   // One of those kept, with something else about it: an axis, an extent, a
   // dtype, the tensors of an input, an attribute.
   Proposal ProposeFromKept();
-  // Of an input whose declaration leaves the dtype open, and of the others with
-  // its dtype variable.
+  // Sets the dtype of an input whose declaration leaves it open, and of the
+  // other inputs with its dtype variable.
   void SetOpenDType(size_t input, DType dtype, Proposal& proposal) const;
   // The proposal with f32 in the place of dtypes that the declaration leaves
   // open: all at once, all but one, and one alone.

@@ -317,7 +317,8 @@ std::vector<Diagnostic> CheckFile(const RuleSet& rules,
     if (!entry.item.has_value()) continue;
     if (BudgetEnded()) break;
     CheckItem(rules, *entry.item, &diagnostics);
-    // What follows would most likely come to the same end, each in its time.
+    // The items that follow would most likely come to the same end, each in its
+    // time.
     if (BudgetEnded()) break;
   }
   return diagnostics;

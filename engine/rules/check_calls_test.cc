@@ -97,7 +97,7 @@ TEST_F(CheckCallsTest, OtherCallsAreTold) {
               HasSubstr("other"));
 }
 
-// What RuleSet reads unchecked of a graph that the engine made.
+// The attributes that RuleSet reads unchecked in a graph that the engine made.
 TEST_F(CheckCallsTest, MalformedCallAttributesAreTold) {
   for (const char* call : {
            "pick(%x, call.layout: 3)",

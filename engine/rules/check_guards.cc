@@ -71,8 +71,8 @@ bool IsOneOf(const Dim& dim, const std::set<std::string>& names) {
          dim == Dim::Variable(*variables.begin());
 }
 
-// What the declaration and the branches that were chosen say of sizes; nullopt
-// where an error clause refuses the call.
+// The facts on sizes by the declaration and by the branches that were chosen;
+// nullopt where an error clause refuses the call.
 std::optional<std::vector<ShapeGuard>> Facts(const Callable& callable,
                                              OpCompiler& compiler,
                                              const Callees& callees) {

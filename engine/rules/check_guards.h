@@ -1,4 +1,4 @@
-// What a body needs of sizes, and its declaration does not ask for.
+// Conditions on sizes that a body needs and its declaration does not ask for.
 //
 //   op times(x: T[n, m], w: T[m, p]) -> T[n, p]
 //     { y[i, j] = sum[k](x[i, k] * w[j, k]) }   // needs m == p

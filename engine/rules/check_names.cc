@@ -155,7 +155,7 @@ void NameChecker::CheckOverrideItem() {
   const Callable* callable = library_.FindCallable(item_.name);
   if (callable == nullptr || callable->item->kind != ItemKind::kOp) return;
   Enter();
-  // What is wrong with the signature is reported where it stands.
+  // A mistake in the signature is reported where the signature stands.
   std::vector<Diagnostic> ignored;
   std::vector<Diagnostic>* const saved = std::exchange(diagnostics_, &ignored);
   DefineSignature(*callable->item, *callable, false);

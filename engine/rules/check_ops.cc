@@ -45,7 +45,7 @@ class TakenBranches : public BranchObserver {
 
 class OpChecker {
  public:
-  // Of what `item` says, the op's own declaration or an override of it.
+  // Checks what `item` says, the op's own declaration or an override of it.
   OpChecker(const RuleSet& rules, const Callable& callable, const Item& item,
             std::vector<Diagnostic>* diagnostics)
       : rules_(rules),
@@ -311,7 +311,7 @@ class OpChecker {
     });
   }
 
-  // Of all jvp lines at once, then, for the place, of each alone.
+  // Checks all jvp lines at once, then, for the place, each alone.
   bool CheckLinearJvp(const Signature& signature, const Graph& jvp) {
     if (IsLinear(signature, jvp)) return true;
     for (const OpLine& line : LinesOf(callable_, StatementKind::kJvp)) {
@@ -347,7 +347,7 @@ class OpChecker {
 
   bool Judge(const absl::Status& status, OpCompiler& compiler) {
     if (status.ok()) return true;
-    // What is not supported yet, or impossible, is no mistake of the author.
+    // A refusal, not supported yet or impossible, is no mistake of the author.
     if (status.code() == absl::StatusCode::kUnimplemented) return false;
     Report(status, compiler.elaborator().diagnostic(),
            compiler.elaborator().diagnostic_source(), context_);
@@ -534,7 +534,7 @@ class OpChecker {
 
 void CheckOp(const RuleSet& rules, const Callable& callable,
              std::vector<Diagnostic>* diagnostics) {
-  // What is overridden stays right by itself.
+  // The op's own lines stay right by themselves, also where overridden.
   Callable own = callable;
   own.overrides.clear();
   OpChecker(rules, own, *callable.item, diagnostics).Run();

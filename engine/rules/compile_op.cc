@@ -65,7 +65,7 @@ absl::Status OpCompiler::BindSignature(const Signature& signature,
   }
   for (const auto& [name, value] : attributes.values()) {
     if (absl::StartsWith(name, kNewPrefix)) {
-      // Of a host's op: what its body calls the extent.
+      // The body of a host's op calls the extent by this name.
       elaborator_.dynamic_names()[name.substr(strlen(kNewPrefix))] =
           value.AsDim();
     }
@@ -174,9 +174,9 @@ absl::Status OpCompiler::EnterReals(Scope* scope) {
   return absl::OkStatus();
 }
 
-// What leaves the range of the integer `dtype` wraps, as integer arithmetic
-// does on the way to it: x - 2^bits floor((x - lowest) / 2^bits). Infinities
-// stay. Reals of other results stay as they are.
+// A real that leaves the range of the integer `dtype` wraps, as integer
+// arithmetic does on the way to it: x - 2^bits floor((x - lowest) / 2^bits).
+// Infinities stay. Reals of other results stay as they are.
 absl::StatusOr<TermPtr> OpCompiler::Wrap(const TermPtr& x,
                                          const DTypePtr& dtype) {
   const std::optional<DType> from = x->dtype->dtype();

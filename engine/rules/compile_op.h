@@ -51,11 +51,11 @@ class OpCompiler {
   absl::StatusOr<std::vector<std::optional<TermType>>> ResultTypes();
 
   Elaborator& elaborator() { return elaborator_; }
-  // What the signature is a call of, once it is bound.
+  // The call that the signature stands for, once it is bound.
   const BoundCall& call() const { return call_; }
 
-  // Evaluates everything without lowering: for checks. Of an op without a body
-  // the results are those of a call of it.
+  // Evaluates everything without lowering: for checks. The results of an op
+  // without a body are those of a call of it.
   absl::StatusOr<std::vector<TermPtr>> ElaborateBody();
   absl::StatusOr<std::vector<TermPtr>> ElaborateSpec();
 

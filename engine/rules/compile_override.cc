@@ -70,7 +70,7 @@ absl::StatusOr<std::optional<RuleSet::JvpOverride>> OpCompiler::Jvp(
   }
   if (!any) return std::optional<RuleSet::JvpOverride>();
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<TermPtr> primal, ElaborateBody());
-  // Those covered are inputs of the graph, in the order of the operands.
+  // Covered tangents are inputs of the graph, in the order of the operands.
   tangents_.assign(operands_.size(), nullptr);
   for (size_t i = 0; i < callable_.inputs.size(); ++i) {
     CLEAVE_RETURN_IF_ERROR(TangentOf(i, override.covered).status());

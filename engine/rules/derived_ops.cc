@@ -25,7 +25,7 @@ std::vector<bool> Bools(const StaticValue& list) {
   return values;
 }
 
-// What f itself is given.
+// The attributes that f itself is given.
 Attributes WithoutCallAttributes(const Attributes& attributes) {
   Attributes own;
   for (const auto& [name, value] : attributes.values()) {

@@ -12,7 +12,7 @@ using L = Linearity;
 
 bool IsConstant(L x) { return x == L::kZero || x == L::kConstant; }
 
-// Of a function that is linear in all of its operands together (sums).
+// A function that is linear in all of its operands together (sums).
 L Sum(L a, L b) {
   if (a == L::kUnknown || b == L::kUnknown) return L::kUnknown;
   if (a == L::kNonlinear || b == L::kNonlinear) return L::kNonlinear;
@@ -22,7 +22,7 @@ L Sum(L a, L b) {
   return a == b ? a : L::kNonlinear;
 }
 
-// Of a function that is linear in each operand (products).
+// A function that is linear in each operand (products).
 L Product(L a, L b) {
   if (a == L::kZero || b == L::kZero) return L::kZero;
   if (a == L::kUnknown || b == L::kUnknown) return L::kUnknown;
@@ -92,7 +92,7 @@ L OfPrimitive(Primitive p, const Attributes& attributes,
     if (y == L::kUnknown) return L::kUnknown;
     if (!IsConstant(y)) result = L::kNonlinear;
   }
-  // What loops do with a tangent is not looked into.
+  // The bodies of loops, which may use a tangent, are not looked into.
   if (result == L::kNonlinear && ClassOf(p) == PrimitiveClass::kControl) {
     return L::kUnknown;
   }

@@ -30,7 +30,7 @@ namespace {
 std::string CheckedKey(const RuleSet::Impl& impl, size_t checked) {
   static const auto* const engine =
       new std::string(BuildIdOf(reinterpret_cast<const void*>(&CheckedKey)));
-  // What derives may be another library's.
+  // The function that derives may be another library's.
   std::string derived = "none";
   if (impl.options.derive != nullptr) {
     derived = BuildIdOf(reinterpret_cast<const void*>(impl.options.derive));
@@ -45,7 +45,7 @@ std::string CheckedKey(const RuleSet::Impl& impl, size_t checked) {
   for (size_t i = 0; i < impl.library.files().size(); ++i) {
     const LoadedFile& file = *impl.library.files()[i];
     add(i < checked ? "checked" : file.generated ? "generated" : "new");
-    // What is shipped decides over the names of the rest.
+    // The shipped files decide over the names of the rest.
     add(file.shipped ? "shipped" : "other");
     add(file.source.text());
   }
@@ -76,7 +76,7 @@ PlacedMistake Placed(const Diagnostic& diagnostic, const Source& source) {
   return mistake;
 }
 
-// What ended a load is a mistake without a place.
+// An error that ended a load is a mistake without a place.
 void AddMistake(const absl::Status& status, LoadResult* result) {
   result->diagnostics.push_back(absl::StrCat(status.message(), "\n"));
   result->mistakes.emplace_back().message = std::string(status.message());
@@ -177,16 +177,16 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   auto rules = std::make_shared<const RuleSet>(std::move(impl));
   // Mistakes of syntax hide names: what they would cause is not reported.
   if (!result.diagnostics.empty()) return result;
-  // What is generated is checked in its names alone, which is as fast as to
-  // look it up.
+  // A generated file is checked in its names alone, which is as fast as to look
+  // it up.
   const bool remembers = !trusted && generated < files.size();
   CheckedRules remembered(remembers ? FolderOf(rules->impl().options) : "");
   const std::string key = remembers ? CheckedKey(rules->impl(), checked) : "";
   result.checked_before = trusted || (!key.empty() && remembered.Contain(key));
   if (!result.checked_before) {
     if (!HaveNoMistakes(*rules, files)) {
-      // What threads compiled is numbered in the order of their work: mistakes
-      // are told of rules that nobody has looked at.
+      // Extents in bodies that threads compiled are numbered in the order of
+      // their work: mistakes are told of rules that nobody has looked at.
       rules = std::make_shared<const RuleSet>(
           RuleSet::Impl::WithItemsOf(rules->impl()));
       for (const auto& file : files) {
@@ -207,7 +207,7 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   return result;
 }
 
-// What looks through trees recurs.
+// The functions that look through trees are recursive.
 LoadResult LoadOnAmpleStack(std::unique_ptr<RuleSet::Impl> impl,
                             absl::Span<const NamedSource> sources) {
   LoadResult result;

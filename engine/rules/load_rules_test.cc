@@ -1,4 +1,5 @@
-// What a process keeps of its checks for the next one, and what threads share.
+// Checks that a process remembers for the next one, and rule sets that threads
+// share.
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -264,7 +265,7 @@ TEST_F(LoadRulesTest, TheFolderIsTheDefaultOne) {
   EXPECT_THAT(Entries(), SizeIs(1));
 }
 
-// What an op's extents are named does not tell whether it was checked.
+// The names of an op's extents do not tell whether it was checked.
 TEST_F(LoadRulesTest, ExtentsHaveTheSameNamesBothTimes) {
   std::vector<std::string> printed;
   for (int i = 0; i < 2; ++i) {
@@ -453,7 +454,7 @@ TEST(ShippedNames, AFnIsFoundByItsOwnName) {
   EXPECT_EQ(loaded.rules->Find("scaled")->kind, ItemKind::kOp);
   ASSERT_OK_AND_ASSIGN(const Graph scaled, loaded.rules->Function("scaled"));
   EXPECT_THAT(PrintGraph(scaled), HasSubstr("value: 5.0"));
-  // What is loaded behind them has the fns as well.
+  // A rule set that is loaded behind them has the fns as well.
   const LoadResult more = ExtendRules(
       loaded.rules,
       {"more.rules", "language 1\n\nfn f(x: f64[]) -> f64[] = scaled(x)\n"});

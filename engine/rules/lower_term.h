@@ -43,7 +43,7 @@ class TermLowerer : public TermLowering {
   absl::StatusOr<std::vector<Value>> LowerCall(const Term& term);
   absl::StatusOr<std::vector<Value>> CallComposite(
       const CallTerm& call, const std::vector<Value>& operands);
-  // What jvp and vjp of the call are a call of.
+  // Adds the call of "jvp:f" or "vjp:f" that the jvp or vjp of a call of f is.
   absl::StatusOr<std::vector<Value>> CallDerivative(
       const CallTerm& call, const std::vector<Value>& operands);
   absl::StatusOr<std::vector<Value>> LowerControl(const Term& term,

@@ -37,7 +37,7 @@ class NameChecker {
     bool used = false;
     bool must_be_used = false;
     absl::string_view what;
-    // What else the name means here: a mistake where it is used.
+    // Another meaning of the name here: a mistake where it is used.
     std::string clash;
     std::string help;
   };

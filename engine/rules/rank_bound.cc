@@ -43,7 +43,7 @@ class PackUses {
   }
 
  private:
-  // Those of the declaration that is walked.
+  // The names of the declaration that is walked.
   struct Names {
     std::string name;
     std::set<std::string> packs;

@@ -33,7 +33,7 @@ struct RankBound {
   // Whether the symbolic calls are all combinations of ranks, presence, dtypes,
   // enums and bools, not a selection of them.
   bool exhaustive = false;
-  // What in the op keeps the argument from holding; empty: it holds.
+  // The part of the op that keeps the argument from holding; empty: it holds.
   std::string why_not;
 
   bool holds() const { return exhaustive && why_not.empty(); }

@@ -257,8 +257,8 @@ bool RewriteDType::Allows(DType dtype) const {
 
 bool Rewrite::Types(const Context& context,
                     absl::Span<const DType> chosen) const {
-  // What is true over the reals says nothing about numbers modulo 2^n, or of
-  // the branches of complex functions.
+  // A rewrite that is true over the reals says nothing about numbers modulo
+  // 2^n, or of the branches of complex functions.
   if (real && std::any_of(chosen.begin(), chosen.end(), [](DType dtype) {
         return !IsFloat(dtype) && !IsBool(dtype);
       })) {

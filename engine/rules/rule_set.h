@@ -36,7 +36,7 @@ struct Argument {
       value;
 };
 
-// What a composite node calls: its op, attributes and operand types. Inputs
+// The callee of a composite node: its op, attributes and operand types. Inputs
 // that are absent, and the lengths of variadic ones, are in the attribute
 // kLayout (engine/ir/call_attributes.h); `static` inputs are attributes by
 // their names.
@@ -58,7 +58,7 @@ struct Signature {
 struct Coverage {
   enum class Kind { kGiven, kDerived, kImpossible, kNotSupported };
   Kind kind = Kind::kDerived;
-  // Of the last two; of kGiven where: "activation.rules:97".
+  // The reason of the last two; the place of kGiven: "activation.rules:97".
   std::string why;
 };
 
@@ -86,9 +86,9 @@ struct NamedSource {
 class RuleSet;
 class RewriteTable;
 
-// What transforms derive from a rule set, which owns it: the rules of single
-// nodes (transforms/table/rule_tables.h), and the bodies of three kinds of
-// calls in rules. Thread-safe.
+// The rules that transforms derive from a rule set, which owns them: the rules
+// of single nodes (transforms/table/rule_tables.h), and the bodies of three
+// kinds of calls in rules. Thread-safe.
 //
 // `jvp f(..)(..)` is a call of "jvp:f". Its attribute kActive says, per operand
 // of f, whether its tangent is given behind f's operands; its results are the
@@ -168,8 +168,8 @@ LoadResult LoadRules(const std::vector<NamedSource>& sources,
                      const LoadOptions& options = {});
 
 // A rule set extended by more texts, with the options of the base, which stays
-// as it is, its ops without the overrides of the texts. What the texts declare
-// is checked; the base was.
+// as it is, its ops without the overrides of the texts. The items that the
+// texts declare are checked; the base was.
 LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
                        const NamedSource& source);
 LoadResult ExtendRules(std::shared_ptr<const RuleSet> base,
@@ -197,8 +197,8 @@ class RuleSet {
     const Statement* statement;
     const Item* item;
   };
-  // Of kResult that of the body: none, where a host computes the op; of kJvp,
-  // kVjp and kVmap the overrides. Empty for no op.
+  // The line of kResult is that of the body: none, where a host computes the
+  // op. The lines of kJvp, kVjp and kVmap are the overrides. Empty for no op.
   std::vector<Line> Lines(absl::string_view op, StatementKind kind) const;
   // The `override` items of an op, in the order of their loading.
   std::vector<const Item*> Overrides(absl::string_view op) const;
@@ -285,8 +285,8 @@ class RuleSet {
   absl::StatusOr<const Graph*> PrimitiveJvp(
       const Signature& signature, const std::vector<bool>& active) const;
 
-  // What a pointwise primitive on operands of `dtype` becomes in a kernel;
-  // nullptr where no `numeric` item says. Cached as Body is.
+  // The body that a pointwise primitive on operands of `dtype` becomes in a
+  // kernel; nullptr where no `numeric` item says. Cached as Body is.
   absl::StatusOr<const NumericBody*> Numeric(Primitive primitive,
                                              DType dtype) const;
 
@@ -299,7 +299,8 @@ class RuleSet {
   // A declared `fn` as a graph of calls.
   absl::StatusOr<Graph> Function(absl::string_view name) const;
 
-  // What its transforms have derived so far; null where it has none.
+  // The rules that its transforms have derived so far; null where it has no
+  // transforms.
   DerivedRules* derived() const;
 
   struct Impl;

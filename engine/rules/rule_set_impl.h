@@ -1,4 +1,4 @@
-// What a RuleSet holds. Internal to engine/rules.
+// The contents of a RuleSet. Internal to engine/rules.
 
 #ifndef CLEAVE_ENGINE_RULES_RULE_SET_IMPL_H_
 #define CLEAVE_ENGINE_RULES_RULE_SET_IMPL_H_
@@ -71,11 +71,11 @@ struct RuleSet::Impl : Callees {
   template <typename Table>
   bool Find(const Table& table, const typename Table::key_type& key,
             PointerOf<Table>* found) const;
-  // What is there under the key already stays.
+  // An entry that is there under the key already stays.
   template <typename Table>
   PointerOf<Table> Add(Table& table, const typename Table::key_type& key,
                        typename Table::mapped_type made) const;
-  // What is there, or what `make` returns.
+  // The entry that is there, or what `make` returns.
   template <typename Table, typename Make>
   PointerOf<Table> FindOrMake(Table& table, const typename Table::key_type& key,
                               Make make) const;
@@ -99,8 +99,8 @@ struct RuleSet::Impl : Callees {
   mutable std::once_flag rewrites_once;
   mutable std::unique_ptr<const RewriteTable> rewrites;  // null: not yet
 
-  // Bodies that are being compiled: an op that needs itself is a mistake. Of
-  // the thread that holds compiling_mutex.
+  // Bodies that the thread that holds compiling_mutex is compiling: an op that
+  // needs itself is a mistake.
   mutable std::vector<Signature> compiling;
   mutable std::vector<const Item*> compiling_numerics;
 
@@ -130,7 +130,7 @@ struct RuleSet::Impl : Callees {
 
   absl::StatusOr<Graph> CompileBody(const Signature& signature) const;
 
-  // Of calls of derived ops (derived_ops.cc).
+  // Bodies of calls of derived ops (derived_ops.cc).
   absl::StatusOr<Graph> CompileDerived(const Signature& signature) const;
   absl::StatusOr<Graph> CompileDerivative(const Signature& signature) const;
   // Null: f has no override that applies.

@@ -359,7 +359,8 @@ TEST(KernelCache, SharesAFolderAmongProcesses) {
   const std::string folder = NewFolder();
   MarkedKernels(1);  // compiled here, once
   TestRuntime();
-  // Of both: one may come when the other has compiled all that it needs.
+  // Counts of both processes together: one may come when the other has compiled
+  // all that it needs.
   struct Counts {
     std::atomic<int64_t> disk_hits{0};
     std::atomic<int64_t> compiled{0};

@@ -142,7 +142,7 @@ absl::StatusOr<bool> SumOfPowers(RealInterval& out, unsigned long s,
     PowerInterval(term, a, -static_cast<long>(s));
     const bool positive = mpfr_sgn(a.low()) > 0;
     if (positive) {
-      // What follows the term is below the integral a^(1-s) / (s - 1).
+      // The terms that follow sum to less than the integral a^(1-s) / (s - 1).
       mpfi_mul(rest.get(), term.get(), a.get());
       mpfi_div_ui(rest.get(), rest.get(), s - 1);
       if (mpfr_cmp_ui(a.low(), enough) >= 0) break;

@@ -103,8 +103,8 @@ std::string At(Primitive primitive, const std::vector<RealInterval>& operands) {
   return text;
 }
 
-// The pointwise primitives of floats with `count` operands. Those that give
-// bools, and those over bits, are tested apart.
+// The pointwise primitives of floats with `count` operands. Primitives that
+// give bools, and primitives over bits, are tested apart.
 std::vector<Primitive> FloatPrimitives(int count) {
   std::vector<Primitive> found;
   for (int i = 0; i < kNumPrimitives; ++i) {
@@ -152,7 +152,7 @@ void ExpectEnclosesPoint(Primitive primitive, const std::vector<double>& at) {
   EXPECT_TRUE(got.Contains(want))
       << At(primitive, intervals) << ": " << want.ToString(60)
       << " is not within " << got.ToString(60);
-  // What underflows lies between 0 and the least number.
+  // A result that underflows lies between 0 and the least number.
   if (got.IsNumber() && mpfr_regular_p(want.get())) {
     EXPECT_GE(got.KnownBits(), kBits - 12)
         << At(primitive, intervals) << ": " << got.ToString(60);

@@ -95,7 +95,7 @@ Value Spoiled(GraphBuilder& builder, Value x) {
   return builder.Apply(whole ? Primitive::kAdd : Primitive::kMul, {x, by});
 }
 
-// What a primitive gives in a stage: as it is, or spoiled.
+// The results of a primitive in a stage: as they are, or spoiled.
 template <typename T>
 absl::StatusOr<std::vector<T>> OrSpoiled(Stage stage, Primitive primitive,
                                          absl::StatusOr<std::vector<T>> given) {

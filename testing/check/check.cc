@@ -98,7 +98,7 @@ class OpChecker {
       if (Wants(Layer::kTransforms)) {
         layers_[Layer::kTransforms] = CheckPrimitiveJvp(context_);
       }
-      // Those of an op of the same name are the op's.
+      // The examples belong to an op of the same name, if there is one.
       if (context_.rules().Find(context_.item->name) == nullptr) {
         Add(Layer::kExamples, [&] { return CheckExamples(context_); });
       }
@@ -208,7 +208,7 @@ class OpChecker {
     AddComplex(CheckComplexValues(context_, complex_), rounding->second);
   }
 
-  // What is not checked there does not hide the rest.
+  // A complex verdict that is not checked does not hide the rest.
   static void AddComplex(const Verdict& complex, Verdict& verdict) {
     if (complex.kind == VerdictKind::kNotChecked) return;
     if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
@@ -566,7 +566,7 @@ absl::StatusOr<CheckReport> CheckRules(std::shared_ptr<const RuleSet> rules,
     if (op.has_value()) report.ops.push_back(*std::move(op));
   }
   if (options.coverage) {
-    // Of one shard the items are those of all, so that the same are counted.
+    // A shard covers the items of all shards, so that each counts the same.
     std::vector<CheckEntry>& covered = options.shards > 1 ? all : items;
     for (CheckEntry& entry : covered) {
       entry.item = ItemIn(clauses.rules(), *entry.item);

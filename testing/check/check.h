@@ -103,8 +103,9 @@ struct CheckOptions {
   std::string ops = "*";
   // Only items of these sources (file names as they were loaded); empty: all.
   std::set<std::string> sources;
-  // Of the ops that these choose every `shards`-th, beginning with number
-  // `shard`, from 1: the ops of all shards are those of one run.
+  // Every `shards`-th of the ops that `ops` and `sources` choose is checked,
+  // beginning with number `shard`, from 1: the ops of all shards are those of
+  // one run.
   int shard = 1;
   int shards = 1;
   uint64_t seed = 1;

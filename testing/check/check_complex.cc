@@ -328,7 +328,7 @@ std::vector<PreparedCall> PrepareComplexCalls(const OpContext& context) {
     const absl::StatusOr<SampledCall> call = sampler.Draw(options);
     if (call.status().code() == absl::StatusCode::kUnimplemented) break;
     if (!call.ok() || !TakesComplex(*call)) continue;
-    // What it refuses, and what does not type, is L1's.
+    // Calls that the op refuses, and calls that do not type, are L1's.
     absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(context.rules(), *call);
     if (!graphs.ok() || HasNegativeExtent(graphs->call)) continue;
     calls.push_back({*call, *std::move(graphs)});

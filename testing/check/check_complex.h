@@ -27,7 +27,7 @@ std::vector<DType> ComplexDTypes(const Item& item);
 bool TakesComplexAlone(const Item& item);
 
 // Calls in c128 that the op accepts, small ones first; none where it takes no
-// complex numbers. Those of an op with a `domain` clause are left out: its
+// complex numbers. Calls of an op with a `domain` clause are left out: its
 // conditions are on real numbers.
 std::vector<PreparedCall> PrepareComplexCalls(const OpContext& context);
 

@@ -1,4 +1,4 @@
-// What CheckRules checks, item by item. Internal to check.h.
+// CheckEntry: one item that CheckRules checks. Internal to check.h.
 
 #ifndef CLEAVE_TESTING_CHECK_CHECK_ENTRIES_H_
 #define CLEAVE_TESTING_CHECK_CHECK_ENTRIES_H_
@@ -21,7 +21,7 @@ struct CheckEntry {
   const Item* shown;  // whose place is reported: the item, or an override
   // The op is another source's, and the example alone one of those to check.
   bool examples_alone = false;
-  // What is checked is this part of a sweep over the op.
+  // If it is set, the check is this part of a sweep over the op.
   std::optional<Sweep> sweep = {};
 };
 
@@ -34,7 +34,7 @@ bool IsWanted(const RuleSet& rules, const CheckOptions& options,
 absl::StatusOr<std::vector<CheckEntry>> EntriesToCheck(
     const RuleSet& rules, const CheckOptions& options);
 
-// Those of the shard.
+// The entries of the shard.
 std::vector<CheckEntry> EntriesOfShard(const std::vector<CheckEntry>& entries,
                                        const CheckOptions& options);
 

@@ -372,7 +372,7 @@ double RelativeDifference(absl::Span<const Tensor> a,
 
 // The tangents of the results where operand `alone` is the only one that has a
 // tangent: those of `graph`, where all `active` ones have, for zeros instead of
-// the others. What part of the largest they differ by.
+// the others. Returns their difference as a part of the largest tangent.
 absl::StatusOr<double> DifferenceAlone(
     const OpContext& context, const PreparedCall& prepared, const Graph& graph,
     const std::vector<bool>& active, size_t alone,

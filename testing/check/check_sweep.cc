@@ -26,7 +26,8 @@ namespace {
 constexpr char kPrefix[] = "sweep ";
 // Points that are evaluated at a time.
 constexpr int64_t kChunk = 4096;
-// What rounding adds to an error in ULP that was computed in doubles.
+// The factor by which rounding may change an error in ULP that was computed in
+// doubles.
 constexpr double kErrorOfErrors = 1 + 0x1p-40;
 
 // The units of errors in a dtype, and where its numbers end.

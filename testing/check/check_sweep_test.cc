@@ -22,7 +22,7 @@ using ::testing::HasSubstr;
 
 // Parts of 2^16 points.
 constexpr int kParts = 1 << 16;
-// Of f32, by the upper half of the bits: 1 to 1.0078, small ones, NaN.
+// Parts of f32, by the upper half of the bits: 1 to 1.0078, small ones, NaN.
 constexpr int kOfOne = 0x3f80 + 1;
 constexpr int kOfMinusTwo = 0xc000 + 1;
 constexpr int kOfDenormals = 0 + 1;

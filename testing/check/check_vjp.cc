@@ -32,14 +32,14 @@ namespace {
 constexpr int kBits = 256;
 constexpr double kTolerance = 1e-12;
 constexpr double kZero = 1e-40;
-// Of graphs that are evaluated in floats, in steps of their dtype.
+// The tolerance of graphs that are evaluated in floats, in steps of the dtype.
 constexpr double kRoundedTolerance = 4096;
 
 // A sum of products, and how large its terms were.
 struct Sum {
   double value = 0;
   double size = 0;
-  // What it may be off, as a part of `size`.
+  // The error that `value` may have, as a part of `size`.
   double tolerance = kTolerance;
   void Add(double term) {
     value += term;
@@ -301,7 +301,7 @@ class Transformed {
   Graph jvp_, vjp_, jvp_jvp_, jvp_vjp_, vjp_jvp_, vjp_vjp_;
 };
 
-// Of an elementwise graph, the elements at which all results are finite.
+// The elements at which all results of an elementwise graph are finite.
 std::vector<int64_t> FiniteElements(const Graph& body,
                                     const std::vector<Tensor>& x) {
   std::vector<int64_t> finite;

@@ -40,8 +40,9 @@ struct ClauseFactor {
   std::string op;  // empty: the literal counts
 };
 
-// Of one result: of a `special` clause what it is instead, of a `domain` clause
-// 1 more than `expected_` within the domain. A bool has no domain.
+// An op that computes a clause for one result. The op of a `special` clause
+// gives the value that takes the place of `expected_`. The op of a `domain`
+// clause gives 1 more than `expected_` within the domain. A bool has no domain.
 struct ResultClauseOp {
   std::string op;
   std::string result;

@@ -22,8 +22,8 @@ constexpr DifferencePrecision kSecondDifferences = {2560, -400};
 // The condition of a derivative is its change where inputs move by this part.
 constexpr double kMove = 0x1p-30;
 
-// What tangents of f16 and bf16 may be off, beside those of wider dtypes, if
-// they are right over the reals.
+// The error that is allowed to tangents of f16 and bf16, beside that of wider
+// dtypes, if they are right over the reals.
 constexpr double kNarrowAllowance = 4;
 
 RealFunction Interpreted(const Graph& graph) {

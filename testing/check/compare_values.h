@@ -133,7 +133,7 @@ class ValueComparer {
   std::optional<SpecReference> reference_;
   bool elementwise_ = false;
   // Conditions of calls with many elements come from the spec's cotangents.
-  // Those without one are not judged by a condition.
+  // A call whose spec has no cotangents is not judged by a condition.
   bool many_elements_ = false;
   const RuleSet* rules_ = nullptr;
   mutable bool gradient_is_made_ = false;

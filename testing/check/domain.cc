@@ -25,7 +25,7 @@ absl::StatusOr<Domain> Domain::Make(const ClauseRules& clauses,
       CLEAVE_ASSIGN_OR_RETURN(
           Graph graph,
           MakeClauseGraph(clauses, call, clause.op, domain.result_types_[r]));
-      // What is said of a whole tensor holds for each point by itself.
+      // A condition on a whole tensor holds for each point by itself.
       const bool by_points =
           IsElementwise(body) && domain.result_types_[r].shape.size() == 1 &&
           !domain.result_types_[r].shape[0].Value() && !IsElementwise(graph);

@@ -21,13 +21,13 @@ class Domain {
   // All inputs.
   Domain() = default;
 
-  // Of a call whose body is `body`.
+  // The domain of a call whose body is `body`.
   static absl::StatusOr<Domain> Make(const ClauseRules& clauses,
                                      const SampledCall& call,
                                      const Graph& body);
 
-  // Of each result, which elements the clauses leave out; no entries where
-  // none does. Conditions are evaluated in the dtypes of the inputs; of
+  // The elements that the clauses leave out, per result; no entries where no
+  // clause does. Conditions are evaluated in the dtypes of the inputs; of
   // `results` only the shapes are taken.
   absl::StatusOr<std::vector<std::vector<bool>>> Outside(
       absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) const;
@@ -44,7 +44,7 @@ class Domain {
   struct Clause {
     int result;
     Graph graph;
-    // Of an elementwise call, a condition that is not: on a maximum, say.
+    // The call is elementwise, and its condition is not: on a maximum, say.
     bool by_points;
   };
 

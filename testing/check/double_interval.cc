@@ -96,7 +96,7 @@ absl::StatusOr<DoubleIntervalGraph> DoubleIntervalGraph::Make(
 std::vector<std::vector<DoubleInterval>> DoubleIntervalGraph::Evaluate(
     absl::Span<const std::vector<DoubleInterval>> inputs) const {
   const size_t size = inputs.empty() ? 1 : inputs[0].size();
-  // What depends on no input is one interval.
+  // A value that depends on no input is one interval.
   std::vector<std::vector<DoubleInterval>> values(graph_.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     values[graph_.inputs()[i].value.id] = inputs[i];

@@ -9,11 +9,11 @@
 //   results[0][0].low, results[0][0].high   // the value lies between
 //
 // EvalInterval of ops/reference does the same at any precision, for a proof of
-// single points. What EvalReal gives at exact inputs lies in the interval, or
-// is the NaN that it says; kUnknown says nothing. Sums, products, quotients and
-// roots are widened by the error of IEEE arithmetic. The functions of the C
-// library are taken to be within 16 ULP in f64; glibc's manual lists no more
-// than 5 for those that are used here.
+// single points. The value that EvalReal gives at exact inputs lies in the
+// interval, or is the NaN that the interval says; kUnknown says nothing. Sums,
+// products, quotients and roots are widened by the error of IEEE arithmetic.
+// The functions of the C library are taken to be within 16 ULP in f64; glibc's
+// manual lists no more than 5 for those that are used here.
 
 #ifndef CLEAVE_TESTING_CHECK_DOUBLE_INTERVAL_H_
 #define CLEAVE_TESTING_CHECK_DOUBLE_INTERVAL_H_

@@ -33,7 +33,7 @@ Ends ProductOf(const Ends& a, const Ends& b) {
           *std::max_element(corners, corners + 4)};
 }
 
-// Of numbers with a scale.
+// a + b for numbers with a scale.
 DoubleInterval AddScaled(const DoubleInterval& a, const DoubleInterval& b) {
   const DoubleInterval& big = a.scale >= b.scale ? a : b;
   const DoubleInterval& small = a.scale >= b.scale ? b : a;
@@ -48,7 +48,7 @@ DoubleInterval AddScaled(const DoubleInterval& a, const DoubleInterval& b) {
                  big.scale);
 }
 
-// The same, where the scale is that of a product or a quotient.
+// The product or quotient `ends` with the scale a + b.
 DoubleInterval WithScale(const Ends& ends, double a, double b) {
   double scale = 0;
   if (!AddExactly(a, b, scale) || !std::isfinite(ends.low) ||
@@ -87,7 +87,8 @@ DoubleInterval Clamped(const DoubleInterval& x, double least, double most) {
   return {std::max(x.low, least), std::min(x.high, most)};
 }
 
-// What IEEE arithmetic gives for infinities and zeros over the reals, too.
+// A result of IEEE arithmetic on infinities and zeros: it holds over the reals,
+// too.
 DoubleInterval Exactly(double value) {
   return std::isnan(value) ? DoubleInterval::NaN() : DoubleInterval::Of(value);
 }
@@ -179,7 +180,7 @@ DoubleInterval Div(const DoubleInterval& a, const DoubleInterval& b) {
   if (TakeStates(a, b, result)) return result;
   if (a.IsPoint() && b.IsPoint()) {
     const double quotient = a.low / b.low;
-    // Of infinities and zeros it is exact.
+    // A quotient of infinities and zeros is exact.
     if (a.low == 0 || b.low == 0 || std::isinf(a.low) || std::isinf(b.low)) {
       return Exactly(quotient);
     }

@@ -39,7 +39,8 @@ double LibrarySigmoid(double x) {
   return x >= 0 ? 1 / (1 + small) : small / (1 + small);
 }
 
-// Of a function with the domain [least, most] what is wholly outside is NaN.
+// A growing function with the domain [least, most]; NaN for an interval that is
+// wholly outside.
 template <double (*kFunction)(double)>
 DoubleInterval GrowingOn(const DoubleInterval& x, double least, double most) {
   if (!x.IsReal()) return x;

@@ -138,7 +138,7 @@ TEST(DoubleInterval, EnclosesEachFunction) {
   }
 }
 
-// Of values that are known to lie in intervals only.
+// The outer functions take values that are known to lie in intervals only.
 TEST(DoubleInterval, EnclosesFunctionsOfFunctions) {
   const auto context = std::make_shared<Context>();
   int decided = 0;

@@ -21,7 +21,7 @@ struct ExampleResults {
   // Names of results; of a `vjp` those of the inputs.
   std::vector<std::string> names;
   std::vector<Tensor> values;
-  // Of f(x): what its accuracy follows from.
+  // The graphs of f(x), from which its accuracy follows.
   std::optional<CallGraphs> graphs;
 };
 

@@ -45,8 +45,8 @@ absl::Status Unite(RuleCoverage& sum, const RuleCoverage& next,
   for (UncoveredArm& arm : sum.uncovered) {
     const auto it = missed.find(Key(arm));
     if (it == missed.end()) continue;
-    // Of a condition that is asked for in one of them the other branch is known
-    // to be taken.
+    // If a condition is asked for in one of the shards, its other branch is
+    // known to be taken.
     if (arm.what == kNeverAsked) arm.what = it->second->what;
     left.push_back(std::move(arm));
   }

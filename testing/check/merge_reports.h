@@ -19,9 +19,9 @@ namespace cleave {
 
 struct JsonNode;  // testing/json_node.h
 
-// What CheckReport::ToJson wrote, but for error profiles, which it leaves out.
-// The ops are in the order of their names. Strict: InvalidArgument, with the
-// place, for anything else.
+// The report that CheckReport::ToJson wrote, but for error profiles, which
+// ToJson leaves out. The ops are in the order of their names. Strict:
+// InvalidArgument, with the place, for anything else.
 absl::StatusOr<CheckReport> ReadCheckReport(const JsonNode& root);
 
 struct NamedReport {

@@ -399,7 +399,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   // for attributes whose values no sampler knows (the equation of einsum).
   for (const Item* example :
        ExamplesOf(context.item->name, context.rules().examples())) {
-    // Those of derivatives stand for a point each.
+    // Examples of derivatives stand for a point each.
     if (example->left->kind == ExprKind::kTransformCall) continue;
     absl::StatusOr<ExampleCall> read = ReadExample(*context.item, *example);
     if (!read.ok()) continue;
@@ -473,8 +473,8 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
     }
   }
   prepared.combinations = cover.ToString();
-  // More of them, until there are enough and each dtype had its turn. What was
-  // rejected above leaves as many trials to what was not.
+  // More of them, until there are enough and each dtype had its turn. The rows
+  // that were rejected above take no trials from those that were accepted.
   trials = 0;
   for (size_t next = 0; sampled && !rows.empty() && !ended(); ++next) {
     if (next >= dtypes.size() &&

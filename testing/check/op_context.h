@@ -108,9 +108,8 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context);
 // `concrete`, of PrepareConcreteCalls.
 PreparedCalls PrepareCalls(const OpContext& context,
                            const PreparedCalls& concrete);
-// Of an op that is not elementwise, the calls at [n] in which it is: a loss
-// whose reduction is none. They are elementwise calls, none where there are
-// none.
+// The calls at [n] in which an op that is not elementwise is so: a loss whose
+// reduction is none. They are elementwise calls, none where there are none.
 PreparedCalls PrepareSingleElements(const OpContext& context);
 // Adds `large` to them, which L3 and L5 take.
 void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,

@@ -11,7 +11,8 @@ namespace cleave {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-// Of an enclosure whose bounds may have two units in the last place.
+// The known bits of a narrow enclosure: its bounds may have two units in the
+// last place.
 constexpr double kNarrow = 64;
 // Beyond these exponents every dtype has one unit.
 constexpr int kLeastExponent = -1100;

@@ -1,4 +1,4 @@
-// What enclosures prove of a reference, and a rule that agrees with a reference
+// Proofs by enclosures of a reference, and a rule that agrees with a reference
 // of 256 bits and is wrong.
 
 #include "testing/check/prove.h"

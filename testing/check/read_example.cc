@@ -44,7 +44,7 @@ absl::StatusOr<StaticValue> ReadStatic(const Expr& expr,
   return StaticValue(*whole);
 }
 
-// Those of a primitive have no types.
+// The inputs of a primitive have no types.
 std::vector<InputDecl> InputsOf(const Item& op) {
   if (op.kind != ItemKind::kJvp) return op.inputs;
   std::vector<InputDecl> inputs;

@@ -33,7 +33,7 @@ absl::StatusOr<Tensor> ReadTensor(const Expr& expr, std::optional<DType> dtype);
 // The op or primitive of an example: f of `f(x)` and of `jvp f(x)(dx)`.
 const std::string& OpOfExample(const Item& example);
 
-// Those of a rule set's examples that are of `op`.
+// The examples of `op` among those of a rule set.
 std::vector<const Item*> ExamplesOf(absl::string_view op,
                                     const std::vector<const Item*>& examples);
 

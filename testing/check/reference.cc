@@ -255,7 +255,7 @@ absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
   for (const Tensor& input : inputs) {
     arguments.push_back(RealTensor::FromTensor(input, kBits));
   }
-  // What is expected has no part in a factor but its shape.
+  // The expected result has no part in a factor but its shape.
   arguments.push_back(
       RealTensor::FromTensor(Tensor(got.dtype(), got.shape()), kBits));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<RealTensor> factors,

@@ -99,7 +99,7 @@ json TotalsJson(const CheckReport& report) {
   return totals;
 }
 
-// What is not finite is absent.
+// A number that is not finite is absent from the JSON.
 absl::StatusOr<double> ReadNumber(const JsonNode& node,
                                   const std::string& member) {
   if (!node.Has(member)) return std::numeric_limits<double>::infinity();

@@ -31,7 +31,7 @@
 
 namespace cleave {
 
-// Of a branch: neither it nor its opposite was taken.
+// The `what` of a branch if neither it nor its opposite was taken.
 inline constexpr char kNeverAsked[] = "no checked call asks for this condition";
 
 // A line that no checked call evaluated, or a branch that none took.

@@ -85,11 +85,11 @@ absl::string_view HostFailureKindName(HostFailureKind kind);
 // The kind of that name; nullopt where there is none.
 std::optional<HostFailureKind> FindHostFailureKind(absl::string_view name);
 
-// What a survey (CheckOptions::host_survey) found of one kind.
+// The failures of one kind that a survey (CheckOptions::host_survey) found.
 struct HostFinding {
   HostFailureKind kind = HostFailureKind::kCall;
   int64_t count = 0;  // elements, or calls
-  // Of kInaccurate: the largest error; of a pointwise op, also where.
+  // The largest error, for kInaccurate; of a pointwise op, also where.
   double worst_ulp = 0;
   std::string worst_at;
   Counterexample example;
@@ -107,7 +107,7 @@ struct Verdict {
   std::string why;                 // kInconclusive, kNotChecked
   std::vector<std::string> notes;  // "2 signatures rejected by declared errors"
   std::optional<Counterexample> counterexample;
-  // Of a survey that disagrees: the grave ones first.
+  // The findings of a survey that disagrees: the grave ones first.
   std::vector<HostFinding> findings;
 
   static Verdict NotChecked(std::string why);

@@ -8,7 +8,7 @@
 namespace cleave {
 namespace {
 
-// What one element of the reference costs, beside one that is added.
+// The cost of one element of the reference as a multiple of one that is added.
 double Weight(Primitive primitive) {
   switch (primitive) {
     case Primitive::kErfinv:

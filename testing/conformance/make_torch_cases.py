@@ -29,7 +29,7 @@ import torch
 from cleave.torch.signature import DTYPE_NAMES
 from safetensors.torch import save_file
 
-# Of results in these dtypes: (rtol, atol).
+# The tolerances of results, by dtype: (rtol, atol).
 _TOLERANCES = {
     torch.float64: (1e-7, 1e-9), torch.complex128: (1e-7, 1e-9),
     torch.float32: (2e-5, 1e-5), torch.complex64: (2e-5, 1e-5),
@@ -39,7 +39,7 @@ _DERIVATIVES = {"rtol": 1e-6, "atol": 1e-8}
 # Ops whose arguments are results of one another.
 _TOGETHER = {"aten.cumprod_backward", "aten._ctc_loss_backward",
              "aten._ctc_loss_backward.Tensor"}
-# What derivatives are taken of.
+# The dtypes that derivatives are taken of.
 _KINDS = {torch.float64}
 
 

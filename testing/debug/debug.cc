@@ -274,7 +274,7 @@ class Debugger {
     return explained;
   }
 
-  // Of a loop or a branch the step in which it goes wrong.
+  // Adds the step in which a loop or a branch goes wrong.
   absl::Status LookInside(DebugPlace place, DebugCause& explained) {
     Value node = place.node;
     int result = 0;

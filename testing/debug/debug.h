@@ -66,7 +66,8 @@ struct DebugRow {
   std::optional<ElementError> error;
   // On the operands as they were computed: what the node adds.
   std::optional<ElementError> own;
-  // Of the exact value on these operands: what the node inherits, in ULP.
+  // The distance of the exact value on these operands from `exact`, in ULP: the
+  // error that the node inherits.
   std::optional<double> inherited_ulp;
   std::optional<double> condition;
   // Why `exact` is a stand-in.
@@ -90,7 +91,7 @@ struct DebugCause {
   std::optional<double> condition;
   std::string
       message;  // one or two sentences: "its exact value, .., is beyond"
-  // Of a loop or a branch: the step of its body where it goes wrong.
+  // The step where the first node goes wrong, if it is a loop or a branch.
   std::string inside_name;  // "step 7 of %4's body"
   std::shared_ptr<const DebugReport> inside;
 };
@@ -111,8 +112,8 @@ struct DebugReport {
   double ulp = 0;  // those of DebugOptions
   double absolute = 0;
   int bits = 0;  // of the exact values
-  // What CompareMeaning found (meaning.h): whether the function is not what it
-  // means, and where.
+  // Whether the function is not what it means, and where, as CompareMeaning
+  // found (meaning.h).
   bool differs = false;
   std::vector<std::string> notes;
 

@@ -181,7 +181,8 @@ TEST(Debug, FollowsAnElementThroughMovement) {
   EXPECT_THAT(FirstOff(report, cause).operation, StartsWith("sub("));
 }
 
-// Of the terms of a sum the one that matters, not one that is worse in ULP.
+// The way back takes the term of a sum that matters, not one that is worse in
+// ULP.
 TEST(Debug, FollowsTheTermThatMatters) {
   ASSERT_OK_AND_ASSIGN(
       const DebugReport report,
@@ -224,7 +225,7 @@ TEST(Debug, GoesOnBehindWhatHasNoExactValue) {
   const std::string text = report.ToString();
   EXPECT_THAT(text, HasSubstr("%4 has no exact value: `nextafter` is not "
                               "supported over the reals"));
-  // What is off before it is found behind it.
+  // A node that is off before `nextafter` is found from an output behind it.
   ASSERT_OK_AND_ASSIGN(
       const DebugReport off,
       DebugText("fn f(x: f32[]) -> f32[] = nextafter((1 + x) - 1, 2.0)",
@@ -253,7 +254,7 @@ TEST(Debug, TellsResultsOfAnotherShape) {
               HasSubstr("its exact value is [2, 1], of another shape"));
 }
 
-// What vanishes at 256 bits, and what vanishes at any number of bits.
+// A difference vanishes at 256 bits, and another one at any number of bits.
 TEST(Debug, TakesMoreBitsWhereTheyTellMore) {
   ASSERT_OK_AND_ASSIGN(
       const DebugReport far,

@@ -1,4 +1,4 @@
-// What the tests of this folder share: a function of a rule text at a point.
+// Helpers of the tests of this folder: a function of a rule text at a point.
 
 #ifndef CLEAVE_TESTING_DEBUG_DEBUG_TESTING_H_
 #define CLEAVE_TESTING_DEBUG_DEBUG_TESTING_H_
@@ -29,7 +29,7 @@ absl::StatusOr<Debugged> MakeDebugged(
     absl::string_view text,
     DebuggedTransform transform = DebuggedTransform::kNone);
 
-// What DebugGraph and CompareMeaning find.
+// The report of DebugGraph, with the findings of CompareMeaning.
 absl::StatusOr<DebugReport> DebugText(
     absl::string_view text, const std::vector<Tensor>& inputs,
     DebuggedTransform transform = DebuggedTransform::kNone,

@@ -97,7 +97,8 @@ std::optional<ElementError> ErrorOf(const NodeValue& node, int result,
 
 namespace {
 
-// What is not finite comes first, also where the exact value rounds to it.
+// An infinite relative error comes first, also that of an infinity that the
+// exact value rounds to.
 std::tuple<bool, double, double> Rank(const ElementError& error) {
   return {std::isinf(error.relative), error.ulp, error.relative};
 }

@@ -336,8 +336,8 @@ class Search {
       most = change;
       operand = candidate;
     }
-    // On these very operands it is as far off. What is infinite by its operands
-    // is theirs.
+    // On these very operands the node is as far off. An infinite error that its
+    // operands cause is theirs.
     if (!operand.valid() || (step.own.relative >= most && most < kInfinity)) {
       return step;
     }

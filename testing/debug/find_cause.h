@@ -59,9 +59,10 @@ struct Cause {
   // From the output on.
   std::vector<CauseStep> path;
   size_t first = 0;  // in the path: the first node that is off
-  // Those between the output and it that multiply the error again.
+  // In the path: nodes before `first` that multiply the error again.
   std::vector<size_t> jumps;
-  // Of the first node at its element (ConditionOf), where it multiplies errors.
+  // The condition number of the first node at its element (ConditionOf), where
+  // the node multiplies errors.
   std::optional<double> condition;
 
   const CauseStep& first_off() const { return path[first]; }

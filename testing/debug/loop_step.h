@@ -26,10 +26,10 @@ struct LoopStep {
   int output = 0;  // of the region: the one that is off
 };
 
-// Of a scan, a while or a cond, the first step whose carries or results are off
-// by more than `ulp` (relative, in units of eps), on the way to result `result`
-// of the node at `element`; nullopt where there is none. Both runs are followed
-// side by side. Errors of the evaluation.
+// The first step of `node`, a scan, a while or a cond, at which its carries or
+// results are off by more than `ulp` (relative, in units of eps), on the way to
+// its result `result` at `element`; nullopt where there is none. Both runs are
+// followed side by side. Errors of the evaluation.
 absl::StatusOr<std::optional<LoopStep>> FindLoopStep(const Graph& graph,
                                                      const NodeValues& values,
                                                      Value node, int result,

@@ -186,7 +186,7 @@ class Comparison {
     return compared;
   }
 
-  // What has no value over the reals is evaluated in its dtype.
+  // A node that has no value over the reals is evaluated in its dtype.
   static absl::StatusOr<std::vector<RealTensor>> ExactOrRounded(
       const Graph& graph, Value v, const DimValues& dims,
       const std::vector<RealTensor>& operands) {

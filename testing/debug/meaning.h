@@ -5,9 +5,9 @@
 //   over the reals `wrong_silu` (mine.rules:4) gives y[0] = 0.81757448, where
 //   its spec says 0.73105858
 //
-// Of a function each call is compared with the spec of its op, on the exact
-// values of its operands; of a derivative each tangent, and each cotangent at
-// one element, with differences of the function.
+// Each call in a function is compared with the spec of its op, on the exact
+// values of its operands. Each tangent of a derivative, and each cotangent at
+// one element, is compared with differences of the function.
 
 #ifndef CLEAVE_TESTING_DEBUG_MEANING_H_
 #define CLEAVE_TESTING_DEBUG_MEANING_H_

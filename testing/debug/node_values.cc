@@ -108,7 +108,7 @@ absl::Status ComputeInDTypes(const Graph& graph,
   return absl::OkStatus();
 }
 
-// What stands for the exact value of a node that has none.
+// The stand-in for the exact value of a node that has none.
 absl::StatusOr<std::vector<RealTensor>> StandIn(
     const Graph& graph, Value v, const std::vector<RealTensor>& operands,
     const NodeValues& values) {
@@ -312,7 +312,7 @@ absl::StatusOr<NodeValues> ComputeNodes(const Graph& graph,
 absl::StatusOr<NodeValues> ComputeNodes(const Graph& graph,
                                         absl::Span<const Tensor> inputs,
                                         const DebugProgress& progress) {
-  // What is wrong with the inputs, and guards that do not hold.
+  // Reports inputs that do not fit, and guards that do not hold.
   CLEAVE_RETURN_IF_ERROR(Interpret(graph, inputs).status());
   CLEAVE_ASSIGN_OR_RETURN(const DimValues dims, BindDims(graph, inputs));
   CLEAVE_ASSIGN_OR_RETURN(

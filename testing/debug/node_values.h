@@ -45,8 +45,8 @@ struct NodeValue {
 
 struct NodeValues {
   std::vector<NodeValue> nodes;  // by id
-  // Of the dimension variables, those that a nonzero decides among them: the
-  // exact values may have other zeros.
+  // The values of the dimension variables, also of those that a nonzero
+  // decides: the exact values may have other zeros.
   DimValues computed_dims;
   DimValues exact_dims;
   int bits = 0;  // of the exact values

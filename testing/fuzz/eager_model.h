@@ -1,4 +1,4 @@
-// What eager tensors are to be, by NumPy's rules and with no graph: storages as
+// A model of eager tensors, by NumPy's rules and with no graph: storages as
 // arrays of numbers, views as lists of places in them, and for ops that wait
 // whether they depend on one that fails. The shadow of fuzz_eager_test.cc.
 

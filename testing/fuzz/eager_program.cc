@@ -542,7 +542,7 @@ class Program : private Wild {
     while (held_.size() < 2) AddNew();
   }
 
-  // What waited has run.
+  // All ops that waited have run.
   void SettleAll() {
     for (size_t i = 0; i < held_.size();) {
       const Settled settled = Settle(*held_[i].model.storage);

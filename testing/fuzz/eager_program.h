@@ -15,8 +15,8 @@
 
 namespace cleave::functional {
 
-// The program follows from its seed. What it finds is a failure of the test
-// that runs.
+// The program follows from its seed. A finding is a failure of the test that
+// runs.
 void RunEagerProgram(uint64_t seed);
 
 }  // namespace cleave::functional

@@ -1,5 +1,5 @@
-// The JSON loader on any bytes: it reports or reads. What it reads is written
-// and read back the same.
+// The JSON loader on any bytes: it reports or reads. A file that it reads is
+// written and read back the same.
 
 #include <cstddef>
 #include <cstdint>

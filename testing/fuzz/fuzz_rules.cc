@@ -1,5 +1,5 @@
-// The rule parser on any bytes: it reports or reads. What it reads prints to
-// text that reads and prints the same, also by way of JSON.
+// The rule parser on any bytes: it reports or reads. A file that it reads
+// prints to text that reads and prints the same, also by way of JSON.
 
 #include <cstddef>
 #include <cstdint>

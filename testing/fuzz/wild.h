@@ -1,5 +1,6 @@
-// What a caller may get wrong without any tensor: numbers beyond 64 bits,
-// texts, Dims, shapes, attributes, concrete tensors. All follows from a seed.
+// Arguments that a caller may get wrong without any tensor: numbers beyond 64
+// bits, texts, Dims, shapes, attributes, concrete tensors. All follows from a
+// seed.
 
 #ifndef CLEAVE_TESTING_FUZZ_WILD_H_
 #define CLEAVE_TESTING_FUZZ_WILD_H_

@@ -309,7 +309,7 @@ bool Allclose(const Tensor& got, const Tensor& want) {
     const double b = want.GetDouble(i);
     if (std::isnan(a) && std::isnan(b)) continue;
     if (a == b) continue;
-    // Of f64 that is beyond f32 the nearest one is an infinity.
+    // The f32 nearest to an f64 that is beyond f32 is an infinity.
     if (std::isinf(a) && static_cast<double>(static_cast<float>(b)) == a) {
       continue;
     }

@@ -300,7 +300,7 @@ absl::StatusOr<Graph> VjpOf(const Graph& graph, const RuleSet& rules) {
   return std::move(vjp.graph);
 }
 
-// What the rules make of a call, stage by stage: `stage` counts from 0.
+// The graph that the rules make of a call at `stage`, which counts from 0.
 // Nullopt: there is no such stage.
 std::optional<absl::StatusOr<Graph>> StageOf(const Graph& call, int stage,
                                              const RuleSet& rules) {
@@ -389,7 +389,8 @@ bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
   return typed > 0;
 }
 
-// What a `let` of the body names; null where there is none, or one of elements.
+// The expression that a `let` of the body names; null where there is no such
+// `let`, or one of elements.
 ExprPtr LetOf(const Item& item, const std::string& name) {
   if (item.body == nullptr) return nullptr;
   for (const Statement& statement : item.body->statements) {
@@ -523,7 +524,7 @@ bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
       AttributeOf(item, comparison.children[0]->text);
   const absl::StatusOr<Exact> number = ReadNumber(*comparison.children[1]);
   if (attribute == nullptr || attribute->list || !number.ok()) return false;
-  // Of another number there is no list of values.
+  // Another attribute that is not counted has no list of values.
   for (const AttributeDecl& other : item.attributes) {
     if (&other != attribute && !IsCounted(other)) return false;
   }

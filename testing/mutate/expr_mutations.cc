@@ -172,7 +172,8 @@ bool IsImpossible(const Expr& expr) {
   return expr.kind == ExprKind::kCall && expr.text == "impossible";
 }
 
-// What has no derivative: `nograd(e)`, or numbers and static values alone.
+// Whether `expr` has no derivative: it is `nograd(e)`, or of numbers and static
+// values alone.
 bool IsConstant(const Expr& expr, const std::set<std::string>& statics) {
   switch (expr.kind) {
     case ExprKind::kNumber:
@@ -377,7 +378,7 @@ class Mutator {
     }
   }
 
-  // Of a product with a tangent: the other factor.
+  // Puts the other factor of a product with a tangent into `nograd`.
   void MutateFactors() {
     if (place_.part == MutatedPart::kValue || place_.tangents.empty()) return;
     if (e_.text != "*" && e_.text != "/") return;
@@ -427,7 +428,7 @@ class Mutator {
     for (size_t i = 0; i < e_.named.size(); ++i) MutateNamed(i);
   }
 
-  // Of max and min.
+  // Mutates `max` and `min`.
   void MutatePair() {
     // A choice stands on a call alone.
     if (place_.tied) return;

@@ -15,7 +15,7 @@
 
 namespace cleave {
 
-// What the names of an item stand for.
+// The names of an item, by what they stand for.
 struct ItemNames {
   explicit ItemNames(const Item& item);
 

@@ -16,7 +16,7 @@
 namespace cleave {
 namespace {
 
-// Of one number, no random key.
+// Whether an element is one number, neither complex nor a random key.
 bool IsReal(DType dtype) { return !IsComplex(dtype) && dtype != DType::kKey; }
 
 // Where every element of the result is that of the operand: the mark of what
@@ -27,7 +27,7 @@ bool IsOfOneNumber(Primitive primitive) {
          primitive == Primitive::kTranspose || primitive == Primitive::kNograd;
 }
 
-// What a value of the graph is: a value of the folded graph, or a number.
+// A value of the graph, folded: a value of the folded graph, or a number.
 struct Folded {
   Value value;
   std::optional<Tensor> number;  // of no axes

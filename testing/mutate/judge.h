@@ -20,7 +20,7 @@
 
 namespace cleave {
 
-// Thread-safe. What is given outlives it.
+// Thread-safe. The texts and the uses outlive it.
 class Judge {
  public:
   // InvalidArgument where the rules do not load.

@@ -21,8 +21,9 @@ namespace cleave {
 
 struct JsonNode;  // testing/json_node.h
 
-// What MutationReport::ToJson wrote of a shard; of killed mutants it has what
-// tables count. Strict: InvalidArgument, with the place, for anything else.
+// The report of a shard that MutationReport::ToJson wrote; of killed mutants it
+// has what tables count. Strict: InvalidArgument, with the place, for anything
+// else.
 absl::StatusOr<MutationReport> ReadMutationShard(const JsonNode& root);
 
 struct NamedMutations {

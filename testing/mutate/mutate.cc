@@ -19,8 +19,8 @@
 namespace cleave {
 namespace {
 
-// The mutants of one run, which any number of threads work on. What is reported
-// does not depend on their number: mutants count in the order in which they
+// The mutants of one run, which any number of threads work on. The report does
+// not depend on the number of threads: mutants count in the order in which they
 // were drawn, up to the wanted number.
 class Run {
  public:
@@ -39,7 +39,7 @@ class Run {
           judge_.Check(places_[job->drawn.rule], job->drawn.mutation);
       mutant.number = job->number * options_.shards + options_.shard;
       const std::lock_guard<std::mutex> lock(mutex_);
-      // What was cut off is not judged.
+      // A mutant whose check was cut off is not judged.
       if (Cancelled()) return;
       if (options_.progress) options_.progress(mutant);
       ended_[job->number] = std::move(mutant);
@@ -47,7 +47,7 @@ class Run {
     }
   }
 
-  // Those that are settled.
+  // Moves the mutants that are settled.
   void MoveTo(MutationReport& report) && {
     report.mutants = std::move(settled_);
     report.rejected = std::move(rejected_);

@@ -52,17 +52,18 @@ struct MutantReport {
   std::string before;
   std::string after;
   MutantFate fate = MutantFate::kRejected;
-  // What refuted it, and the rule that was checked then; of a rejected one, the
-  // loader's or the checker's words.
+  // The layer that refuted it, and the rule that was checked then; of a
+  // rejected one, the loader's or the checker's words.
   std::optional<Layer> layer;
   std::string by;
   std::string why;
-  // Of a rejected one: the rule that is refuted as it is, where that is why.
+  // The rule that is refuted as it is, where that is why it is rejected.
   std::string refuted;
   // A value of an elementwise op.
   bool elementwise = false;
   bool allclose_kills = false;
-  // Of what survived: the text of the rule, and by "softplus L3" the verdict.
+  // The text of the rule, and by "softplus L3" the verdict, of a mutant that no
+  // layer refuted.
   std::string text;
   std::map<std::string, std::string> verdicts;
   double seconds = 0;
@@ -90,7 +91,7 @@ struct MutateOptions {
   // Mutants that are checked at once; 0: one per core. The report does not
   // depend on it.
   int jobs = 0;
-  // Of every `shards` mutations that are drawn, number `shard`, from 0. With
+  // Number `shard`, from 0, of every `shards` mutations that are drawn. With
   // `count` each shard goes on until so many of its own count.
   int shard = 0;
   int shards = 1;
@@ -103,7 +104,7 @@ struct MutateOptions {
 
 struct MutationReport {
   uint64_t seed = 1;
-  // Those that count and those that are proved equivalent, as they were drawn.
+  // Mutants that count, or are proved equivalent, as they were drawn.
   std::vector<MutantReport> mutants;
   std::vector<RejectedMutant> rejected;  // as they were drawn
   int64_t mutations = 0;                 // of the rules that were asked for

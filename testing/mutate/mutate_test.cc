@@ -118,7 +118,7 @@ TEST(Mutate, ProvesThatAMutantIsTheSame) {
       equivalent.push_back(mutant.after);
     }
   }
-  // Of one axis the first is the last, and all.
+  // If there is one axis, the first is the last, and all.
   EXPECT_EQ(std::count(equivalent.begin(), equivalent.end(),
                        "reduce_sum(x, axes: [0])"),
             1)
@@ -183,7 +183,7 @@ TEST(Mutate, KillsADerivativeThatIsConstant) {
   EXPECT_EQ(mutant->by, "jvp sinh");
 }
 
-// What is refuted as it is kills nothing.
+// A rule that is refuted as it is kills nothing.
 constexpr char kWrong[] = R"(language 1
 
 op wrong(x: T[S..]) -> T[S..]

@@ -10,8 +10,8 @@
 //       branch-swapped: select(x > 0, x, y) -> select(x > 0, y, x)
 //
 // Mutated is what computes: bodies of ops, overrides and defs, lines of jvp,
-// vjp and vmap, `jvp` items, and the right sides of rewrites. What it is
-// compared with stays: declarations, specs, errors, claims of accuracy,
+// vjp and vmap, `jvp` items, and the right sides of rewrites. The parts that a
+// rule is compared with stay: declarations, specs, errors, claims of accuracy,
 // examples. Mutants need not load.
 
 #ifndef CLEAVE_TESTING_MUTATE_MUTATION_H_
@@ -43,7 +43,7 @@ absl::string_view MutationOperatorName(MutationOperator op);
 // The operator of that name; nullopt where there is none.
 std::optional<MutationOperator> FindMutationOperator(absl::string_view name);
 
-// What of an item computes.
+// The parts of an item that compute.
 enum class MutatedPart : uint8_t { kValue, kJvp, kVjp, kVmap, kRewrite };
 // "value", "jvp", "vjp", "vmap", "rewrite".
 absl::string_view MutatedPartName(MutatedPart part);

@@ -5,7 +5,7 @@
 namespace cleave {
 namespace {
 
-// What stands at `place`; the last one takes its place.
+// Takes out the element at `place`; the last one takes its place.
 template <typename T>
 T Take(std::vector<T>& list, size_t place) {
   std::swap(list[place], list.back());

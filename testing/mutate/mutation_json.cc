@@ -58,8 +58,8 @@ json ToJson(const MutantReport& mutant) {
           {"seconds", mutant.seconds}};
 }
 
-// All that were drawn, in that order. Those that live have more in the lists of
-// them.
+// All that were drawn, in that order. Mutants that live have more in the lists
+// of them.
 json DrawnJson(const MutationReport& report) {
   std::map<int64_t, json> drawn;
   for (const MutantReport& mutant : report.mutants) {

@@ -1,4 +1,4 @@
-// What a report counts of mutants. Internal to mutate.h.
+// The counts of mutants in a report. Internal to mutate.h.
 
 #ifndef CLEAVE_TESTING_MUTATE_MUTATION_TALLY_H_
 #define CLEAVE_TESTING_MUTATE_MUTATION_TALLY_H_

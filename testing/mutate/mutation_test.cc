@@ -59,7 +59,7 @@ TEST(Mutation, Golden) {
                  });
 }
 
-// What a rule is compared with: all but its body.
+// The parts that a rule is compared with: all but its body.
 std::string Declared(Item item) {
   item.body = nullptr;
   return Print(std::move(item));
@@ -122,8 +122,8 @@ TEST(MutationDraw, DrawsEachOnceInAnOrderOfItsSeed) {
   EXPECT_NE(second, first);
 }
 
-// Of ten mutations of one operator and one of another, the latter comes first
-// half of the time.
+// Half of the time, the one mutation of an operator comes before all ten of
+// another.
 TEST(MutationDraw, IsFairToOperators) {
   int first = 0;
   for (uint64_t seed = 0; seed < 400; ++seed) {

@@ -53,8 +53,8 @@ class RuleTexts {
 
   // All files as they are.
   LoadResult Load(std::shared_ptr<Context> context) const;
-  // `item` in the place of another. That, and the items in `checked`, are
-  // checked by the loader.
+  // `item` in the place of another. The loader checks `item`, and the items in
+  // `checked`.
   LoadResult LoadWith(const Item& item, const Place& replaced,
                       const std::set<Place>& checked,
                       std::shared_ptr<Context> context) const;

@@ -52,7 +52,7 @@ class CallNames {
   std::set<std::string>& names_;
 };
 
-// What an op means: all but its body.
+// The names in all parts of an op that say what it means: all but its body.
 std::set<std::string> MeantBy(const Item& item) {
   std::set<std::string> names;
   CallNames calls(names);

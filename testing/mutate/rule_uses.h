@@ -2,7 +2,7 @@
 //
 // A mutant of an op, an override, a rewrite or the derivative of a primitive is
 // checked by itself; that of a derivative also on ops that use the primitive,
-// since its own derivative is seen there alone. That of a def is checked on
+// since its own derivative is seen there alone. A mutant of a def is checked on
 // rules that use it to compute, and not to say what they mean: where a spec
 // changes with the def there is nothing to compare with.
 

@@ -197,7 +197,7 @@ def python_rows(peer) -> dict:
     }
 
 
-# What is declared in it lives as long as the library.
+# Libraries that are kept: an op lives as long as the library that declares it.
 _kept: list = []
 
 

@@ -96,7 +96,7 @@ def environment(threads, scratch):
         "TF_CPP_MIN_LOG_LEVEL": "3",
         "PYTHONDONTWRITEBYTECODE": "1",
     })
-    # Of these the program would take others' settings for its own.
+    # The program would take others' settings of these variables for its own.
     for name in ("XLA_FLAGS", "JAX_ENABLE_X64", "JAX_COMPILATION_CACHE_DIR"):
         variables.pop(name, None)
     return variables

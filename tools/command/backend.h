@@ -1,4 +1,4 @@
-// What runs a graph: the interpreter, or kernels.
+// The backends that run a graph: the interpreter, or kernels.
 
 #ifndef CLEAVE_TOOLS_COMMAND_BACKEND_H_
 #define CLEAVE_TOOLS_COMMAND_BACKEND_H_
@@ -28,12 +28,12 @@ void AddBackendFlags(Verb& verb, BackendFlags& flags);
 
 absl::StatusOr<CompileOptions> CompileOptionsOf(const BackendFlags& flags);
 
-// What runs a graph on tensors; the report is filled by kernels, if given.
+// Runs a graph on tensors; the report is filled by kernels, if given.
 using GraphRunner = std::function<absl::StatusOr<std::vector<Tensor>>(
     absl::Span<const Tensor> inputs, RunReport* report)>;
 
-// Of a graph of primitives, which must outlive the runner. Errors of Compile:
-// nothing is wrong with tensors.
+// Prepares a graph of primitives, which must outlive the runner. Errors of
+// Compile: nothing is wrong with tensors.
 absl::StatusOr<GraphRunner> PrepareOnBackend(const Graph& graph,
                                              const RuleSet& rules,
                                              const BackendFlags& flags,

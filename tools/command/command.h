@@ -29,7 +29,7 @@ void AddExample(CommandLine& line);      // example_command.cc
 void AddAot(CommandLine& line);          // aot_command.cc
 void AddReplay(CommandLine& line);       // aot_command.cc
 void AddDoc(CommandLine& line);          // doc_command.cc
-// Those that tools/cleave hands to the Python package.
+// The verbs that tools/cleave hands to the Python package.
 void AddPythonVerbs(CommandLine& line);  // python_commands.cc
 
 }  // namespace cleave

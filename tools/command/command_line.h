@@ -35,7 +35,7 @@ namespace cleave {
 
 enum ExitStatus { kExitOk = 0, kExitVerdict = 1, kExitUsage = 2 };
 
-// What a verb does; returns the exit status.
+// The action of a verb; returns the exit status.
 using Action = std::function<int()>;
 
 // An option that a verb has. A handle: copies stand for the same option.
@@ -55,7 +55,7 @@ class Option {
   Option& Bytes();
   // `a,b` gives two values.
   Option& CommaSeparated();
-  // Of several values each stands behind the name again: `--uses a --uses b`.
+  // Each of several values stands behind the name again: `--uses a --uses b`.
   Option& OneEach();
   // The help shows the value that the variable has now.
   Option& ShowDefault();
@@ -93,7 +93,7 @@ class Verb {
   // Arguments that no option declares are no mistake.
   void TakesAnything();
 
-  // What a line with this verb does.
+  // Sets the action of a line with this verb.
   void Runs(Action action);
 
  private:

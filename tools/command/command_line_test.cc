@@ -52,7 +52,7 @@ class CommandLineTest : public ::testing::Test {
     return parsed;
   }
 
-  // What is said of a line that is a mistake.
+  // The text on stderr for a line that is a mistake.
   std::string Refused(std::vector<std::string> words) {
     const ParsedLine parsed = Parse(std::move(words));
     EXPECT_EQ(parsed.action, nullptr);

@@ -78,7 +78,7 @@ void PrintTable(const std::vector<Row>& rows) {
   for (const Row& row : rows) print(row);
 }
 
-// What the functions of f32 become inside a kernel.
+// Prints what the functions of f32 become inside a kernel.
 int ShowNumerics(const CoverageFlags& flags) {
   const auto loaded = LoadRulePaths(flags.paths);
   if (!loaded) return kExitUsage;
@@ -112,7 +112,7 @@ int ShowNumerics(const CoverageFlags& flags) {
   return kExitOk;
 }
 
-// What the primitives become, on each device.
+// Prints what the primitives become, on each device.
 int ShowKernels(const CoverageFlags& flags) {
   nlohmann::ordered_json primitives = nlohmann::ordered_json::object();
   for (int i = 0; i < kNumPrimitives; ++i) {
@@ -164,7 +164,7 @@ int ShowPairs(const RuleSet& rules, const std::vector<std::string>& ops,
     std::cout << nlohmann::ordered_json{{"ops", json}}.dump(2) << "\n";
     return kExitOk;
   }
-  // What is not the same for all pairs of an op, and what is no success.
+  // Each answer of an op that is no success, with the pairs that have it.
   for (const auto& [op, pairs] : json.items()) {
     std::map<std::string, std::vector<std::string>> by_answer;
     for (const auto& [name, how] : pairs.items()) {

@@ -56,7 +56,8 @@ absl::StatusOr<std::vector<bool>> ChosenInputs(const Graph& graph,
   return batched;
 }
 
-// Of a fn at its types, of an op at the first call that has the rule.
+// The derived rule of a fn at its types, or of an op at the first call that has
+// the rule.
 absl::StatusOr<std::string> DerivedOf(const RuleSet& rules, Transform transform,
                                       const DeriveOptions& options) {
   const auto choose = [&](const Graph& graph) {

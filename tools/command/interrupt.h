@@ -25,8 +25,8 @@ inline constexpr int kExitInterrupted = 130;
 void InstallInterrupts();
 const std::atomic<bool>& Interrupted();
 
-// What is printed by a thread of its own where the work does not stop in time;
-// then the process exits with kExitInterrupted.
+// Sets the report that a thread of its own prints where the work does not stop
+// in time; then the process exits with kExitInterrupted.
 void SetLateReport(std::function<void()> late);
 
 // From here on no late report is made; waits for one that has begun.

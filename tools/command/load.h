@@ -1,4 +1,4 @@
-// What every verb does first: read rule files and report what is wrong.
+// The first steps of every verb: read rule files and report what is wrong.
 
 #ifndef CLEAVE_TOOLS_COMMAND_LOAD_H_
 #define CLEAVE_TOOLS_COMMAND_LOAD_H_

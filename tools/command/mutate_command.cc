@@ -48,7 +48,7 @@ int WantedCount(const MutateFlags& flags) {
   return flags.draws > 0 ? 0 : flags.count;
 }
 
-// What is done, for a report of that alone.
+// The part of a run that is done, for a report of that alone.
 struct DoneSoFar {
   const std::chrono::steady_clock::time_point start =
       std::chrono::steady_clock::now();
@@ -107,7 +107,7 @@ MutateOptions ToOptions(const MutateFlags& flags, const LoadedRules& loaded,
   return options;
 }
 
-// What the shards of one run have in common.
+// The shard, with the settings that the shards of one run have in common.
 RunShard ShardOf(const MutateFlags& flags, const LoadedRules& loaded) {
   RunShard shard;
   std::tie(shard.number, shard.shards) = ParsedShard(flags.shard);

@@ -39,7 +39,7 @@ int RunWithin(const Limits& limits, const Action& action) {
   try {
     status = action();
   } catch (const std::bad_alloc&) {
-    // What is counted stays far below what a machine has: something is not.
+    // Counted memory stays far below what a machine has: some is not counted.
     Complain("no memory");
   }
   InterruptsEnd();

@@ -56,7 +56,7 @@ absl::Status RunFunction(const RunFlags& options, const RuleSet& rules) {
   RunReport report;
   const absl::StatusOr<std::vector<Tensor>> results = run(tensors, &report);
   if (!results.ok()) {
-    // What is wrong may be the tensors or, at them, the rule, which is named.
+    // The mistake may be the tensors or, at them, the rule, which is named.
     return absl::Status(
         results.status().code(),
         absl::StrCat(options.input, ": ", results.status().message()));

@@ -1,4 +1,4 @@
-// What an example is given, and what all of them do first.
+// The context that an example is given, and the first steps of all examples.
 //
 //   CLEAVE_ASSIGN_OR_RETURN(const auto rules,
 //                           LoadExampleRules(context, "mlp.rules"));
@@ -39,8 +39,8 @@ absl::StatusOr<std::shared_ptr<const RuleSet>> LoadExampleRules(
 // A graph that may call ops as a kernel. Errors of Expand and Compile.
 absl::StatusOr<Kernel> CompileCalls(const Graph& graph, const RuleSet& rules);
 
-// What the function `drawn` of the rules, of one key, draws from the key
-// `seed`.
+// The tensors that the function `drawn` of the rules, of one key, draws from
+// the key `seed`.
 absl::StatusOr<std::vector<Tensor>> Drawn(const RuleSet& rules, int64_t seed);
 
 // Element i along the first axis.

@@ -17,8 +17,8 @@
 
 namespace cleave {
 
-// Runs the example and prints what it shows. What it prints is the same in each
-// run but for times, and for last digits where the kernels are other ones.
+// Runs the example and prints what it shows. The output is the same in each run
+// but for times, and for last digits where the kernels are other ones.
 #define CLEAVE_EXAMPLE(function, name, what) \
   absl::Status function(const ExampleContext& context, std::ostream& out);
 #include "tools/examples/examples.def"

@@ -1,5 +1,5 @@
 // A linear layer whose forward is atomic: its ops run as one fused kernel,
-// where op by op each runs its own. What it computes is the same, to the bit.
+// where op by op each runs its own. The result is the same, to the bit.
 
 #include <ostream>
 #include <utility>

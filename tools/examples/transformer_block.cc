@@ -1,5 +1,5 @@
-// What the backward half of a transformer block holds in memory, and what it
-// computes again, by how the block is cut in two.
+// The values that the backward half of a transformer block holds in memory, and
+// those that it computes again, by how the block is cut in two.
 
 #include <algorithm>
 #include <cmath>
@@ -106,8 +106,8 @@ absl::Status RunTransformerBlock(const ExampleContext& context,
   CLEAVE_ASSIGN_OR_RETURN(const aot::JointGraph joint,
                           aot::MakeJointGraph(block, options, *rules));
 
-  // What is saved without a choice; what a minimum cut saves; and what fits in
-  // a part of the memory that the cut needs.
+  // The values that are saved without a choice; those that a minimum cut saves;
+  // and those that fit in a part of the memory that the cut needs.
   struct Choice {
     std::string name;
     absl::StatusOr<aot::Partition> partition;
@@ -172,7 +172,7 @@ absl::Status RunTransformerBlock(const ExampleContext& context,
   }
   out << "the gradients agree " << Agreement(difference, /*digits=*/5) << "\n";
 
-  // What each part of the memory buys, without compiling anything.
+  // Prints what each part of the memory buys, without compiling anything.
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<aot::ParetoPoint> points,
       aot::MemoryPareto(joint, *rules, /*options=*/{}, /*steps=*/10));

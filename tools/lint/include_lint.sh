@@ -81,7 +81,7 @@ for file in "$@"; do
     esac
     case $file,$header in
       engine/codegen/halide/*,* | tools/precompiled/halide.h,Halide.h) ;;
-      # What kernels are called with; nothing of the compiler.
+      # Headers that kernels are called with; nothing of the compiler.
       engine/runtime/*,HalideRuntime*.h | engine/runtime/*,HalideBuffer.h) ;;
       engine/c_library/*,HalideRuntime*.h) ;;
       engine/codegen/*,HalideRuntime*.h) ;;

@@ -1,7 +1,7 @@
 """add_lint_tests: call it last in every BUILD file that lists C++."""
 
 def add_lint_tests(vendored = []):
-    """Tests the formatting and the include directions of this package.
+    """Tests the formatting, the include directions and the comments of this package.
 
     Args:
       vendored: files of others, which stay as they are.
@@ -24,5 +24,14 @@ def add_lint_tests(vendored = []):
         srcs = ["//tools/lint:include_lint.sh"],
         args = args,
         data = sources,
+        tags = ["lint"],
+    )
+    pages = sources + native.glob(["*.md", "*.py"])
+    native.sh_test(
+        name = "sentence_lint",
+        size = "small",
+        srcs = ["//tools/lint:sentence_lint.py"],
+        args = ["$(location {})".format(page) for page in pages],
+        data = pages,
         tags = ["lint"],
     )

@@ -1,4 +1,5 @@
-// What the files of engine/codegen/halide start with: common.h and Halide.
+// The headers that the files of engine/codegen/halide start with: common.h and
+// Halide.
 
 #ifndef CLEAVE_TOOLS_PRECOMPILED_HALIDE_H_
 #define CLEAVE_TOOLS_PRECOMPILED_HALIDE_H_

@@ -1,4 +1,4 @@
-// What the files of tests start with: common.h and GoogleTest.
+// The headers that the files of tests start with: common.h and GoogleTest.
 
 #ifndef CLEAVE_TOOLS_PRECOMPILED_TEST_H_
 #define CLEAVE_TOOLS_PRECOMPILED_TEST_H_

@@ -19,7 +19,7 @@ import tarfile
 import tempfile
 import time
 
-# What a system has of its own: no copy of it may be put before it.
+# Libraries that a system has of its own: no copy of one may be put before it.
 OF_GLIBC = ("ld-linux", "libc.", "libm.", "libdl.", "libpthread.", "librt.")
 # Bundles that nobody used for so long are removed from a node.
 SECONDS_KEPT = 7 * 24 * 3600

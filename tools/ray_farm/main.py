@@ -30,7 +30,7 @@ os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
 # Local memory for the archive and the reports.
 OBJECT_STORE_BYTES = 256 << 20
 SHARDS_PER_CPU = 4
-# Of the actors, which tests look for.
+# The namespace of the actors, which tests look for.
 NAMESPACE = "cleave-farm"
 RAY_LOG = "ray.log"
 INTERRUPTED = 130

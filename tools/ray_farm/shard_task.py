@@ -11,7 +11,7 @@ import time
 
 import bundle
 
-# Of what a shard says on stderr, the end.
+# The end of what a shard says on stderr.
 STDERR_BYTES = 4000
 PR_SET_PDEATHSIG = 1
 

@@ -148,8 +148,8 @@ def nlohmann_json_repository(name):
         modules = {":json": "nlohmann_json"},
     )
 
-# The headers of Debian 12's Python, in include/python3.11. What is compiled for
-# the limited API of 3.11 runs with later ones.
+# The headers of Debian 12's Python, in include/python3.11. Code that is
+# compiled for the limited API of 3.11 runs with later ones.
 def python_repository(name):
     pkg_config_repository(
         name = name,

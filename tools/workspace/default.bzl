@@ -59,7 +59,7 @@ _REPOSITORIES = {
     "xxhash": xxhash_repository,
 }
 
-# What Debian's Bazel packages unpack; Bazel needs them before any build.
+# Folders that Debian's Bazel packages unpack; Bazel needs them before a build.
 _LOCAL_REPOSITORIES = {
     "platforms": "/usr/share/bazel/platforms",
     "rules_java": "/usr/share/bazel/rules/java",

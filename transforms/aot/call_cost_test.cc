@@ -1,4 +1,4 @@
-// What a call of an AotFunction costs beside what it runs, counted: the
+// The cost of a call of an AotFunction beside what it runs, counted: the
 // allocations of a call that an earlier one was like. The compiler here makes a
 // function that gives a tensor that is there already.
 
@@ -25,7 +25,8 @@ void* operator new(size_t size) {
   if (memory == nullptr) std::abort();
   return memory;
 }
-// Of std::stable_sort. Replaced, too, so that what frees fits what allocates.
+// The operator of std::stable_sort. Replaced, too, so that what frees fits what
+// allocates.
 void* operator new(size_t size, const std::nothrow_t&) noexcept {
   ++allocations;
   return std::malloc(size);

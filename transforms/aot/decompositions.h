@@ -53,9 +53,9 @@ absl::StatusOr<Decompositions> GetDecompositions(
 // own bodies: what is left of them are Core ATen ops and ops of Cleave's own.
 Decompositions CoreAtenDecompositions(const RuleSet& rules);
 
-// What a command or a host's call names: ops by their own bodies, as by
-// GetDecompositions, and "core-aten" for CoreAtenDecompositions; those of
-// `preserve` stay calls.
+// The decompositions that a command or a host's call names: ops by their own
+// bodies, as by GetDecompositions, and "core-aten" for CoreAtenDecompositions;
+// those of `preserve` stay calls.
 absl::StatusOr<Decompositions> NamedDecompositions(
     const std::vector<std::string>& names,
     const std::vector<std::string>& preserve, const RuleSet& rules);

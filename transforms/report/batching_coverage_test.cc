@@ -42,7 +42,7 @@ op given(x: T[S..], w: T[S..]) -> T[S..]
   vmap (x, w@_) = w * x
 }
 
-// Of one example the sum is over what is an axis more of many.
+// The sum in one example is over one axis more of many.
 op normalized(x: T[S..]) -> T[S..]
   where T: float
   = x / reduce_sum(x, axes: 0..len(S))

@@ -207,7 +207,7 @@ std::string Row(const std::vector<std::string>& cells) {
 
 constexpr absl::string_view kPreamble = R"(# Conventions at awkward points
 
-What values and derivatives are at kinks, at jumps, where elements are equal, and where 0 meets infinity. This page is made
+The values and derivatives at kinks, at jumps, where elements are equal, and where 0 meets infinity. This page is made
 from `transforms/vjp/testdata/awkward_points.json` by the test that holds the rules to it, in f64 and f32, forwards and in
 reverse: `bazel run //transforms:awkward_points_test -- --update`.
 

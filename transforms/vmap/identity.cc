@@ -180,8 +180,8 @@ class Search {
     Graph graph;
   };
 
-  // What a call is to be: the transform of the body, with its guards and what
-  // they make equal.
+  // The meaning that a call is to have: the transform of the body, with its
+  // guards and what they make equal.
   struct Comparison {
     Graph expanded;                  // unified
     std::vector<ShapeGuard> guards;  // unified

@@ -2,7 +2,7 @@
 // this folder.
 //
 // Halide 21 simplifies a vector of two elements [a, b] to ramp(a, b - a, 2),
-// which is a + k (b - a) in lane k. Integers stay the same. Of floats, b is
+// which is a + k (b - a) in lane k. Integers stay the same. A float b is
 // rounded twice, and is NaN where a is infinite. Such vectors are made where
 // two lanes read by `i % 2` or `i / 2`.
 

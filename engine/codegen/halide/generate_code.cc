@@ -1,4 +1,4 @@
-// What libcleave_codegen.so exports.
+// The functions that libcleave_codegen.so exports.
 
 #include <unistd.h>
 
@@ -114,8 +114,8 @@ absl::Status WriteAt(TargetLevel level, const CleaveCodeRequest& request,
   return Compile(all, path);
 }
 
-// What LLVM cannot write for a level has the instructions of a lower one, which
-// every machine of that level runs, too.
+// Code that LLVM cannot write for a level has the instructions of a lower one,
+// which every machine of that level runs, too.
 absl::Status Write(const CleaveCodeRequest& request, const std::string& path) {
   int level = request.level;
   absl::Status written;

@@ -54,7 +54,7 @@ thread_local Recovery* recovery = nullptr;
   GoOn();
 }
 
-// What the shared object calls instead of the C library's function.
+// The function that the shared object calls instead of the C library's.
 void* Replacement(const char* name) {
   if (std::strcmp(name, "__assert_fail") == 0) {
     return reinterpret_cast<void*>(&FailAssertion);

@@ -328,7 +328,7 @@ Shape SignatureSampler::DrawBase(const DrawOptions& options,
     }
   }
   if (least) return DrawPack(*least, options, environment);
-  // Of one axis the first is the last.
+  // Where there is one axis, the first is the last.
   const bool some =
       std::any_of(factors_.begin(), factors_.end(), [&](const Factor& factor) {
         const auto choice = AxesChoiceOf(factor.name, options);

@@ -80,7 +80,7 @@ class SignatureSampler {
     FactorKind kind = FactorKind::kAttribute;
     // An attribute's; nullopt: it is not given.
     std::vector<std::optional<StaticValue>> values;
-    // Of a list of axes: instead of values, which of the axes there are.
+    // A list of axes has these instead of values: which of the axes there are.
     std::vector<AxesChoice> axes;
   };
   void AddPackRanks();

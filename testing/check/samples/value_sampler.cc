@@ -304,7 +304,8 @@ std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
       list = SpecialValues(type.dtype);
       const std::vector<double> near = GuardValues(guards, type.dtype);
       list.insert(list.end(), near.begin(), near.end());
-      // Of several operands each would thin out the pairs of the others.
+      // If there are several operands, the values beside the guards of each
+      // would thin out the pairs of the others.
       if (types.size() == 1) {
         const std::vector<double> beside = ValuesBeside(guards, type.dtype);
         list.insert(list.end(), beside.begin(), beside.end());

@@ -35,7 +35,7 @@ using Clock = std::chrono::steady_clock;
 // Characters of one finding that are printed.
 constexpr size_t kPrinted = 3000;
 
-// What the processes of a campaign count together, in shared memory.
+// The counts of all processes of a campaign together, in shared memory.
 struct Counters {
   std::atomic<int64_t> functions{0};
   std::atomic<int64_t> rejected{0};

@@ -47,8 +47,8 @@ struct CampaignTally {
 };
 
 // The caller has no other threads. Ends early when it is interrupted
-// (interrupt.h). What differs is printed to stdout, with a line that replays
-// it.
+// (interrupt.h). A function that differs is printed to stdout, with a line that
+// replays it.
 CampaignTally RunCampaign(const CampaignOptions& options, Workbench& bench);
 
 // Checks one kept case; prints as RunCampaign does. `path` is for messages.

@@ -289,7 +289,7 @@ class Checker {
                           "kernel of a batch");
   }
 
-  // Of the same function in f64, or c128.
+  // Checks the derivatives of the same function in f64, or c128.
   bool CheckSlopes() {
     static const std::regex floats("\\b(f16|bf16|f32)\\b");
     static const std::regex complexes("\\bc64\\b");

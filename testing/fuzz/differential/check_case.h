@@ -40,7 +40,7 @@ enum class OutcomeKind : uint8_t {
 
 struct Outcome {
   OutcomeKind kind = OutcomeKind::kAgrees;
-  // Of kDiffers: which comparison, the same for failures of one kind.
+  // For kDiffers the comparison that failed, the same for failures of one kind.
   std::string what;
   std::string text;  // of kRejected, too
   int comparisons = 0;

@@ -17,7 +17,7 @@
 namespace cleave::fuzz {
 namespace {
 
-// Of the magnitudes that are summed.
+// The part of the summed magnitudes by which the two sums may differ.
 constexpr double kAdjointTolerance = 1e-13;
 constexpr double kSteps[] = {1e-4, 0.5e-4, 0.25e-4};
 constexpr uint64_t kNoises = 6;

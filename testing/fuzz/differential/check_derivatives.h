@@ -23,8 +23,8 @@ struct Slopes {
   std::vector<std::vector<Tensor>> gradient_points;
 };
 
-// `function` is of calls, its floats are f64. What has no derivative is left
-// out, and points where results, tangents or cotangents are not finite.
+// `function` is of calls, its floats are f64. A function that has no derivative
+// is left out, and points where results, tangents or cotangents are not finite.
 Slopes CheckDerivatives(const Graph& function, const RuleSet& rules,
                         const std::vector<std::vector<Tensor>>& points);
 

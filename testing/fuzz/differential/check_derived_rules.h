@@ -15,8 +15,8 @@
 namespace cleave::fuzz {
 
 // `function` is a call of `f` in `rules`, its inexact inputs and results in f64
-// or c128. What rules cannot say is left out. False, and an outcome that says
-// so, where anything differs.
+// or c128. A derivative that rules cannot say is left out. False, and an
+// outcome that says so, where anything differs.
 bool CheckDerivedRules(const Graph& function,
                        const std::shared_ptr<const RuleSet>& rules,
                        const std::vector<std::vector<Tensor>>& points,

@@ -120,7 +120,7 @@ bool CheckKernels(const Graph& meant, const Graph& made,
     }
     for (const std::vector<Tensor>& inputs : points) {
       const Results want = Interpret(meant, inputs);
-      // What is simplified may not need what fails.
+      // A simplified graph may not need the node that fails.
       if (!want.ok() && Interpret(made, inputs).ok()) continue;
       RunOptions serial;
       serial.call.serial = true;

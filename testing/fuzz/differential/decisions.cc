@@ -46,8 +46,8 @@ class Hash {
   uint64_t hash_ = 0xcbf29ce484222325;
 };
 
-// What decides by the value of its operands, beside what makes integers or
-// bools of them.
+// Whether the primitive decides by the value of its operands. Primitives that
+// make integers or bools of them decide, too, and are not listed.
 bool Decides(Primitive primitive) {
   switch (primitive) {
     case Primitive::kAbs:

@@ -77,7 +77,7 @@ TEST_F(DifferentialTest, FreshCasesAgree) {
   if (options.seconds < 5) return;
   EXPECT_GT(tally.functions, 0);
   EXPECT_GT(tally.comparisons, tally.functions);
-  // What is made is mostly right.
+  // Most functions that are made are right.
   EXPECT_LT(tally.rejected, tally.functions / 2 + 3);
 }
 

@@ -295,7 +295,7 @@ std::string ExpressionMaker::ComplexOperation(int depth) {
   return text;
 }
 
-// Of the kinds that have lowerings of their own as often as of any other.
+// A form that has a lowering of its own is made as often as any other.
 std::string ExpressionMaker::Reduction(int depth) {
   const size_t before = scope_.size();
   const std::string outer =

@@ -50,7 +50,7 @@ class ExpressionMaker {
   Index Bind(const std::string& extent);
   static std::string Binder(const Index& index);
 
-  // Of the style's dtype.
+  // A number of the style's dtype.
   std::string Number(int depth);
   // An integer: indices, sizes, constants, and elements of i64 arrays.
   std::string Whole(int depth);

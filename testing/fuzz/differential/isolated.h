@@ -18,12 +18,12 @@ namespace cleave::fuzz {
 struct IsolatedLimits {
   int seconds = 120;  // of processor time, and twenty times as many in all
   int64_t bytes = int64_t{6} << 30;  // of addresses
-  // Of tensors that are alive: what needs more is kOverLimits.
+  // Bytes of tensors that are alive: a case that needs more is kOverLimits.
   int64_t tensor_bytes = int64_t{512} << 20;
 };
 
-// What all cases share: the shipped rules, and a cache that has the runtimes of
-// the kernels, so that no case makes them.
+// The state that all cases share: the shipped rules, and a cache that has the
+// runtimes of the kernels, so that no case makes them.
 class Workbench {
  public:
   // Reads the rules in folders of `rules`; an error where they are not there or

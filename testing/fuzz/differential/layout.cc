@@ -12,7 +12,7 @@
 namespace cleave::fuzz {
 namespace {
 
-// What lies between elements: no number that anything computes.
+// The bytes between elements: no number that anything computes.
 constexpr std::byte kGap{0xA5};
 
 }  // namespace

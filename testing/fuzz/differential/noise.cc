@@ -18,9 +18,10 @@ namespace {
 
 // Units in the last place that a function may be off.
 constexpr double kFunctionUlp = 8;
-// Of the sum of the magnitudes, that a sum may be off.
+// Units in the last place of the sum of the magnitudes that a sum may be off.
 constexpr double kSumUlp = 8;
-// What a loop or a branch may be off, where all that rounds counts.
+// Units in the last place that a loop or a branch may be off, where all that
+// rounds counts.
 constexpr double kRegionUlp = 64;
 
 double Epsilon(DType dtype) {
@@ -65,8 +66,8 @@ bool IsSum(Primitive primitive) {
   }
 }
 
-// Rounded correctly, or exact, wherever they are computed. Of complex numbers,
-// too: their parts are computed alike.
+// Functions that are rounded correctly, or exact, wherever they are computed.
+// Functions of complex numbers are, too: their parts are computed alike.
 bool IsExactFunction(Primitive primitive) {
   switch (primitive) {
     case Primitive::kAbs:
@@ -258,7 +259,7 @@ void AddNoise(Tensor& tensor, const Tensor& scale, double ulp, Random& random) {
   tensor = moved;
 }
 
-// Of the sums of 16 bits the terms are kept in f32.
+// The terms of sums of 16 bits are kept in f32.
 double SumUlp(const EvaluatedNode& node) {
   const double terms = Terms(node) / 3;
   const DType dtype = node.results[0].dtype();

@@ -23,8 +23,8 @@ enum class NoiseOf : uint8_t {
   kAll,
 };
 
-// The results of `graph`, of primitives, with noise that `seed` decides. What
-// sums whole numbers that are small for their dtype is exact in any order, and
+// The results of `graph`, of primitives, with noise that `seed` decides. A sum
+// of whole numbers that are small for their dtype is exact in any order, and
 // has no noise. Errors of EvaluateNodes; Unimplemented where the body of a
 // region has a free operation. With kAll regions are off as a whole.
 absl::StatusOr<std::vector<Tensor>> InterpretWithNoise(

@@ -2,8 +2,8 @@
 //
 // In turns, until nothing helps: fewer points, statements, results and
 // conditions; expressions replaced by their parts or by 0 and 1; smaller
-// extents and plainer values. What does not load is no smaller case, so that
-// nothing here needs to know of types.
+// extents and plainer values. A case that does not load is no smaller case, so
+// that nothing here needs to know of types.
 
 #ifndef CLEAVE_TESTING_FUZZ_DIFFERENTIAL_SHRINK_H_
 #define CLEAVE_TESTING_FUZZ_DIFFERENTIAL_SHRINK_H_

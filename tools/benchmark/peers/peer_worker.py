@@ -79,7 +79,7 @@ class Worker:
 
 
 def main():
-    # What a library prints must not mix with the answers.
+    # The output of a library must not mix with the answers.
     answers = sys.stdout
     sys.stdout = sys.stderr
     peer = load_peer(sys.argv[1], int(sys.argv[2]))

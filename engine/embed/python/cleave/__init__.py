@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from .tools import (compile_library, coverage, derive, explain,
                         import_onnx)
 
-# What is imported when it is first used, since few programs need it.
+# Names that are imported when first used, since few programs need them.
 _LATER = {
     "AotResult": "ahead_of_time", "Partition": "ahead_of_time",
     "aot": "ahead_of_time", "min_cut_partition": "ahead_of_time",

@@ -36,10 +36,10 @@ AGREES = "agrees"
 OFF = "off"
 INCONCLUSIVE = "inconclusive"
 NOBODY = "nobody knows why"
-# Whose mistake a difference is: nobody's where both readings stand.
+# The side whose mistake a difference is: nobody's where both readings stand.
 THEIRS, OURS, CONVENTION = "theirs", "ours", "convention"
 NOT_COMPARED = "not compared"
-# Of the kinds of findings the grave ones first, as the checker has them.
+# The kinds of findings, the grave ones first, as the checker has them.
 _KINDS = ("crash", "call", "discrete", "not finite", "special", "lost NaN", "inaccurate")
 
 

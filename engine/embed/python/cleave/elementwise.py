@@ -103,7 +103,7 @@ def _only_traced(name: str) -> Callable[..., Any]:
     return function
 
 
-# What numpy lacks.
+# Functions that numpy lacks.
 erf, erfc, erfinv, lgamma, sigmoid, rsqrt = map(
     _only_traced, ("erf", "erfc", "erfinv", "lgamma", "sigmoid", "rsqrt"))
 

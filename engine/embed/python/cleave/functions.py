@@ -113,7 +113,7 @@ class Op(_Declared):
 
     def _general(self, arguments: tuple[Any, ...],
                  named: dict[str, Any]) -> Any:
-        # What Dispatch calls where no call before was like this one.
+        # Dispatch calls this method where no call before was like this one.
         inputs, attributes = self.bind(arguments, named)
         tracer = _first_tracer(inputs)
         if tracer is not None:

@@ -128,7 +128,7 @@ class Jitted(_native.Dispatch):
         return self if instance is None else functools.partial(self, instance)
 
     def _general(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        # What Dispatch calls where no call before was like this one.
+        # Dispatch calls this method where no call before was like this one.
         leaves, tree = flatten((args, kwargs))
         if any(isinstance(leaf, Tracer) for leaf in leaves):
             return self._function(*args, **kwargs)

@@ -52,7 +52,7 @@ class Graph:
         self._signature: dict[str, Any] | None = None
         self._kernel: Kernel | None = None
 
-    # What it is.
+    # Text, identity and signature.
 
     def __str__(self) -> str:
         if self._text is None:

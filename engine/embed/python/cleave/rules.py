@@ -95,7 +95,7 @@ class Rules:
         """Whether these were loaded beside `other`, and so have its ops."""
         return other is self or id(other) in self._bases
 
-    # What is declared.
+    # Declarations.
 
     def _all_names(self) -> dict[str, list[str]]:
         if self._names is None:

@@ -333,7 +333,7 @@ class Tracer:
         from . import namespace
         return namespace
 
-    # What needs values.
+    # Operations that need values.
 
     def _refuse(self, what: str) -> Any:
         raise TracingError(

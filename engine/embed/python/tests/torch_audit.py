@@ -29,7 +29,7 @@ if HAVE_TORCH:
     from cleave.torch.check_all import select
 
 _SOME = ["gelu", "silu", "atan", "asinh", "softplus", "hypot"]
-# What the table is of.
+# The dtypes, the subjects and the calls per op of the table.
 _DTYPES = ["f32"]
 _OF = ["decomposition", "vjp"]
 _CALLS = 1
@@ -90,7 +90,7 @@ class Audit(unittest.TestCase):
         crash = row.findings[0]
         self.assertEqual((crash.kind, crash.got), ("crash", "SIGSEGV"))
         self.assertTrue(crash.inputs.startswith("float32[7]"), crash)
-        # What does not end it was compared.
+        # Inputs that do not end the process were compared.
         self.assertGreater(row.samples, 10000)
 
     def test_processes(self):

@@ -171,8 +171,8 @@ class Patched(unittest.TestCase):
                     or not (target.autograd or target.second
                             or target.composite):
                 continue
-            # Those of PyTorch's values that arguments stand for, as the
-            # `cdist` of a backward op, have no derivative.
+            # An argument that stands for a value of PyTorch's, as the `cdist`
+            # of a backward op, has no derivative.
             directions = tuple(_direction(p) for p in call.point)
             if target.gradient is not None:
                 names = target.gradient[2]

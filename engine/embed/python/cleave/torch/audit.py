@@ -257,7 +257,7 @@ def _floats(outputs) -> list:
     return [o for o in outputs if o.is_floating_point() or o.is_complex()]
 
 
-# What nodes of an op that goes element by element are not called.
+# No node of an op that goes element by element has a name that begins so.
 _STRUCTURED = ("reduce", "argm", "reshape", "transpose", "slice", "reverse",
                "pad", "concatenate", "windows", "dot", "conv", "linear_scan",
                "cumulative", "gather", "scatter", "sort", "nonzero", "random",

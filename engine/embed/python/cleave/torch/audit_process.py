@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 _NOTE_BYTES = 4096
-# Of one message. Then work goes on behind it.
+# The most crashes of one message. Then work goes on behind it.
 _MOST_CRASHES = 4
 
 

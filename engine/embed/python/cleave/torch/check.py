@@ -37,7 +37,8 @@ class Row:
     off: bool = False
     why: str = ""
     where: str = ""
-    # Of a row that is off: "PyTorch", "the rule", or why nobody can say.
+    # The wrong side of a row that is off: "PyTorch", "the rule", or why nobody
+    # can say.
     judged: str = ""
 
 

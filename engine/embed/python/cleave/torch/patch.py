@@ -65,7 +65,7 @@ class Report:
 class _Patch:
     def __init__(self):
         self.library = torch.library.Library("aten", "IMPL")
-        # What the dispatcher calls lives as long as its entries.
+        # Kernels that the dispatcher calls live as long as its entries.
         self.kernels: list = []
 
 

@@ -69,7 +69,7 @@ _TIES = {("max", "even"): "torch.maximum({0}, {1})",
          ("min", "first"): "helpers.first_min({0}, {1})",
          ("max", "second"): "helpers.first_max({1}, {0})",
          ("min", "second"): "helpers.first_min({1}, {0})"}
-# What these give may share its memory with an operand.
+# The result of one of these may share its memory with an operand.
 _VIEWS = ("input", "broadcast_in_dim", "reshape", "transpose", "slice", "real",
           "imag", "nograd", "result", "pad_general", "reduce_max", "reduce_min",
           "dot_general")

@@ -30,8 +30,9 @@ def linear_scan(a, b, init, axis: int, reverse: bool):
     n = b.shape[axis]
     b = torch.cat([a.narrow(axis, 0, 1) * init.unsqueeze(axis)
                    + b.narrow(axis, 0, 1), b.narrow(axis, 1, n - 1)], axis)
-    # Elements before `step` are done; `a` has the factors of the others. What
-    # is done is multiplied by nothing: 0 times an infinity would be NaN.
+    # Elements before `step` are done; `a` has the factors of the others. An
+    # element that is done is multiplied by nothing: 0 times an infinity would
+    # be NaN.
     a = a.narrow(axis, 1, n - 1)
     step = 1
     while step < n:
