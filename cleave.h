@@ -44,7 +44,7 @@
 
 // Whether rules mean what their ops mean.
 #include "testing/check/check.h"
-#include "testing/check/check_kernels.h"
+#include "testing/check/layers/check_kernels.h"
 
 // CLEAVE_VERSION_STRING, and its numbers.
 #include "ops/version.h"

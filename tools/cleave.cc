@@ -3,7 +3,7 @@
 // (interrupted).
 
 #include "testing/certificate/kernel_environment.h"
-#include "testing/check/check_kernels.h"
+#include "testing/check/layers/check_kernels.h"
 #include "tools/command/check_command.h"
 #include "tools/command/command.h"
 #include "tools/command/command_line.h"

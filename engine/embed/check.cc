@@ -14,7 +14,7 @@
 #include "engine/embed/json_text.h"
 #include "nlohmann/json.hpp"
 #include "ops/status_macros.h"
-#include "testing/check/check_kernels.h"
+#include "testing/check/layers/check_kernels.h"
 
 namespace cleave::embed {
 namespace {

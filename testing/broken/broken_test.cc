@@ -17,7 +17,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
-#include "testing/check/check_kernels.h"
+#include "testing/check/layers/check_kernels.h"
 #include "testing/status_matchers.h"
 #include "transforms/derived_rules.h"
 

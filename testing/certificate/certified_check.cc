@@ -14,7 +14,7 @@
 #include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
-#include "testing/check/check_sweep.h"
+#include "testing/check/layers/check_sweep.h"
 
 namespace cleave {
 namespace {

@@ -12,8 +12,8 @@
 #include "engine/lang/lexer.h"
 #include "engine/lang/parser.h"
 #include "testing/certificate/sha256.h"
-#include "testing/check/check_sweep.h"
-#include "testing/check/read_example.h"
+#include "testing/check/layers/check_sweep.h"
+#include "testing/check/layers/read_example.h"
 
 namespace cleave {
 namespace {

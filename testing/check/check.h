@@ -52,10 +52,10 @@
 #include "engine/ir/host_kernel.h"
 #include "engine/rules/rule_set.h"
 #include "ops/dtype.h"
-#include "testing/check/error_profile.h"
-#include "testing/check/host_tolerance.h"
+#include "testing/check/compare/host_tolerance.h"
+#include "testing/check/layers/error_profile.h"
+#include "testing/check/layers/verdict.h"
 #include "testing/check/rule_coverage.h"
-#include "testing/check/verdict.h"
 #include "testing/run_shard.h"
 
 namespace cleave {

@@ -5,7 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "testing/check/read_example.h"
+#include "testing/check/layers/read_example.h"
 #include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/signature_sampler.h"
 #include "testing/glob.h"

@@ -11,7 +11,7 @@
 #include "engine/lang/ast.h"
 #include "engine/rules/rule_set.h"
 #include "testing/check/check.h"
-#include "testing/check/check_sweep.h"
+#include "testing/check/layers/check_sweep.h"
 
 namespace cleave {
 

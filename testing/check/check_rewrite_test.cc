@@ -1,6 +1,6 @@
 // Rewrites that hold, and what is wrong with others: each is checked alone.
 
-#include "testing/check/check_rewrite.h"
+#include "testing/check/layers/check_rewrite.h"
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 // Sweeps over small parts: their verdicts are those of 256 bits.
 
-#include "testing/check/check_sweep.h"
+#include "testing/check/layers/check_sweep.h"
 
 #include <memory>
 #include <string>
@@ -11,8 +11,8 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check_testing.h"
-#include "testing/check/clause_rules.h"
-#include "testing/check/compare_at.h"
+#include "testing/check/layers/compare_at.h"
+#include "testing/check/reference/clause_rules.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {

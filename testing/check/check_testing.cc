@@ -6,7 +6,7 @@
 
 #include "engine/files/file.h"
 #include "gtest/gtest.h"
-#include "testing/check/check_kernels.h"
+#include "testing/check/layers/check_kernels.h"
 #include "testing/status_matchers.h"
 #include "transforms/derived_rules.h"
 

@@ -9,7 +9,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
-#include "testing/check/check_sweep.h"
+#include "testing/check/layers/check_sweep.h"
 #include "testing/run_shard.h"
 
 namespace cleave {

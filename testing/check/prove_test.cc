@@ -1,7 +1,7 @@
 // Proofs by enclosures of a reference, and a rule that agrees with a reference
 // of 256 bits and is wrong.
 
-#include "testing/check/prove.h"
+#include "testing/check/reference/prove.h"
 
 #include <cmath>
 #include <string>

@@ -18,7 +18,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
-#include "testing/check/read_example.h"
+#include "testing/check/layers/read_example.h"
 #include "testing/status_matchers.h"
 #include "transforms/derived_rules.h"
 #include "transforms/report/coverage.h"

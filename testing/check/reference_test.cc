@@ -2,7 +2,7 @@
 // 1024 bits lie within the intervals of 256. Each checks the other, and both
 // the specs, at sampled calls.
 
-#include "testing/check/reference.h"
+#include "testing/check/reference/reference.h"
 
 #include <map>
 #include <memory>
@@ -13,8 +13,8 @@
 #include "engine/rules/rule_files.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "testing/check/check_complex.h"
-#include "testing/check/op_context.h"
+#include "testing/check/layers/check_complex.h"
+#include "testing/check/layers/op_context.h"
 #include "testing/check/samples/signature_sampler.h"
 #include "testing/check/samples/value_sampler.h"
 #include "testing/status_matchers.h"

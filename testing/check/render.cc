@@ -6,7 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "testing/check/check.h"
-#include "testing/check/check_sweep.h"
+#include "testing/check/layers/check_sweep.h"
 
 namespace cleave {
 namespace {

@@ -9,7 +9,7 @@
 #include "ops/budget.h"
 #include "ops/primitive.h"
 #include "ops/status_macros.h"
-#include "testing/check/tensor_slices.h"
+#include "testing/check/reference/tensor_slices.h"
 #include "testing/debug/element_error.h"
 
 namespace cleave {

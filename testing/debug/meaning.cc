@@ -17,7 +17,7 @@
 #include "ops/budget.h"
 #include "ops/primitive.h"
 #include "ops/status_macros.h"
-#include "testing/check/derivative.h"
+#include "testing/check/reference/derivative.h"
 #include "testing/debug/element_error.h"
 #include "testing/debug/node_values.h"
 

@@ -19,7 +19,7 @@
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/status_macros.h"
-#include "testing/check/read_example.h"
+#include "testing/check/layers/read_example.h"
 #include "testing/check/samples/attribute_values.h"
 #include "testing/mutate/fold_at.h"
 #include "testing/mutate/walk_expr.h"

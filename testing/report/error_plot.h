@@ -6,7 +6,7 @@
 #include <string>
 
 #include "absl/strings/string_view.h"
-#include "testing/check/error_profile.h"
+#include "testing/check/layers/error_profile.h"
 
 namespace cleave {
 

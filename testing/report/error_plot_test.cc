@@ -9,7 +9,7 @@
 
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "testing/check/error_profile.h"
+#include "testing/check/layers/error_profile.h"
 
 namespace cleave {
 namespace {

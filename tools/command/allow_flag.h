@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "testing/check/verdict.h"
+#include "testing/check/layers/verdict.h"
 #include "tools/command/command_line.h"
 
 namespace cleave {

@@ -7,7 +7,7 @@
 A comparison is a call of an op of ours as a graph, and what is to mean the same:
 a graph, whose primitives are interpreted, or a function of arrays. The checker
 draws inputs for the graph, and judges each value against the graph over the
-reals (testing/check/host_tolerance.h).
+reals (testing/check/compare/host_tolerance.h).
 
 `python -m cleave.onnx audit` and `python -m cleave.torch audit` are the two.
 """

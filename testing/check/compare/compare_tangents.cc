@@ -1,0 +1,329 @@
+#include "testing/check/compare/compare_tangents.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "ops/status_macros.h"
+#include "testing/check/compare/compare_values.h"
+#include "testing/check/reference/derivative.h"
+#include "testing/check/reference/tensor_slices.h"
+#include "testing/check/reference/ties.h"
+#include "testing/check/samples/float_points.h"
+#include "testing/check/samples/sample_counts.h"
+
+namespace cleave {
+namespace {
+
+// Where coarse differences leave a tangent in doubt.
+constexpr DifferencePrecision kSecondDifferences = {2560, -400};
+// The condition of a derivative is its change where inputs move by this part.
+constexpr double kMove = 0x1p-30;
+
+// The error that is allowed to tangents of f16 and bf16, beside that of wider
+// dtypes, if they are right over the reals.
+constexpr double kNarrowAllowance = 4;
+
+RealFunction Interpreted(const Graph& graph) {
+  return [&graph](const std::vector<RealTensor>& inputs, int bits) {
+    return InterpretReal(graph, inputs, bits);
+  };
+}
+
+std::vector<std::optional<Tensor>> Direction(size_t operands, int active,
+                                             const Tensor& direction) {
+  std::vector<std::optional<Tensor>> directions(operands);
+  directions[active] = direction;
+  return directions;
+}
+
+// No two elements near each other have the same, so that few cancel.
+Tensor UnequalOnes(const Tensor& like) {
+  Tensor ones(like.dtype(), like.shape());
+  for (int64_t i = 0; i < ones.size(); ++i) {
+    ones.SetDouble(i, 1 + static_cast<double>(i % 61) / 64);
+  }
+  return ones;
+}
+
+Tensor Ones(const Tensor& like) {
+  Tensor ones(like.dtype(), like.shape());
+  for (int64_t i = 0; i < ones.size(); ++i) ones.SetDouble(i, 1);
+  return ones;
+}
+
+}  // namespace
+
+absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
+    absl::Span<const Tensor> inputs) const {
+  std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+  arguments.push_back(Ones(inputs[active_]));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                          Interpret(jvp_, arguments));
+  const RealFunction function = Interpreted(primal_);
+  const auto slopes_at = [&](absl::Span<const Tensor> at,
+                             DifferencePrecision precision) {
+    return SlopesAlong(function, at,
+                       Direction(at.size(), active_, Ones(at[active_])), true,
+                       precision);
+  };
+  CLEAVE_ASSIGN_OR_RETURN(const Slopes slopes,
+                          slopes_at(inputs, kCoarseDifferences));
+  // |x_j d(slope)/dx_j / slope|, summed over the operands, at one point.
+  const auto condition_at = [&](const std::vector<Tensor>& point,
+                                size_t result) -> absl::StatusOr<double> {
+    CLEAVE_ASSIGN_OR_RETURN(const Slopes center,
+                            slopes_at(point, kSecondDifferences));
+    double condition = 0;
+    for (size_t j = 0; j < point.size(); ++j) {
+      if (!IsFloat(point[j].dtype())) continue;
+      // In f64, so that the move is not rounded away.
+      const double x = point[j].GetDouble(0);
+      double change = HUGE_VAL;
+      for (double sign : {1.0, -1.0}) {
+        std::vector<Tensor> moved = point;
+        moved[j] = Tensor(point[j].dtype(), {1});
+        const double move = std::max(
+            kMove, std::ldexp(1.0, 1 - SignificandBits(point[j].dtype())));
+        moved[j].SetDouble(0, x * (1 + sign * move));
+        const double actual = x == 0 ? 0 : moved[j].GetDouble(0) / x - 1;
+        if (actual == 0) {
+          change = 0;
+          continue;
+        }
+        CLEAVE_ASSIGN_OR_RETURN(const Slopes there,
+                                slopes_at(moved, kSecondDifferences));
+        const auto& a = there.values[result][0];
+        const auto& b = center.values[result][0];
+        if (!a || !b) continue;
+        Real ratio(kSecondDifferences.bits);
+        mpfr_sub(ratio.get(), a->get(), b->get(), MPFR_RNDN);
+        mpfr_div(ratio.get(), ratio.get(), b->get(), MPFR_RNDN);
+        change = std::min(change, std::abs(ratio.ToDouble() / actual));
+      }
+      if (std::isfinite(change)) condition += change;
+    }
+    return condition;
+  };
+  // Whether a slope lies between those at one point and at the floats beside
+  // it, or some of those have none: constants of the rule are rounded, and the
+  // kink of the function may lie beside that of the body.
+  const auto is_near = [&](const std::vector<Tensor>& point, size_t result,
+                           double slope) -> absl::StatusOr<bool> {
+    double low = HUGE_VAL;
+    double high = -HUGE_VAL;
+    for (size_t j = 0; j < point.size(); ++j) {
+      const DType dtype = point[j].dtype();
+      if (!IsFloat(dtype) || !std::isfinite(point[j].GetDouble(0))) continue;
+      for (int64_t step : {-1, 0, 1}) {
+        std::vector<Tensor> moved = point;
+        moved[j] = Tensor(dtype, {1});
+        moved[j].SetDouble(
+            0,
+            FromOrdinal(std::clamp(Ordinal(point[j].GetDouble(0), dtype) + step,
+                                   -MaxOrdinal(dtype), MaxOrdinal(dtype)),
+                        dtype));
+        CLEAVE_ASSIGN_OR_RETURN(const Slopes there,
+                                slopes_at(moved, kSecondDifferences));
+        if (!there.values[result][0]) return true;
+        const double value = there.values[result][0]->ToDouble();
+        low = std::min(low, value);
+        high = std::max(high, value);
+      }
+    }
+    return low <= slope && slope <= high;
+  };
+  TangentComparison comparison;
+  comparison.errors.resize(inputs[active_].size(),
+                           std::numeric_limits<double>::quiet_NaN());
+  size_t output = primal_.outputs().size();
+  for (size_t r = 0; r < has_tangent_.size(); ++r) {
+    if (!has_tangent_[r]) continue;
+    const Tensor& tangent = outputs[output++];
+    for (int64_t i = 0; i < tangent.size(); ++i) {
+      const std::optional<Real>& slope = slopes.values[r][i];
+      // A result that overflows has no slope.
+      if (!slope || !std::isfinite(inputs[active_].GetDouble(i)) ||
+          !std::isfinite(outputs[r].GetDouble(i))) {
+        continue;
+      }
+      ++comparison.samples;
+      const double got = tangent.GetDouble(i);
+      double error = UlpError(*slope, got, tangent.dtype());
+      double bound = kDerivativeUlp;
+      if (!(error <= bound)) {
+        const std::vector<Tensor> point = SelectElements(inputs, {i});
+        CLEAVE_ASSIGN_OR_RETURN(const Slopes again,
+                                slopes_at(point, kSecondDifferences));
+        if (!again.values[r][0]) {
+          --comparison.samples;
+          continue;
+        }
+        error = UlpError(*again.values[r][0], got, tangent.dtype());
+        if (!(error <= bound)) {
+          CLEAVE_ASSIGN_OR_RETURN(const double condition,
+                                  condition_at(point, r));
+          bound += kDerivativeCondition * condition;
+        }
+        if (!(error <= bound)) {
+          CLEAVE_ASSIGN_OR_RETURN(
+              const Slopes fine,
+              FineSlopesAlong(
+                  function, point,
+                  Direction(point.size(), active_, Ones(point[active_])),
+                  true));
+          if (!fine.values[r][0]) {
+            --comparison.samples;
+            continue;
+          }
+          error = UlpError(*fine.values[r][0], got, tangent.dtype());
+          if (error <= bound) continue;
+          CLEAVE_ASSIGN_OR_RETURN(const bool tie, HasTie(body_, point));
+          if (tie) {
+            CLEAVE_ASSIGN_OR_RETURN(const bool chosen, is_near(point, r, got));
+            if (chosen) {
+              --comparison.samples;
+              ++comparison.ties;
+              continue;
+            }
+          }
+          TangentFailure failure;
+          failure.result = static_cast<int>(r);
+          failure.element = i;
+          failure.expected = fine.values[r][0]->ToString(30);
+          failure.got = FloatToString(got, tangent.dtype());
+          failure.ulp = error;
+          failure.bound = bound;
+          comparison.errors[i] = error;
+          comparison.failure = std::move(failure);
+          return comparison;
+        }
+      }
+      if (!(error <= comparison.errors[i])) comparison.errors[i] = error;
+      comparison.worst_part = std::max(comparison.worst_part, error / bound);
+      if (error > comparison.worst_ulp) {
+        comparison.worst_ulp = error;
+        comparison.worst_element = i;
+      }
+    }
+  }
+  return comparison;
+}
+
+absl::StatusOr<bool> TangentComparer::IsRightOverReals(
+    absl::Span<const Tensor> arguments, size_t output, int64_t element,
+    const Real& want) const {
+  std::vector<RealTensor> reals;
+  for (const Tensor& argument : arguments) {
+    reals.push_back(RealTensor::FromTensor(argument, want.bits()));
+  }
+  const auto outputs = InterpretReal(jvp_, reals, want.bits());
+  // A graph that has no meaning over the reals is judged by its value alone.
+  if (outputs.status().code() == absl::StatusCode::kUnimplemented) return false;
+  if (!outputs.ok()) return outputs.status();
+  Real difference(want.bits());
+  mpfr_sub(difference.get(), (*outputs)[output].reals[element].get(),
+           want.get(), MPFR_RNDN);
+  // Constants of a rule, and differences, have fewer bits than `want`.
+  return std::abs(difference.ToDouble()) <=
+         std::max(std::abs(want.ToDouble()), 1.0) * 0x1p-60;
+}
+
+absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
+    absl::Span<const Tensor> inputs, const Tensor& direction,
+    double tolerance) const {
+  std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+  arguments.push_back(direction);
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
+                          Interpret(jvp_, arguments));
+  const RealFunction function = Interpreted(primal_);
+  const auto directions = Direction(inputs.size(), active_, direction);
+  CLEAVE_ASSIGN_OR_RETURN(const Slopes slopes,
+                          SlopesAlong(function, inputs, directions, false));
+  std::optional<Slopes> fine;
+  // Whether a result is steep in some element of the operand.
+  std::optional<std::vector<std::vector<bool>>> steep;
+  TangentComparison comparison;
+  size_t output = primal_.outputs().size();
+  for (size_t r = 0; r < has_tangent_.size(); ++r) {
+    if (!has_tangent_[r]) continue;
+    const size_t tangent_output = output++;
+    const Tensor& tangent = outputs[tangent_output];
+    // Rounding may decide how many elements are found.
+    if (slopes.values[r].size() != static_cast<size_t>(tangent.size())) {
+      continue;
+    }
+    double largest = 0;
+    for (const auto& slope : slopes.values[r]) {
+      if (slope) largest = std::max(largest, std::abs(slope->ToDouble()));
+    }
+    double largest_value = 0;
+    for (int64_t i = 0; i < outputs[r].size(); ++i) {
+      const double value = std::abs(outputs[r].GetDouble(i));
+      if (std::isfinite(value)) largest_value = std::max(largest_value, value);
+    }
+    // Half of the digits that f64 has more.
+    const double relative =
+        tolerance * std::exp2((53 - SignificandBits(tangent.dtype())) / 2.0);
+    const double unit = relative * std::max(largest, tolerance);
+    for (int64_t i = 0; i < tangent.size(); ++i) {
+      const std::optional<Real>& coarse = slopes.values[r][i];
+      // A result that overflows has no tangent.
+      if (!coarse || !std::isfinite(outputs[r].GetDouble(i))) continue;
+      ++comparison.samples;
+      const double got = tangent.GetDouble(i);
+      if (std::abs(got - coarse->ToDouble()) <= unit || comparison.failure) {
+        continue;
+      }
+      if (!fine) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            fine, FineSlopesAlong(function, inputs, directions, false));
+      }
+      const std::optional<Real>& slope = fine->values[r][i];
+      if (!slope) {
+        --comparison.samples;
+        continue;
+      }
+      const double want = slope->ToDouble();
+      const double error = std::abs(got - want);
+      // A tangent beyond the ends of the dtype is an infinity.
+      if (error <= unit || slope->RoundTo(tangent.dtype()) == got) continue;
+      if (std::isnan(got) && !steep) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            steep, SteepAlong(function, inputs,
+                              Direction(inputs.size(), active_,
+                                        UnequalOnes(inputs[active_]))));
+      }
+      CLEAVE_ASSIGN_OR_RETURN(const bool tie, SortsEqualKeys(body_, inputs));
+      if (tie || (std::isnan(got) && (*steep)[r][i])) {
+        --comparison.samples;
+        ++comparison.ties;
+        continue;
+      }
+      // A direction's slope has no condition: what few digits leave of a steep
+      // function is allowed some times as much where the rule itself is right.
+      const bool narrow = SignificandBits(tangent.dtype()) < 24;
+      if (error <= relative * largest_value ||
+          (narrow && error <= kNarrowAllowance * unit)) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            const bool right,
+            IsRightOverReals(arguments, tangent_output, i, *slope));
+        if (right) continue;
+      }
+      TangentFailure failure;
+      failure.result = static_cast<int>(r);
+      failure.element = i;
+      failure.expected = slope->ToString(30);
+      failure.got = FloatToString(got, tangent.dtype());
+      failure.ulp = UlpError(*slope, got, tangent.dtype());
+      failure.bound =
+          UlpsOf(Real(unit, slope->bits()), *slope, tangent.dtype());
+      comparison.failure = std::move(failure);
+    }
+  }
+  return comparison;
+}
+
+}  // namespace cleave

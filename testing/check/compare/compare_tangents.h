@@ -1,0 +1,89 @@
+// TangentComparer: the tangents that a jvp graph computes against derivatives
+// of the primal graph over the reals.
+
+#ifndef CLEAVE_TESTING_CHECK_COMPARE_COMPARE_TANGENTS_H_
+#define CLEAVE_TESTING_CHECK_COMPARE_COMPARE_TANGENTS_H_
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+#include "engine/ir/graph.h"
+#include "ops/reference/real.h"
+#include "ops/tensor.h"
+
+namespace cleave {
+
+struct TangentFailure {
+  int result = 0;
+  int64_t element = 0;
+  std::string expected;
+  std::string got;
+  double ulp = 0;
+  double bound = 0;
+  std::string place;
+};
+
+struct TangentComparison {
+  int64_t samples = 0;
+  // Points left out since the body meets a tie there.
+  int64_t ties = 0;
+  double worst_ulp = 0;
+  double worst_part = 0;
+  int64_t worst_element = -1;
+  // ComparePoints gives per element of `samples` its error in ULP; NaN else.
+  std::vector<double> errors;
+  std::optional<TangentFailure> failure;
+};
+
+class TangentComparer {
+ public:
+  // `primal` is differentiated over the reals: the spec, or `body` itself.
+  // `jvp` is expanded; its inputs are those of `body`, then the tangent of
+  // operand `active`; its outputs the results, then the tangents of those that
+  // have one. The graphs must outlive this.
+  TangentComparer(const Graph& primal, const Graph& body, const Graph& jvp,
+                  std::vector<bool> has_tangent, int active)
+      : primal_(primal),
+        body_(body),
+        jvp_(jvp),
+        has_tangent_(std::move(has_tangent)),
+        active_(active) {}
+
+  // Elementwise graphs: dy for dx = 1 at each point, in ULP, within
+  // kDerivativeUlp + kDerivativeCondition times the derivative's own condition.
+  // Points without a derivative are left out, and those where it is a
+  // convention: ties of the body's max and
+  // min, as long as the slope is one of those around.
+  absl::StatusOr<TangentComparison> ComparePoints(
+      absl::Span<const Tensor> inputs) const;
+
+  // Any graph: the tangent along `direction`, within `tolerance` times the
+  // largest element of the result's derivative (in f64; 2^14.5 times as much in
+  // f32, by half of the digits that it has less); where a tangent cancels to
+  // less than that, over the reals it must be the derivative, and in floating
+  // point lie within `tolerance` times the largest element of the result, too.
+  // A difference where the body sorts equal keys is left out, and NaN where the
+  // result is steep in some element of the operand (SteepAlong): an infinite
+  // slope, times the 0 of the direction.
+  absl::StatusOr<TangentComparison> CompareAlong(
+      absl::Span<const Tensor> inputs, const Tensor& direction,
+      double tolerance) const;
+
+ private:
+  absl::StatusOr<bool> IsRightOverReals(absl::Span<const Tensor> arguments,
+                                        size_t output, int64_t element,
+                                        const Real& want) const;
+
+  const Graph& primal_;
+  const Graph& body_;
+  const Graph& jvp_;
+  std::vector<bool> has_tangent_;
+  int active_;
+};
+
+}  // namespace cleave
+
+#endif  // CLEAVE_TESTING_CHECK_COMPARE_COMPARE_TANGENTS_H_

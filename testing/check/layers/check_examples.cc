@@ -1,0 +1,268 @@
+#include "testing/check/layers/check_examples.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "engine/ir/interpreter.h"
+#include "engine/rewrite/expand.h"
+#include "ops/dtype.h"
+#include "ops/status_macros.h"
+#include "testing/check/layers/evaluate_example.h"
+#include "testing/check/layers/read_example.h"
+#include "testing/check/reference/reference.h"
+#include "testing/check/reference/work.h"
+#include "testing/check/samples/float_points.h"
+#include "testing/check/samples/sample_counts.h"
+#include "testing/check/samples/shrink.h"
+#include "testing/check/samples/value_sampler.h"
+
+namespace cleave {
+namespace {
+
+// The work of a law (WorkOf) that is evaluated, and the elements of operands
+// for which smaller values are looked for.
+constexpr double kLawWork = 4e6;
+constexpr int64_t kShrunkElements = 1000;
+
+// The error allowed to each element of a result of an example.
+absl::StatusOr<std::vector<double>> Allowed(
+    const OpContext& context, const ExampleCall& example,
+    const std::optional<CallGraphs>& graphs, const Tensor& got, size_t number) {
+  // For `~` of an op that declares no accuracy, and of derivatives.
+  std::vector<double> allowed(got.size(), 2 * kUndeclaredUlp);
+  if (!graphs.has_value() || !graphs->spec ||
+      context.item->accuracies.empty()) {
+    return allowed;
+  }
+  const int result = static_cast<int>(number);
+  CLEAVE_ASSIGN_OR_RETURN(
+      const SpecReference reference,
+      SpecReference::Make(*context.clauses, example.call, *graphs));
+  CLEAVE_ASSIGN_OR_RETURN(const ErrorBound bound,
+                          reference.Bound(example.operands, result, got));
+  if (bound.is_eps) return allowed;
+  CLEAVE_ASSIGN_OR_RETURN(
+      const auto conditions,
+      reference.Conditions(example.operands, kFirstReferenceBits));
+  for (int64_t i = 0; i < got.size(); ++i) {
+    allowed[i] = bound.ulp[i] + bound.condition[i] * conditions[result][i];
+  }
+  return allowed;
+}
+
+// The expression that an example gives for a result; null if it gives none.
+const Expr* ExpectedOf(const Expr& right, const std::string& name) {
+  if (right.kind != ExprKind::kRecord) return &right;
+  for (const Equation& field : right.fields) {
+    if (field.name == name) return field.value.get();
+  }
+  return nullptr;
+}
+
+// Each member of a record is that of a result, or of an input of a `vjp`.
+absl::Status CheckExpected(const Expr& right,
+                           const std::vector<std::string>& names) {
+  if (right.kind != ExprKind::kRecord) {
+    if (names.size() == 1) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        absl::StrCat("one value is given, and the results are ",
+                     absl::StrJoin(names, ", ")));
+  }
+  for (const Equation& field : right.fields) {
+    if (std::find(names.begin(), names.end(), field.name) != names.end()) {
+      continue;
+    }
+    return absl::InvalidArgumentError(absl::StrCat("there is no result `",
+                                                   field.name, "`: they are ",
+                                                   absl::StrJoin(names, ", ")));
+  }
+  return absl::OkStatus();
+}
+
+Counterexample Shown(const OpContext& context, const Item& example,
+                     std::string what, std::string got) {
+  Counterexample shown;
+  shown.call = PrintExpr(*example.left);
+  shown.what = std::move(what);
+  shown.expected = PrintExpr(*example.right);
+  shown.got = std::move(got);
+  shown.place = PlaceIn(context.rules(), example, example.range.begin);
+  shown.replay = context.Replay();
+  return shown;
+}
+
+absl::StatusOr<Verdict> CheckExample(const OpContext& context,
+                                     const Item& item) {
+  CLEAVE_ASSIGN_OR_RETURN(const ExampleCall example,
+                          ReadExample(*context.item, item));
+  const absl::StatusOr<ExampleResults> evaluated =
+      EvaluateExample(context.rules(), *context.item, example, *item.left);
+  if (absl::IsInvalidArgument(evaluated.status()) ||
+      absl::IsOutOfRange(evaluated.status())) {
+    // The rule refuses what the example gives a value for.
+    return Verdict::Disagrees(Shown(context, item, "an example",
+                                    std::string(evaluated.status().message())));
+  }
+  CLEAVE_RETURN_IF_ERROR(evaluated.status());
+  const ExampleResults& results = *evaluated;
+  CLEAVE_RETURN_IF_ERROR(CheckExpected(*item.right, results.names));
+  Verdict verdict;
+  verdict.kind = VerdictKind::kAgrees;
+  for (size_t r = 0; r < results.names.size(); ++r) {
+    const std::string& name = results.names[r];
+    const Expr* right = ExpectedOf(*item.right, name);
+    if (right == nullptr) continue;
+    std::vector<int64_t> shape;
+    std::vector<const Expr*> elements;
+    CLEAVE_RETURN_IF_ERROR(ReadElements(*right, 0, shape, elements));
+    const Tensor& got = results.values[r];
+    Counterexample shown =
+        Shown(context, item, absl::StrCat("result ", name, " of an example"),
+              got.ToString());
+    shown.expected = PrintExpr(*right);
+    if (shape != got.shape()) {
+      shown.what = absl::StrCat("shape of ", shown.what);
+      return Verdict::Disagrees(std::move(shown));
+    }
+    std::vector<double> allowed(got.size(), 0);
+    if (item.approximate && IsFloat(got.dtype())) {
+      CLEAVE_ASSIGN_OR_RETURN(
+          allowed, Allowed(context, example, results.graphs, got, r));
+    }
+    for (int64_t i = 0; i < got.size(); ++i) {
+      CLEAVE_ASSIGN_OR_RETURN(const Exact want, ReadNumber(*elements[i]));
+      ++verdict.samples;
+      if (!IsFloat(got.dtype())) {
+        if (want == Exact(got.GetInt(i))) continue;
+        return Verdict::Disagrees(std::move(shown));
+      }
+      const Real real = item.approximate ? Real(want, kFirstReferenceBits)
+                                         : Real(want.RoundTo(got.dtype()), 64);
+      const double error = UlpError(real, got.GetDouble(i), got.dtype());
+      if (error <= allowed[i]) continue;
+      shown.ulp = error;
+      shown.bound = allowed[i];
+      return Verdict::Disagrees(std::move(shown));
+    }
+  }
+  return verdict;
+}
+
+bool HasInexactOperand(const SampledCall& call) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  return std::any_of(types.begin(), types.end(), [](const TensorType& type) {
+    return InClass(type.dtype, DTypeClass::kInexact);
+  });
+}
+
+}  // namespace
+
+Verdict CheckExamples(const OpContext& context) {
+  Verdict verdict = Verdict::NotChecked("no examples");
+  for (const Item* item :
+       ExamplesOf(context.item->name, context.rules().examples())) {
+    const absl::StatusOr<Verdict> one = CheckExample(context, *item);
+    if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
+    Merge(verdict, one.ok() ? *one
+                            : Verdict::Inconclusive(absl::StrCat(
+                                  PrintExpr(*item->left), ": ",
+                                  std::string(one.status().message()))));
+  }
+  return verdict;
+}
+
+Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
+  const OpClauses& clauses = context.clauses->Of(context.item->name);
+  if (!clauses.error.empty()) return Verdict::Inconclusive(clauses.error);
+  if (clauses.laws.empty()) return Verdict::NotChecked("no laws");
+  Verdict verdict;
+  ValueSampler sampler(context.seed + 9);
+  // Nullopt where the law costs too much: at long axes some compare all pairs.
+  const auto holds = [&](const PreparedCall& call, const LawOp& law,
+                         absl::Span<const Tensor> inputs)
+      -> absl::StatusOr<std::optional<bool>> {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                            Interpret(call.graphs.body, inputs));
+    std::vector<std::pair<std::string, TensorType>> extra;
+    std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+    for (size_t r = 0; r < results.size(); ++r) {
+      extra.emplace_back(call.graphs.body.outputs()[r].name, results[r].type());
+      arguments.push_back(results[r]);
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Graph graph,
+        MakeCallGraph(context.rules(), call.call, law.op, extra));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded,
+                            Expand(graph, context.rules()));
+    if (WorkOf(expanded) > kLawWork) return std::nullopt;
+    const absl::StatusOr<std::vector<Tensor>> truth =
+        Interpret(expanded, arguments);
+    // A place among the results that is none: `x[at[i]]` has no value there.
+    if (absl::IsOutOfRange(truth.status())) return false;
+    CLEAVE_RETURN_IF_ERROR(truth.status());
+    return (*truth)[0].GetInt(0) != 0;
+  };
+  // False once a law is refuted.
+  const auto check = [&](const PreparedCall& call,
+                         const std::vector<Pattern>& patterns) {
+    for (const LawOp& law : clauses.laws) {
+      if (law.needs_inexact && !HasInexactOperand(call.call)) continue;
+      for (const Pattern pattern : patterns) {
+        if (context.Expired()) {
+          Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
+          return false;
+        }
+        std::vector<Tensor> inputs = sampler.Tensors(call.call, pattern);
+        const absl::StatusOr<std::optional<bool>> held =
+            holds(call, law, inputs);
+        if (!held.ok()) {
+          Merge(verdict, Verdict::Inconclusive(absl::StrCat(
+                             "law ", law.text, ": ",
+                             std::string(held.status().message()))));
+          break;
+        }
+        if (!held->has_value()) break;
+        Verdict one = Verdict::Agrees(1);
+        if (!**held) {
+          const auto fails = [&](absl::Span<const Tensor> trial) {
+            const auto again = holds(call, law, trial);
+            return again.ok() && again->has_value() && !**again;
+          };
+          int64_t elements = 0;
+          for (const Tensor& input : inputs) elements += input.size();
+          inputs = ShrinkValues(
+              std::move(inputs), fails,
+              elements > kShrunkElements ? 0 : context.ShrinkTrials());
+          Counterexample example;
+          example.call = call.call.ToString();
+          example.inputs = DescribeInputs(call.call.OperandNames(), inputs);
+          example.what = absl::StrCat("law ", law.text);
+          example.expected = "true";
+          example.got = "false";
+          example.place = PlaceIn(context.rules(), *context.item, law.begin);
+          example.replay = context.Replay();
+          Merge(verdict, Verdict::Disagrees(std::move(example)));
+          return false;
+        }
+        Merge(verdict, one);
+      }
+    }
+    return true;
+  };
+  for (const PreparedCall& call : prepared.calls) {
+    if (!check(call, {Pattern::kNormal, Pattern::kTies, Pattern::kAllEqual})) {
+      return verdict;
+    }
+  }
+  for (const PreparedCall& call : prepared.large) {
+    if (!check(call, {Pattern::kNormal, Pattern::kTies})) return verdict;
+  }
+  return verdict;
+}
+
+}  // namespace cleave

@@ -1,0 +1,189 @@
+#include "testing/check/layers/large_calls.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "testing/check/reference/work.h"
+#include "testing/check/samples/large_axes.h"
+#include "testing/check/samples/signature_sampler.h"
+
+namespace cleave {
+namespace {
+
+struct ExtentRow {
+  std::vector<int64_t> extents;  // ascending
+  double max_work;               // of a call with one of them
+};
+
+const std::vector<ExtentRow>& ExtentRows() {
+  static const auto& rows = *new std::vector<ExtentRow>{
+      {{6, 7, 8, 9, 15, 16, 17, 31, 32, 33}, 5e4},
+      {{63, 64, 65, 127, 128, 129, 255, 256, 257}, 1.5e5},
+      {{511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097},
+       3e5}};
+  return rows;
+}
+
+// The work of a call at the longest extent: more where places are computed or
+// carried along.
+constexpr double kLongestWork = 1.2e6;
+constexpr double kLongestWorkOfPlaces = 4e6;
+// Draws for one extent: the op may reject some.
+constexpr int kDraws = 4;
+// All extents up to this one are taken.
+constexpr int64_t kAllExtents = 5;
+// Shorter extents that are tried where one is too dear.
+constexpr int kShorter = 2;
+
+// Values depend on places, or are carried along an axis.
+bool HasPlaces(const Graph& graph) {
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Node& node = graph.node(Value{id});
+    if (!IsPrimitive(node.op)) continue;
+    const Primitive primitive = ToPrimitive(node.op);
+    if (primitive == Primitive::kIota || primitive == Primitive::kLinearScan ||
+        primitive == Primitive::kScan) {
+      return true;
+    }
+  }
+  return false;
+}
+
+class LargeCalls {
+ public:
+  explicit LargeCalls(const OpContext& context)
+      : context_(context), sampler_(*context.item, context.seed + 11) {
+    sampler_.FixSizes(context.sizes);
+    for (DType dtype : {DType::kF32, DType::kF16, DType::kF64, DType::kBF16}) {
+      Consider(dtype);
+    }
+    if (dtypes_.empty()) {
+      for (DType dtype : sampler_.DTypes()) Consider(dtype);
+    }
+  }
+
+  std::vector<PreparedCall> Make() {
+    std::vector<LargeAxis> axes = LargeAxesOf(*context_.item);
+    axes.erase(std::remove_if(axes.begin(), axes.end(),
+                              [&](const LargeAxis& axis) {
+                                return context_.sizes.count(axis.name) != 0;
+                              }),
+               axes.end());
+    for (const LargeAxis& axis : axes) {
+      // Other calls draw several extents at once, and may miss some.
+      for (int64_t extent = 1; extent <= kAllExtents; ++extent) {
+        if (context_.Expired()) return Sorted();
+        auto call = Draw(axis, extent, NextDType());
+        if (call) calls_.push_back(*std::move(call));
+      }
+      for (const ExtentRow& row : ExtentRows()) {
+        if (context_.Expired()) return Sorted();
+        AddOneOf(axis, row);
+      }
+    }
+    AddLongest(axes);
+    return Sorted();
+  }
+
+ private:
+  void Consider(DType dtype) {
+    const std::vector<DType> all = sampler_.DTypes();
+    if (std::find(all.begin(), all.end(), dtype) != all.end() &&
+        context_.Wants(dtype)) {
+      dtypes_.push_back(dtype);
+    }
+  }
+
+  std::vector<PreparedCall> Sorted() {
+    std::stable_sort(calls_.begin(), calls_.end(),
+                     [](const PreparedCall& a, const PreparedCall& b) {
+                       return WorkOf(a.graphs) < WorkOf(b.graphs);
+                     });
+    return std::move(calls_);
+  }
+
+  // A call with that extent, of any work.
+  std::optional<PreparedCall> Draw(LargeAxis axis, int64_t extent,
+                                   std::optional<DType> dtype) {
+    axis.extent = extent;
+    DrawOptions options;
+    options.large = axis;
+    options.nonempty = true;
+    options.dtype = dtype;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      // The defaults every other time.
+      options.row.emplace();
+      for (int size : sampler_.FactorSizes()) {
+        options.row->push_back(
+            draw % 2 == 0 ? 0 : static_cast<int>(sampler_.random()() % size));
+      }
+      const absl::StatusOr<SampledCall> call = sampler_.Draw(options);
+      if (!call.ok()) continue;
+      const absl::StatusOr<Graph> graph =
+          MakeCallGraph(context_.rules(), *call);
+      if (!graph.ok() || HasNegativeExtent(*graph)) continue;
+      absl::StatusOr<CallGraphs> graphs =
+          MakeCallGraphs(context_.rules(), *call);
+      if (!graphs.ok()) continue;
+      Domain domain = Domain::Make(*context_.clauses, *call, graphs->body)
+                          .value_or(Domain());
+      return PreparedCall{*call, *std::move(graphs), draw % 2 == 0,
+                          std::move(domain)};
+    }
+    return std::nullopt;
+  }
+
+  // The dtypes in turn.
+  std::optional<DType> NextDType() {
+    if (dtypes_.empty()) return std::nullopt;
+    return dtypes_[calls_.size() % dtypes_.size()];
+  }
+
+  void AddOneOf(const LargeAxis& axis, const ExtentRow& row) {
+    int64_t place =
+        static_cast<int64_t>(sampler_.random()() % row.extents.size());
+    for (int shorter = 0; place >= 0 && shorter <= kShorter;
+         ++shorter, place -= 3) {
+      auto call = Draw(axis, row.extents[place], NextDType());
+      if (!call) return;
+      if (WorkOf(call->graphs) > row.max_work) continue;
+      calls_.push_back(*std::move(call));
+      return;
+    }
+  }
+
+  void AddLongest(const std::vector<LargeAxis>& axes) {
+    const auto f16 = std::find(dtypes_.begin(), dtypes_.end(), DType::kF16);
+    const std::optional<DType> dtype = f16 != dtypes_.end() ? DType::kF16
+                                       : dtypes_.empty()
+                                           ? std::optional<DType>()
+                                           : dtypes_.front();
+    for (const LargeAxis& axis : axes) {
+      if (context_.Expired()) return;
+      auto call = Draw(axis, kLongestExtent, dtype);
+      if (!call) continue;
+      const bool places = HasPlaces(call->graphs.body) ||
+                          (call->graphs.spec && HasPlaces(*call->graphs.spec));
+      if (WorkOf(call->graphs) >
+          (places ? kLongestWorkOfPlaces : kLongestWork)) {
+        continue;
+      }
+      calls_.push_back(*std::move(call));
+      return;
+    }
+  }
+
+  const OpContext& context_;
+  SignatureSampler sampler_;
+  std::vector<DType> dtypes_;
+  std::vector<PreparedCall> calls_;
+};
+
+}  // namespace
+
+std::vector<PreparedCall> PrepareLargeCalls(const OpContext& context) {
+  return LargeCalls(context).Make();
+}
+
+}  // namespace cleave

@@ -1,0 +1,236 @@
+#include "testing/check/layers/read_example.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "ops/exact.h"
+#include "ops/refusal.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+absl::Status Misread(const Expr& expr) {
+  return NotSupported("`", PrintExpr(expr), "` as a value of an example");
+}
+
+absl::StatusOr<StaticValue> ReadStatic(const Expr& expr,
+                                       const std::string& type) {
+  if (expr.kind == ExprKind::kList) {
+    StaticValue::List list;
+    for (const ExprPtr& child : expr.children) {
+      CLEAVE_ASSIGN_OR_RETURN(StaticValue value, ReadStatic(*child, type));
+      list.push_back(std::move(value));
+    }
+    return StaticValue(std::move(list));
+  }
+  if (expr.kind == ExprKind::kString) return StaticValue(expr.text);
+  if (expr.kind == ExprKind::kName) {
+    if (expr.text == "true" || expr.text == "false") {
+      return StaticValue(expr.text == "true");
+    }
+    if (type == "enum") return StaticValue(expr.text);
+    if (type == "dtype") {
+      CLEAVE_ASSIGN_OR_RETURN(const DType dtype, ParseDType(expr.text));
+      return StaticValue(dtype);
+    }
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const Exact number, ReadNumber(expr));
+  if (type == "real" || type == "scalar") return StaticValue(number);
+  const auto whole = number.ToInt64();
+  if (!whole) return Misread(expr);
+  return StaticValue(*whole);
+}
+
+// The inputs of a primitive have no types.
+std::vector<InputDecl> InputsOf(const Item& op) {
+  if (op.kind != ItemKind::kJvp) return op.inputs;
+  std::vector<InputDecl> inputs;
+  for (const std::string& name : op.parameters) {
+    inputs.emplace_back().name = name;
+  }
+  return inputs;
+}
+
+}  // namespace
+
+absl::StatusOr<Exact> ReadNumber(const Expr& expr) {
+  switch (expr.kind) {
+    case ExprKind::kUnary: {
+      CLEAVE_ASSIGN_OR_RETURN(const Exact value, ReadNumber(*expr.children[0]));
+      return -value;
+    }
+    case ExprKind::kNumber:
+    case ExprKind::kName: {
+      if (expr.text == "true") return Exact(1);
+      if (expr.text == "false") return Exact(0);
+      const auto value = Exact::Parse(expr.text);
+      return value.ok() ? value : Misread(expr);
+    }
+    default:
+      return Misread(expr);
+  }
+}
+
+absl::Status ReadElements(const Expr& expr, size_t depth,
+                          std::vector<int64_t>& shape,
+                          std::vector<const Expr*>& elements) {
+  if (expr.kind != ExprKind::kList) {
+    if (depth != shape.size()) return Misread(expr);
+    elements.push_back(&expr);
+    return absl::OkStatus();
+  }
+  const auto size = static_cast<int64_t>(expr.children.size());
+  if (depth == shape.size()) {
+    if (!elements.empty()) return Misread(expr);
+    shape.push_back(size);
+  }
+  if (shape[depth] != size) return Misread(expr);
+  for (const ExprPtr& child : expr.children) {
+    CLEAVE_RETURN_IF_ERROR(ReadElements(*child, depth + 1, shape, elements));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Tensor> ReadTensor(const Expr& expr,
+                                  std::optional<DType> dtype) {
+  std::vector<int64_t> shape;
+  std::vector<const Expr*> elements;
+  CLEAVE_RETURN_IF_ERROR(ReadElements(expr, 0, shape, elements));
+  bool real = false;
+  bool boolean = !elements.empty();
+  for (const Expr* element : elements) {
+    const Expr& literal =
+        element->kind == ExprKind::kUnary ? *element->children[0] : *element;
+    real |= literal.text == "inf" || literal.text == "nan" ||
+            literal.text.find_first_of(".eE") != std::string::npos;
+    boolean &= literal.text == "true" || literal.text == "false";
+  }
+  if (boolean) real = false;
+  Tensor tensor(dtype     ? *dtype
+                : boolean ? DType::kBool
+                : real    ? DType::kF32
+                          : DType::kI64,
+                shape);
+  for (size_t i = 0; i < elements.size(); ++i) {
+    CLEAVE_ASSIGN_OR_RETURN(const Exact value, ReadNumber(*elements[i]));
+    const bool negative_zero =
+        elements[i]->kind == ExprKind::kUnary && value == Exact(0);
+    if (IsFloat(tensor.dtype())) {
+      tensor.SetDouble(i, negative_zero ? -0.0 : value.RoundTo(tensor.dtype()));
+    } else {
+      const auto whole = value.ToInt64();
+      if (!whole) return Misread(*elements[i]);
+      tensor.SetInt(i, *whole);
+    }
+  }
+  return tensor;
+}
+
+const std::string& OpOfExample(const Item& example) {
+  return example.left->kind == ExprKind::kTransformCall ? example.left->callee
+                                                        : example.left->text;
+}
+
+std::vector<const Item*> ExamplesOf(absl::string_view op,
+                                    const std::vector<const Item*>& examples) {
+  std::vector<const Item*> found;
+  for (const Item* example : examples) {
+    if (example->left != nullptr && OpOfExample(*example) == op) {
+      found.push_back(example);
+    }
+  }
+  return found;
+}
+
+absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example) {
+  ExampleCall result;
+  result.call.op = op.name;
+  const Expr& call = *example.left;
+  const std::vector<InputDecl> inputs = InputsOf(op);
+  // Arguments by the name of the input or attribute.
+  std::vector<std::pair<std::string, const Expr*>> arguments;
+  if (call.children.size() > inputs.size()) return Misread(call);
+  for (size_t i = 0; i < call.children.size(); ++i) {
+    arguments.emplace_back(inputs[i].name, call.children[i].get());
+  }
+  for (const NamedExpr& named : call.named) {
+    arguments.emplace_back(named.name, named.value.get());
+  }
+  const auto find = [&](const std::string& name) -> const Expr* {
+    for (const auto& [argument, expr] : arguments) {
+      if (argument == name) return expr;
+    }
+    return nullptr;
+  };
+  for (const InputDecl& input : inputs) {
+    const Expr* expr = find(input.name);
+    if (input.is_static) {
+      if (expr == nullptr) continue;
+      CLEAVE_ASSIGN_OR_RETURN(StaticValue value, ReadStatic(*expr, "int"));
+      result.call.statics.Set(input.name, std::move(value));
+      continue;
+    }
+    SampledInput sampled;
+    sampled.name = input.name;
+    sampled.variadic = !input.variadic_index.empty();
+    std::optional<DType> fixed;
+    if (input.type.dtype != nullptr &&
+        input.type.dtype->kind == ExprKind::kName) {
+      const auto dtype = ParseDType(input.type.dtype->text);
+      if (dtype.ok()) fixed = *dtype;
+    }
+    sampled.is_index = fixed && IsInt(*fixed);
+    std::vector<const Expr*> values;
+    if (expr != nullptr && sampled.variadic) {
+      for (const ExprPtr& child : expr->children) values.push_back(child.get());
+    } else if (expr != nullptr) {
+      values.push_back(expr);
+    }
+    for (const Expr* value : values) {
+      if (value->kind == ExprKind::kName && value->text == "none") {
+        sampled.types.push_back(std::nullopt);
+        continue;
+      }
+      CLEAVE_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(*value, fixed));
+      sampled.types.push_back(tensor.type());
+      result.operands.push_back(std::move(tensor));
+    }
+    result.call.inputs.push_back(std::move(sampled));
+  }
+  for (const AttributeDecl& attribute : op.attributes) {
+    const Expr* expr = find(attribute.name);
+    if (expr == nullptr) continue;
+    CLEAVE_ASSIGN_OR_RETURN(StaticValue value,
+                            ReadStatic(*expr, attribute.type));
+    result.call.attributes.Set(attribute.name, std::move(value));
+  }
+  return result;
+}
+
+const Expr* SecondArgument(const Expr& transform,
+                           const std::vector<std::string>& names,
+                           size_t index) {
+  if (index < transform.seconds.size()) return transform.seconds[index].get();
+  for (const NamedExpr& named : transform.named_seconds) {
+    if (named.name == names[index]) return named.value.get();
+  }
+  return nullptr;
+}
+
+absl::StatusOr<Tensor> ReadTensorOf(const Expr& expr, const TensorType& type) {
+  CLEAVE_ASSIGN_OR_RETURN(Tensor read, ReadTensor(expr, type.dtype));
+  std::vector<int64_t> shape;
+  for (const Dim& extent : type.shape) shape.push_back(*extent.Value());
+  if (read.shape() == shape) return read;
+  if (!read.shape().empty() || !IsFloat(type.dtype)) return Misread(expr);
+  Tensor tensor(type.dtype, std::move(shape));
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    tensor.SetDouble(i, read.GetDouble(0));
+  }
+  return tensor;
+}
+
+}  // namespace cleave

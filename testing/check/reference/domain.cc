@@ -1,0 +1,121 @@
+#include "testing/check/reference/domain.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/ir/interpreter.h"
+#include "ops/status_macros.h"
+#include "testing/check/reference/tensor_slices.h"
+
+namespace cleave {
+
+absl::StatusOr<Domain> Domain::Make(const ClauseRules& clauses,
+                                    const SampledCall& call,
+                                    const Graph& body) {
+  Domain domain;
+  for (const NamedValue& output : body.outputs()) {
+    domain.result_types_.push_back(body.type(output.value));
+  }
+  for (const ResultClauseOp& clause : clauses.Of(call.op).domains) {
+    for (size_t r = 0; r < body.outputs().size(); ++r) {
+      // The result of an op with one may have no name.
+      if (!clause.result.empty() && body.outputs()[r].name != clause.result) {
+        continue;
+      }
+      CLEAVE_ASSIGN_OR_RETURN(
+          Graph graph,
+          MakeClauseGraph(clauses, call, clause.op, domain.result_types_[r]));
+      // A condition on a whole tensor holds for each point by itself.
+      const bool by_points =
+          IsElementwise(body) && domain.result_types_[r].shape.size() == 1 &&
+          !domain.result_types_[r].shape[0].Value() && !IsElementwise(graph);
+      domain.clauses_.push_back(
+          {static_cast<int>(r), std::move(graph), by_points});
+    }
+  }
+  return domain;
+}
+
+namespace {
+
+// Marks the elements of `result`, the first of which is number `first`, where
+// the clause does not hold.
+absl::Status LeaveOut(const Graph& clause, std::vector<Tensor> inputs,
+                      const Tensor& result, int64_t first,
+                      std::vector<bool>& left_out) {
+  inputs.emplace_back(result.dtype(), result.shape());
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> held,
+                          Interpret(clause, inputs));
+  for (int64_t i = 0; i < held[0].size(); ++i) {
+    const bool is_within = IsFloat(held[0].dtype()) ? held[0].GetDouble(i) == 1
+                                                    : held[0].GetInt(i) == 1;
+    if (!is_within) left_out[first + i] = true;
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<std::vector<bool>>> Domain::Outside(
+    absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) const {
+  std::vector<std::vector<bool>> outside(results.size());
+  for (const Clause& clause : clauses_) {
+    const Tensor& result = results[clause.result];
+    std::vector<bool>& left_out = outside[clause.result];
+    left_out.resize(result.size());
+    if (!clause.by_points) {
+      CLEAVE_RETURN_IF_ERROR(LeaveOut(
+          clause.graph, std::vector<Tensor>(inputs.begin(), inputs.end()),
+          result, 0, left_out));
+      continue;
+    }
+    for (int64_t i = 0; i < result.size(); ++i) {
+      CLEAVE_RETURN_IF_ERROR(LeaveOut(clause.graph, SelectElements(inputs, {i}),
+                                      Tensor(result.dtype(), {1}), i,
+                                      left_out));
+    }
+  }
+  return outside;
+}
+
+std::vector<Tensor> Domain::ResultsAt(absl::Span<const Tensor> inputs) const {
+  std::vector<Tensor> results;
+  for (const TensorType& type : result_types_) {
+    std::vector<int64_t> shape;
+    for (const Dim& dim : type.shape) {
+      shape.push_back(dim.Value().value_or(inputs[0].size()));
+    }
+    results.emplace_back(type.dtype, shape);
+  }
+  return results;
+}
+
+absl::StatusOr<bool> Domain::Contains(absl::Span<const Tensor> inputs) const {
+  if (clauses_.empty()) return true;
+  CLEAVE_ASSIGN_OR_RETURN(const auto outside,
+                          Outside(inputs, ResultsAt(inputs)));
+  return std::none_of(
+      outside.begin(), outside.end(), [](const std::vector<bool>& left_out) {
+        return std::find(left_out.begin(), left_out.end(), true) !=
+               left_out.end();
+      });
+}
+
+absl::StatusOr<std::vector<Tensor>> Domain::Within(
+    std::vector<Tensor> points) const {
+  if (clauses_.empty()) return points;
+  CLEAVE_ASSIGN_OR_RETURN(const auto outside,
+                          Outside(points, ResultsAt(points)));
+  std::vector<int64_t> kept;
+  for (int64_t i = 0; i < points[0].size(); ++i) {
+    if (std::none_of(outside.begin(), outside.end(),
+                     [&](const std::vector<bool>& left_out) {
+                       return !left_out.empty() && left_out[i];
+                     })) {
+      kept.push_back(i);
+    }
+  }
+  return SelectElements(points, kept);
+}
+
+}  // namespace cleave
