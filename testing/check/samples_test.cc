@@ -554,6 +554,25 @@ op checked(q: T[B.., H, L], k: T[B.., G, L], mask: M[R..]?) -> T[B.., H, L]
   }
 }
 
+// At n = 65537 there are more elements than an int64_t counts, which is
+// undefined behaviour where nobody looks: UndefinedBehaviorSanitizer tells.
+TEST(Samples, LeaveOutTensorsBeyondAllCounts) {
+  const CheckReport report = CheckTextAt("test.rules",
+                                         R"(language 1
+
+op checked(x: T[n, n, n, n]) -> T[n, n, n, n]
+  where T: float
+  spec y[i, j, k, l] = 2 * x[i, j, k, l]
+  accuracy T within 1 ulp
+{
+  x + x
+}
+)",
+                                         "checked", 1);
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ExitStatus(), 0) << report.ToString();
+}
+
 // An op of empty tensors alone has no value to compare.
 TEST(Samples, AgreementOnNothingIsInconclusive) {
   const CheckReport report = CheckTextAt("test.rules",

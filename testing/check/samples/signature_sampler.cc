@@ -545,14 +545,15 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
           std::vector<Dim> axes,
           DrawAxes(input.type, static_cast<int>(i), input.variadic_index,
                    options, environment));
-      int64_t elements = 1;
-      for (const Dim& axis : axes) elements *= axis.Value().value_or(1);
+      // Refuses more of them than an int64_t counts: n^4 at a large n.
+      CLEAVE_ASSIGN_OR_RETURN(const Dim elements, NumElements(axes));
       // Sizes that the declaration gives as numbers are the op's own.
       const bool is_drawn = std::any_of(
           input.type.axes.begin(), input.type.axes.end(),
           [](const AxisExpr& a) { return a.size->kind != ExprKind::kNumber; });
       if (is_drawn && !options.shape && !options.large &&
-          fixed_sizes_.empty() && elements > kMaxSampleElements) {
+          fixed_sizes_.empty() &&
+          elements.Value().value_or(1) > kMaxSampleElements) {
         return absl::InvalidArgumentError("the sample is too large");
       }
       sampled.types.push_back(TensorType{dtype, std::move(axes)});
