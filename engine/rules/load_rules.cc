@@ -1,9 +1,7 @@
 // Loading: parse, check, compile.
 
 #include <algorithm>
-#include <atomic>
 #include <cstring>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -11,7 +9,6 @@
 #include "absl/types/span.h"
 #include "engine/files/build_id.h"
 #include "engine/files/cache_folder.h"
-#include "engine/files/threads.h"
 #include "engine/lang/json_rule.h"
 #include "engine/lang/parser.h"
 #include "engine/rules/check.h"
@@ -100,27 +97,6 @@ ParsedSource ParseSource(const NamedSource& named) {
   return {std::move(source), std::move(parsed)};
 }
 
-// Parses the files on all cores, and gives them in the order of `sources`.
-std::vector<ParsedSource> ParseSources(absl::Span<const NamedSource> sources) {
-  // A thread is not worth its start for less text.
-  constexpr size_t kBytesPerThread = 64 << 10;
-  size_t bytes = 0;
-  for (const NamedSource& named : sources) bytes += named.text.size();
-  std::vector<std::optional<ParsedSource>> parsed(sources.size());
-  std::atomic<size_t> next{0};
-  RunOnThreads(std::min<int64_t>(UsableCores(), bytes / kBytesPerThread), [&] {
-    for (size_t i = next++; i < sources.size(); i = next++) {
-      parsed[i].emplace(ParseSource(sources[i]));
-    }
-  });
-  std::vector<ParsedSource> out;
-  out.reserve(parsed.size());
-  for (std::optional<ParsedSource>& one : parsed) {
-    out.push_back(*std::move(one));
-  }
-  return out;
-}
-
 LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
                 absl::Span<const NamedSource> sources) {
   const BudgetScope scope;
@@ -139,15 +115,16 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   const bool trusted = std::exchange(impl->options.trusted, false);
   const size_t checked = impl->library.files().size();
   std::vector<ParsedFile> parsed_files;
-  std::vector<ParsedSource> read = ParseSources(sources);
-  for (size_t i = 0; i < read.size(); ++i) {
-    auto& [source, parsed] = read[i];
+  // On this thread: where a host has little memory, the C library ends the
+  // process of a thread that finds none for its thread-local data.
+  for (const NamedSource& named : sources) {
+    auto [source, parsed] = ParseSource(named);
     if (!parsed.ok()) {
       report(std::move(parsed.diagnostics), source);
       continue;
     }
     parsed_files.push_back({std::move(source), std::move(parsed.file),
-                            sources[i].shipped, sources[i].generated});
+                            named.shipped, named.generated});
   }
   RenamedItems renamed = RenameBesideShipped(impl->library, &parsed_files);
   result.notes = std::move(renamed.notes);
