@@ -1,8 +1,11 @@
 #include "engine/embed/handles.h"
 
+#include <mpfr.h>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <exception>
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -62,6 +65,15 @@ absl::Status RulesHaveMistakes(const LoadResult& loaded) {
   status.SetPayload(kDiagnosticsPayload,
                     absl::Cord(DumpJson(DiagnosticsJson(loaded))));
   return status;
+}
+
+void ReserveThreadLocals() {
+  thread_local bool reserved = false;
+  if (reserved) return;
+  reserved = true;
+  // Volatile: both are read for the memory behind them alone.
+  [[maybe_unused]] const volatile int exceptions = std::uncaught_exceptions();
+  [[maybe_unused]] const volatile mpfr_flags_t flags = mpfr_flags_save();
 }
 
 cleave_status* OutOfMemory() {

@@ -86,9 +86,15 @@ absl::Status RulesHaveMistakes(const LoadResult& loaded);
 // The handle that there is no memory for.
 cleave_status* OutOfMemory();
 
+// Makes the thread-local data that a call needs. The C library makes it at
+// first use, and ends the process where it finds no memory: as late as for the
+// first bad_alloc that is thrown.
+void ReserveThreadLocals();
+
 // Calls `function`, and lets nothing but its status out.
 template <typename F>
 cleave_status* Guarded(const F& function) noexcept {
+  ReserveThreadLocals();
   try {
     return NewStatus(function());
   } catch (const std::bad_alloc&) {
