@@ -79,24 +79,6 @@ void AddMistake(const absl::Status& status, LoadResult* result) {
   result->mistakes.emplace_back().message = std::string(status.message());
 }
 
-// A file as it was read.
-struct ParsedSource {
-  Source source;
-  ParseResult parsed;
-};
-
-ParsedSource ParseSource(const NamedSource& named) {
-  Source source(named.name, named.text);
-  ParseResult parsed = named.json ? ParseJsonRules(source) : ParseRules(source);
-  if (parsed.ok() && named.json) {
-    // Places are those of the canonical text.
-    source = Source(named.name, PrintRuleFile(parsed.file));
-    ParseResult canonical = ParseRules(source);
-    if (canonical.ok()) parsed = std::move(canonical);
-  }
-  return {std::move(source), std::move(parsed)};
-}
-
 LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
                 absl::Span<const NamedSource> sources) {
   const BudgetScope scope;
@@ -118,10 +100,18 @@ LoadResult Load(std::unique_ptr<RuleSet::Impl> impl,
   // On this thread: where a host has little memory, the C library ends the
   // process of a thread that finds none for its thread-local data.
   for (const NamedSource& named : sources) {
-    auto [source, parsed] = ParseSource(named);
+    Source source(named.name, named.text);
+    ParseResult parsed =
+        named.json ? ParseJsonRules(source) : ParseRules(source);
     if (!parsed.ok()) {
       report(std::move(parsed.diagnostics), source);
       continue;
+    }
+    if (named.json) {
+      // Places are those of the canonical text.
+      source = Source(named.name, PrintRuleFile(parsed.file));
+      ParseResult canonical = ParseRules(source);
+      if (canonical.ok()) parsed = std::move(canonical);
     }
     parsed_files.push_back({std::move(source), std::move(parsed.file),
                             named.shipped, named.generated});

@@ -4,8 +4,8 @@
     sentence_lint.py FILE...
 
 A sentence that begins with one of WORDS leaves the reader to guess the noun.
-Prints `FILE:LINE: ..` for each, and exits 1 if there is one. Of C++ and Python
-the comments are read, of Markdown the text but tables and listings.
+Prints `FILE:LINE: ..` for each, and exits 1 if there is one. It reads the
+comments of C++ and Python, and the text of Markdown but tables and listings.
 """
 
 import re
