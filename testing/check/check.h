@@ -53,8 +53,8 @@
 #include "engine/rules/rule_set.h"
 #include "ops/dtype.h"
 #include "testing/check/compare/host_tolerance.h"
+#include "testing/check/compare/verdict.h"
 #include "testing/check/layers/error_profile.h"
-#include "testing/check/layers/verdict.h"
 #include "testing/check/rule_coverage.h"
 #include "testing/run_shard.h"
 

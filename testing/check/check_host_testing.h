@@ -10,7 +10,7 @@
 
 #include "engine/ir/host_kernel.h"
 #include "testing/check/check.h"
-#include "testing/check/layers/verdict.h"
+#include "testing/check/compare/verdict.h"
 
 namespace cleave {
 

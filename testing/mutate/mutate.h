@@ -28,7 +28,7 @@
 
 #include "absl/status/statusor.h"
 #include "engine/rules/rule_set.h"
-#include "testing/check/layers/verdict.h"
+#include "testing/check/compare/verdict.h"
 #include "testing/mutate/mutation.h"
 #include "testing/run_shard.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "testing/check/layers/verdict.h"
+#include "testing/check/compare/verdict.h"
 #include "tools/command/command_line.h"
 
 namespace cleave {

@@ -16,7 +16,7 @@
 #include "engine/ir/host_kernel.h"
 #include "ops/reference/real.h"
 #include "testing/check/compare/host_tolerance.h"
-#include "testing/check/layers/verdict.h"
+#include "testing/check/compare/verdict.h"
 #include "testing/check/samples/sampled_call.h"
 
 namespace cleave {

@@ -14,8 +14,8 @@
 #include "engine/lang/ast.h"
 #include "engine/rules/rule_set.h"
 #include "ops/dtype.h"
+#include "testing/check/compare/verdict.h"
 #include "testing/check/layers/op_context.h"
-#include "testing/check/layers/verdict.h"
 
 namespace cleave {
 

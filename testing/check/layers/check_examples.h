@@ -4,8 +4,8 @@
 #ifndef CLEAVE_TESTING_CHECK_LAYERS_CHECK_EXAMPLES_H_
 #define CLEAVE_TESTING_CHECK_LAYERS_CHECK_EXAMPLES_H_
 
+#include "testing/check/compare/verdict.h"
 #include "testing/check/layers/op_context.h"
-#include "testing/check/layers/verdict.h"
 
 namespace cleave {
 

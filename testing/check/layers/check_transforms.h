@@ -5,8 +5,8 @@
 #define CLEAVE_TESTING_CHECK_LAYERS_CHECK_TRANSFORMS_H_
 
 #include "engine/rules/rule_set.h"
+#include "testing/check/compare/verdict.h"
 #include "testing/check/layers/op_context.h"
-#include "testing/check/layers/verdict.h"
 
 namespace cleave {
 

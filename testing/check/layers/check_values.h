@@ -3,8 +3,8 @@
 #ifndef CLEAVE_TESTING_CHECK_LAYERS_CHECK_VALUES_H_
 #define CLEAVE_TESTING_CHECK_LAYERS_CHECK_VALUES_H_
 
+#include "testing/check/compare/verdict.h"
 #include "testing/check/layers/op_context.h"
-#include "testing/check/layers/verdict.h"
 
 namespace cleave {
 

@@ -9,8 +9,8 @@
 #include "absl/types/span.h"
 #include "ops/tensor.h"
 #include "testing/check/compare/compare_values.h"
+#include "testing/check/compare/verdict.h"
 #include "testing/check/layers/op_context.h"
-#include "testing/check/layers/verdict.h"
 
 namespace cleave {
 

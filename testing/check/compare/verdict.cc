@@ -1,4 +1,4 @@
-#include "testing/check/layers/verdict.h"
+#include "testing/check/compare/verdict.h"
 
 #include <algorithm>
 #include <cmath>

@@ -9,8 +9,8 @@
 //   verdict.ToString();
 //       agrees SAMPLED(20041), worst 1.62 ulp at x = -88.1 (-0x1.607p+6)
 
-#ifndef CLEAVE_TESTING_CHECK_LAYERS_VERDICT_H_
-#define CLEAVE_TESTING_CHECK_LAYERS_VERDICT_H_
+#ifndef CLEAVE_TESTING_CHECK_COMPARE_VERDICT_H_
+#define CLEAVE_TESTING_CHECK_COMPARE_VERDICT_H_
 
 #include <cstdint>
 #include <optional>
@@ -125,4 +125,4 @@ void Merge(Verdict& verdict, const Verdict& next);
 
 }  // namespace cleave
 
-#endif  // CLEAVE_TESTING_CHECK_LAYERS_VERDICT_H_
+#endif  // CLEAVE_TESTING_CHECK_COMPARE_VERDICT_H_
