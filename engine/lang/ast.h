@@ -193,13 +193,31 @@ struct SpecialClause {
   SourceRange range;
 };
 
-// `accuracy T within 2 ulp + 2 cond`, `within n eps * e`.
+// `x in [0, 8]`: the elements at which a claim holds, both ends included.
+struct InputRange {
+  std::string input;
+  ExprPtr low;
+  ExprPtr high;
+  SourceRange range;
+};
+
+// `approximates within 2^-70 + 2^-70 cond on x in [8, inf]`: how far the body
+// may be from the spec over the reals, as a part of the spec.
+struct ApproximationClause {
+  ExprPtr bound;
+  ExprPtr condition;           // the factor of cond, or null
+  std::vector<InputRange> on;  // all elements where there is none
+  SourceRange range;
+};
+
+// `accuracy T within 2 ulp + 2 cond on x in [0, 8]`, `within n eps * e`.
 struct AccuracyClause {
   std::string dtype;
-  ExprPtr bound;      // the factor of ulp or eps
-  std::string unit;   // ulp, eps
-  ExprPtr condition;  // the factor of cond, or null
-  ExprPtr eps_of;     // e of `eps * e`, or null
+  ExprPtr bound;               // the factor of ulp or eps
+  std::string unit;            // ulp, eps
+  ExprPtr condition;           // the factor of cond, or null
+  ExprPtr eps_of;              // e of `eps * e`, or null
+  std::vector<InputRange> on;  // all elements where there is none
   SourceRange range;
 };
 
@@ -247,6 +265,7 @@ struct Item {
   BodyPtr spec;           // an equation or a body
   std::vector<Law> laws;  // or laws
   std::vector<SpecialClause> specials;
+  std::vector<ApproximationClause> approximations;
   std::vector<AccuracyClause> accuracies;
   // Overrides are its last statements. The body of an op without a
   // decomposition has no result, or is null. The body of an `override` has the

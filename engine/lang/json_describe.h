@@ -101,6 +101,10 @@ inline const char* SchemaName(const ErrorClause&) { return "error"; }
 inline const char* SchemaName(const Law&) { return "law"; }
 inline const char* SchemaName(const DomainClause&) { return "domain"; }
 inline const char* SchemaName(const SpecialClause&) { return "special"; }
+inline const char* SchemaName(const InputRange&) { return "input_range"; }
+inline const char* SchemaName(const ApproximationClause&) {
+  return "approximates";
+}
 inline const char* SchemaName(const AccuracyClause&) { return "accuracy"; }
 
 // `let a = e, b = e`: one clause of an item.
@@ -231,12 +235,27 @@ void Describe(V& v, SpecialClause& special) {
 }
 
 template <typename V>
+void Describe(V& v, InputRange& on) {
+  v.Text("input", on.input, TextKind::kName);
+  v.Value("low", on.low);
+  v.Value("high", on.high);
+}
+
+template <typename V>
+void Describe(V& v, ApproximationClause& approximation) {
+  v.Value("bound", approximation.bound);
+  v.OptionalValue("cond", approximation.condition);
+  v.OptionalList("on", approximation.on);
+}
+
+template <typename V>
 void Describe(V& v, AccuracyClause& accuracy) {
   v.Text("dtype", accuracy.dtype, TextKind::kName);
   v.Value("bound", accuracy.bound);
   v.Choice("unit", accuracy.unit, {"ulp", "eps"});
   v.OptionalValue("cond", accuracy.condition);
   v.OptionalValue("of", accuracy.eps_of);
+  v.OptionalList("on", accuracy.on);
 }
 
 template <typename V>
@@ -457,6 +476,7 @@ void DescribeClauses(V& v, Item& item) {
   v.OptionalStatements("spec", item.spec);
   v.OptionalList("laws", item.laws);
   v.OptionalList("special", item.specials);
+  v.OptionalList("approximates", item.approximations);
   v.OptionalList("accuracy", item.accuracies);
 }
 

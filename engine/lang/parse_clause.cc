@@ -15,10 +15,11 @@ struct ClauseKind {
 };
 
 // In the order in which they stand.
-constexpr ClauseKind kClauses[] = {
-    {"where", false},   {"let", true},     {"mutates", false},
-    {"compute", false}, {"error", true},   {"domain", true},
-    {"spec", true},     {"special", true}, {"accuracy", true}};
+constexpr ClauseKind kClauses[] = {{"where", false},       {"let", true},
+                                   {"mutates", false},     {"compute", false},
+                                   {"error", true},        {"domain", true},
+                                   {"spec", true},         {"special", true},
+                                   {"approximates", true}, {"accuracy", true}};
 
 int ClauseIndex(absl::string_view keyword) {
   int index = 0;
@@ -71,7 +72,7 @@ void Parser::ParseClausesAndBody(Item* item) {
           absl::StrCat("`", keyword, "` after `", kClauses[last].keyword, "`"),
           token.range,
           "the clauses stand in this order: where, let, mutates, compute "
-          "acc, error, domain, spec, special, accuracy");
+          "acc, error, domain, spec, special, approximates, accuracy");
     } else if (index == last && !kClauses[index].repeats) {
       Report(DiagnosticKind::kDuplicate,
              absl::StrCat("a second `", keyword, "` clause"), token.range);
@@ -148,6 +149,8 @@ void Parser::ParseClause(absl::string_view keyword, Item* item) {
     ParseSpec(item);
   } else if (keyword == "special") {
     ParseSpecial(item);
+  } else if (keyword == "approximates") {
+    ParseApproximation(item);
   } else {
     ParseAccuracy(item);
   }
@@ -272,6 +275,42 @@ void Parser::ParseSpecial(Item* item) {
   item->specials.push_back(std::move(special));
 }
 
+// `on x in [0, 1], k in [2, inf]`, if it is there.
+std::vector<InputRange> Parser::ParseInputRanges() {
+  std::vector<InputRange> ranges;
+  if (!Take("on")) return ranges;
+  while (!panic_) {
+    InputRange on;
+    const uint32_t begin = Begin();
+    on.input = ExpectName("an input");
+    Expect("in", "and the range");
+    Expect("[", "and the least value");
+    on.low = ParseExpr();
+    Expect(",", "and the greatest value");
+    on.high = ParseExpr();
+    Expect("]", "after the greatest value");
+    on.range = RangeFrom(begin);
+    ranges.push_back(std::move(on));
+    if (!Take(",")) break;
+  }
+  return ranges;
+}
+
+// `approximates within 2^-70 + 2^-70 cond on x in [8, inf]`.
+void Parser::ParseApproximation(Item* item) {
+  ApproximationClause approximation;
+  const uint32_t begin = Begin();
+  Expect("within", "and the bound");
+  approximation.bound = ParseBinary(kPrecedenceProduct);
+  if (Take("+")) {
+    approximation.condition = ParseBinary(kPrecedenceProduct);
+    Expect("cond", "after the factor");
+  }
+  approximation.on = ParseInputRanges();
+  approximation.range = RangeFrom(begin);
+  item->approximations.push_back(std::move(approximation));
+}
+
 // `accuracy T within 2 ulp + 2 cond`, `accuracy D within n eps * e`.
 void Parser::ParseAccuracy(Item* item) {
   AccuracyClause accuracy;
@@ -292,6 +331,7 @@ void Parser::ParseAccuracy(Item* item) {
   } else {
     FailUnexpected("`ulp` or `eps`");
   }
+  accuracy.on = ParseInputRanges();
   accuracy.range = RangeFrom(begin);
   item->accuracies.push_back(std::move(accuracy));
 }

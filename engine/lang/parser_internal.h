@@ -131,6 +131,8 @@ class Parser {
   void ParseSpec(Item* item);
   void ParseDomain(Item* item);
   void ParseSpecial(Item* item);
+  std::vector<InputRange> ParseInputRanges();
+  void ParseApproximation(Item* item);
   void ParseAccuracy(Item* item);
   void ParseRewrite(Item* item);
   void ParseExample(Item* item);

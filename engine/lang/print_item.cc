@@ -34,6 +34,28 @@ bool HasBareMatmul(const Expr& expr) {
   return false;
 }
 
+// ` + e cond` of a claim.
+void AddCondition(const ExprPtr& condition, std::vector<DocPtr>& parts) {
+  if (condition == nullptr) return;
+  parts.push_back(TextDoc(" + "));
+  parts.push_back(ExprDoc(*condition, kPrecedenceProduct));
+  parts.push_back(TextDoc(" cond"));
+}
+
+// ` on x in [0, 1], k in [2, inf]` of a claim.
+void AddRanges(const std::vector<InputRange>& ranges,
+               std::vector<DocPtr>& parts) {
+  const char* before = " on ";
+  for (const InputRange& on : ranges) {
+    parts.push_back(TextDoc(absl::StrCat(before, on.input, " in ")));
+    parts.push_back(ListDoc(
+        "[",
+        {ExprDoc(*on.low, kPrecedenceIf), ExprDoc(*on.high, kPrecedenceIf)},
+        "]", /*open_breaks=*/false));
+    before = ", ";
+  }
+}
+
 DocPtr AxisDoc(const AxisExpr& axis) {
   if (axis.is_new) {
     return ConcatDoc({TextDoc("new "), ExprDoc(*axis.size, kPrecedenceIf),
@@ -294,20 +316,25 @@ void ItemPrinter::Clauses(const Item& item) {
                       TextDoc(" if "),
                       ExprDoc(*special.condition, kPrecedenceCoalesce)}));
   }
+  for (const ApproximationClause& approximation : item.approximations) {
+    std::vector<DocPtr> parts = {
+        TextDoc("approximates within "),
+        ExprDoc(*approximation.bound, kPrecedenceProduct)};
+    AddCondition(approximation.condition, parts);
+    AddRanges(approximation.on, parts);
+    Clause(ConcatDoc(std::move(parts)));
+  }
   for (const AccuracyClause& accuracy : item.accuracies) {
     std::vector<DocPtr> parts = {
         TextDoc(absl::StrCat("accuracy ", accuracy.dtype, " within ")),
         ExprDoc(*accuracy.bound, kPrecedenceProduct),
         TextDoc(absl::StrCat(" ", accuracy.unit))};
-    if (accuracy.condition != nullptr) {
-      parts.push_back(TextDoc(" + "));
-      parts.push_back(ExprDoc(*accuracy.condition, kPrecedenceProduct));
-      parts.push_back(TextDoc(" cond"));
-    }
+    AddCondition(accuracy.condition, parts);
     if (accuracy.eps_of != nullptr) {
       parts.push_back(TextDoc(" * "));
       parts.push_back(ExprDoc(*accuracy.eps_of, kPrecedenceProduct));
     }
+    AddRanges(accuracy.on, parts);
     Clause(ConcatDoc(std::move(parts)));
   }
 }

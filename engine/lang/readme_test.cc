@@ -164,7 +164,13 @@ class Constructs {
     if (!item.laws.empty()) words.insert("laws");
     if (!item.specials.empty()) words.insert("special");
     if (!item.domains.empty()) words.insert("domain");
+    for (const ApproximationClause& approximation : item.approximations) {
+      words.insert("approximates");
+      if (approximation.condition != nullptr) words.insert("approximates cond");
+      if (!approximation.on.empty()) words.insert("approximates on");
+    }
     for (const AccuracyClause& accuracy : item.accuracies) {
+      if (!accuracy.on.empty()) words.insert("accuracy on");
       words.insert(accuracy.eps_of != nullptr ? "eps" : "ulp");
       if (accuracy.condition != nullptr) words.insert("cond");
     }
@@ -276,6 +282,10 @@ TEST(Readme, ExamplesUseEveryConstruct) {
                            "laws",
                            "special",
                            "domain",
+                           "approximates",
+                           "approximates cond",
+                           "approximates on",
+                           "accuracy on",
                            "eps",
                            "ulp",
                            "cond",

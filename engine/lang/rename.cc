@@ -43,10 +43,16 @@ class Renamer {
       Rename(special.equation);
       Rename(special.condition);
     }
+    for (ApproximationClause& approximation : item.approximations) {
+      Rename(approximation.bound);
+      Rename(approximation.condition);
+      Rename(approximation.on);
+    }
     for (AccuracyClause& accuracy : item.accuracies) {
       Rename(accuracy.bound);
       Rename(accuracy.condition);
       Rename(accuracy.eps_of);
+      Rename(accuracy.on);
     }
     Rename(item.body);
     Rename(item.left);
@@ -65,6 +71,13 @@ class Renamer {
     for (AxisExpr& axis : type.axes) {
       Rename(axis.size);
       Rename(axis.bound);
+    }
+  }
+
+  void Rename(std::vector<InputRange>& ranges) {
+    for (InputRange& on : ranges) {
+      Rename(on.low);
+      Rename(on.high);
     }
   }
 

@@ -202,8 +202,11 @@ op f(xs[i]: T[A.., n@axis]?, static k: i64[], *, axis: axis(xs), m: {a, b} = a, 
   domain x > 0
   spec y[i] = x[i]
   special y = 0 if x == 1
+  approximates within 2^-60 + 2^-50 cond on x in [0, 2]
+  approximates within 2^-60
   accuracy T within 2 ulp + 2 cond
   accuracy f32 within n eps * n
+  accuracy f32 within 2 ulp on x in [0, inf], x in [-1, 1]
 {
   // First.
   let s[i < 3, r..] = sum[j if j > 1](-x[j, r.., 0..2]) @tie(first)

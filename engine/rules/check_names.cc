@@ -14,6 +14,19 @@
 
 namespace cleave {
 
+const InputDecl* FindInput(const Callable& callable, const std::string& name) {
+  for (const InputDecl& input : callable.inputs) {
+    if (input.name == name) return &input;
+  }
+  return nullptr;
+}
+
+std::vector<std::string> InputNames(const Callable& callable) {
+  std::vector<std::string> names;
+  for (const InputDecl& input : callable.inputs) names.push_back(input.name);
+  return names;
+}
+
 void NameChecker::Run() {
   switch (item_.kind) {
     case ItemKind::kOp:
@@ -146,7 +159,8 @@ void NameChecker::CheckOp() {
     Leave();
     Leave();
   }
-  CheckAccuracies();
+  CheckApproximations(callable);
+  CheckAccuracies(callable);
   CheckBody(callable);
   Leave();
 }
@@ -234,57 +248,6 @@ void NameChecker::CheckLaws(const Callable& callable) {
     Leave();
   }
 }
-
-void NameChecker::CheckAccuracies() {
-  for (const AccuracyClause& accuracy : item_.accuracies) {
-    Name* name = Lookup(accuracy.dtype);
-    if (name != nullptr) {
-      name->used = true;
-    } else if (!ParseDType(accuracy.dtype).ok()) {
-      Report(DiagnosticKind::kUnknownName, accuracy.range,
-             absl::StrCat("`", accuracy.dtype, "` is no dtype"));
-    }
-    Walk(*accuracy.bound);
-    if (accuracy.condition != nullptr) Walk(*accuracy.condition);
-    if (accuracy.eps_of == nullptr) continue;
-    Enter();
-    // In the spec's indices.
-    const auto define = [&](const Equation& equation) {
-      for (const Binder& binder : equation.indices) {
-        if (scopes_.back().count(binder.name) != 0) continue;
-        Define(binder.name, binder.range, "index", false);
-      }
-    };
-    if (item_.spec != nullptr) {
-      for (const Statement& statement : item_.spec->statements) {
-        if (statement.kind != StatementKind::kResult) continue;
-        define(statement.equation);
-        for (const Equation& field : statement.equation.value->fields) {
-          define(field);
-        }
-      }
-    }
-    Walk(*accuracy.eps_of);
-    Leave();
-  }
-}
-
-namespace {
-
-const InputDecl* FindInput(const Callable& callable, const std::string& name) {
-  for (const InputDecl& input : callable.inputs) {
-    if (input.name == name) return &input;
-  }
-  return nullptr;
-}
-
-std::vector<std::string> InputNames(const Callable& callable) {
-  std::vector<std::string> names;
-  for (const InputDecl& input : callable.inputs) names.push_back(input.name);
-  return names;
-}
-
-}  // namespace
 
 void NameChecker::CheckJvpLine(const Callable& callable,
                                const Statement& statement) {

@@ -1,6 +1,6 @@
 // NameChecker: the names of one item. Internal to check_names.h: the clauses of
-// an item are walked in check_names.cc, scopes and expressions in
-// walk_names.cc.
+// an item are walked in check_names.cc and check_claims.cc, scopes and
+// expressions in walk_names.cc.
 
 #ifndef CLEAVE_ENGINE_RULES_NAME_CHECKER_H_
 #define CLEAVE_ENGINE_RULES_NAME_CHECKER_H_
@@ -20,6 +20,10 @@ namespace cleave {
 
 // Whether a name always means the same: `true`, `inf`, a dtype, ...
 bool IsConstantName(const std::string& name);
+
+// The input of that name; null where there is none.
+const InputDecl* FindInput(const Callable& callable, const std::string& name);
+std::vector<std::string> InputNames(const Callable& callable);
 
 // Walks an item once, with a stack of scopes; what is wrong goes to
 // `diagnostics`.
@@ -53,7 +57,11 @@ class NameChecker {
   void CheckBody(const Callable& callable);
   // Indices that are free in a law range over all their values.
   void CheckLaws(const Callable& callable);
-  void CheckAccuracies();
+  // --- claims (check_claims.cc)
+  void CheckApproximations(const Callable& callable);
+  void CheckAccuracies(const Callable& callable);
+  void CheckRanges(const Callable& callable,
+                   const std::vector<InputRange>& ranges);
   void CheckJvpLine(const Callable& callable, const Statement& statement);
   void CheckVjpLine(const Callable& callable, const Statement& statement);
   void CheckVmapLine(const Callable& callable, const Statement& statement);

@@ -38,6 +38,13 @@ class CallNames {
     }
   }
 
+  void Of(const std::vector<InputRange>& ranges) {
+    for (const InputRange& on : ranges) {
+      Of(on.low);
+      Of(on.high);
+    }
+  }
+
  private:
   void Add(const Expr& e) {
     if (e.kind == ExprKind::kCall) names_.insert(e.text);
@@ -77,11 +84,17 @@ std::set<std::string> MeantBy(const Item& item) {
     calls.Of(special.equation.value);
     calls.Of(special.condition);
   }
+  for (const ApproximationClause& approximation : item.approximations) {
+    calls.Of(approximation.bound);
+    calls.Of(approximation.condition);
+    calls.Of(approximation.on);
+  }
   for (const AccuracyClause& accuracy : item.accuracies) {
     for (const ExprPtr& e :
          {accuracy.bound, accuracy.condition, accuracy.eps_of}) {
       calls.Of(e);
     }
+    calls.Of(accuracy.on);
   }
   return names;
 }

@@ -31,6 +31,8 @@ struct ValueFailure {
 struct ValueComparison {
   int64_t samples = 0;  // elements compared
   int64_t outside = 0;  // elements outside the op's domain, not among them
+  // Elements of which no `accuracy` clause claims anything, not among them.
+  int64_t unclaimed = 0;
   double worst_ulp = 0;
   int worst_result = 0;
   int64_t worst_element = -1;

@@ -5,10 +5,13 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "engine/ir/interpreter.h"
+#include "ops/status_macros.h"
 #include "testing/check/compare/compare_values.h"
 #include "testing/check/layers/compare_at.h"
 #include "testing/check/layers/large_calls.h"
+#include "testing/check/reference/reference.h"
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/check/samples/sample_counts.h"
@@ -237,9 +240,9 @@ Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
 
 namespace {
 
-// Whether two reals are one number to within half of `bits`, or both vanish in
-// every dtype.
-bool AgreeAsReals(const Real& a, const Real& b, int bits) {
+// Whether the real `b` is `a` to within half of `bits`, or to within the part
+// `allowed` of it, or both vanish in every dtype.
+bool AgreeAsReals(const Real& a, const Real& b, int bits, double allowed) {
   if (mpfr_nan_p(a.get()) || mpfr_nan_p(b.get())) {
     return mpfr_nan_p(a.get()) && mpfr_nan_p(b.get());
   }
@@ -249,6 +252,11 @@ bool AgreeAsReals(const Real& a, const Real& b, int bits) {
   mpfr_sub(difference.get(), a.get(), b.get(), MPFR_RNDN);
   const mpfr_exp_t exponent = mpfr_get_exp(difference.get());
   if (exponent < -1100) return true;
+  if (allowed > 0) {
+    Real most(bits);
+    mpfr_mul_d(most.get(), a.get(), allowed, MPFR_RNDN);
+    if (mpfr_cmpabs(difference.get(), most.get()) <= 0) return true;
+  }
   const mpfr_exp_t size =
       std::max(mpfr_zero_p(a.get()) ? mpfr_get_emin() : mpfr_get_exp(a.get()),
                mpfr_zero_p(b.get()) ? mpfr_get_emin() : mpfr_get_exp(b.get()));
@@ -261,15 +269,17 @@ struct RealDifference {
   int64_t element = 0;
   std::string spec;
   std::string body;
+  double allowed = 0;    // the part of the spec that `approximates` allows
   std::string unproved;  // why no enclosures prove it
 };
 
 // The first difference of spec and body at `inputs` that no precision up to the
 // last one heals, and that enclosures do not refute. In elementwise graphs only
-// the elements that differ are evaluated again.
+// the elements that differ are evaluated again. `approximated` is not null if
+// the op has `approximates` clauses, which allow a difference.
 absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
-    const CallGraphs& graphs, absl::Span<const Tensor> inputs,
-    bool elementwise) {
+    const CallGraphs& graphs, const SpecReference* approximated,
+    absl::Span<const Tensor> inputs, bool elementwise) {
   static constexpr int kBits[] = {kFirstReferenceBits, 640, 2560};
   std::vector<Tensor> chosen(inputs.begin(), inputs.end());
   std::vector<int64_t> elements;  // of `inputs`, those in `chosen`
@@ -291,24 +301,33 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
       if (a.shape != b.shape || IsFloat(a.dtype) != IsFloat(b.dtype)) {
         return absl::InvalidArgumentError("the types of spec and body differ");
       }
-      const auto found = [&](int64_t i, std::string x, std::string y) {
+      const auto found = [&](int64_t i, std::string x, std::string y,
+                             double part) {
         differing.push_back(i);
         if (difference) return;
         difference = RealDifference{static_cast<int>(r),
                                     elements.empty() ? i : elements[i],
                                     std::move(x),
                                     std::move(y),
+                                    part,
                                     {}};
       };
       for (int64_t i = 0; !IsFloat(a.dtype) && i < a.discrete.size(); ++i) {
         if (a.discrete.GetInt(i) != b.discrete.GetInt(i)) {
           found(i, absl::StrCat(a.discrete.GetInt(i)),
-                absl::StrCat(b.discrete.GetInt(i)));
+                absl::StrCat(b.discrete.GetInt(i)), 0);
         }
       }
+      std::vector<double> allowed;
+      if (approximated != nullptr) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            allowed, approximated->Approximation(chosen, static_cast<int>(r),
+                                                 Tensor(a.dtype, a.shape)));
+      }
       for (size_t i = 0; i < a.reals.size(); ++i) {
-        if (!AgreeAsReals(a.reals[i], b.reals[i], bits)) {
-          found(i, a.reals[i].ToString(30), b.reals[i].ToString(30));
+        const double part = allowed.empty() ? 0 : allowed[i];
+        if (!AgreeAsReals(a.reals[i], b.reals[i], bits, part)) {
+          found(i, a.reals[i].ToString(30), b.reals[i].ToString(30), part);
         }
       }
     }
@@ -326,7 +345,8 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
       graphs,
       elementwise ? SelectElements(inputs, {difference->element})
                   : std::vector<Tensor>(inputs.begin(), inputs.end()),
-      kBits, difference->result, elementwise ? 0 : difference->element);
+      kBits, difference->result, elementwise ? 0 : difference->element,
+      difference->allowed);
   if (proved.proof == Proof::kAgrees) return std::nullopt;
   difference->unproved = proved.why;
   return difference;
@@ -364,6 +384,17 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
         samples.push_back(sampler.Tensors(call.call, pattern));
       }
     }
+    std::optional<SpecReference> reference;
+    if (!context.item->approximations.empty()) {
+      absl::StatusOr<SpecReference> made =
+          SpecReference::Make(*context.clauses, call.call, call.graphs);
+      if (!made.ok()) {
+        return Verdict::NotChecked(std::string(made.status().message()));
+      }
+      reference = *std::move(made);
+    }
+    const SpecReference* const approximated =
+        reference.has_value() ? &*reference : nullptr;
     for (std::vector<Tensor>& inputs : samples) {
       if (prepared.elementwise) {
         absl::StatusOr<std::vector<Tensor>> kept = call.domain.Within(inputs);
@@ -372,8 +403,8 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
       } else if (!call.domain.Contains(inputs).value_or(true)) {
         continue;
       }
-      const auto difference =
-          DifferOverReals(call.graphs, inputs, prepared.elementwise);
+      const auto difference = DifferOverReals(call.graphs, approximated, inputs,
+                                              prepared.elementwise);
       if (!difference.ok()) {
         if (difference.status().code() == absl::StatusCode::kUnimplemented) {
           return Verdict::NotChecked(
@@ -409,8 +440,8 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
       }
       const auto fails = [&](absl::Span<const Tensor> trial) {
         if (context.Expired()) return false;
-        const auto again =
-            DifferOverReals(call.graphs, trial, prepared.elementwise);
+        const auto again = DifferOverReals(call.graphs, approximated, trial,
+                                           prepared.elementwise);
         if (!again.ok() || !*again) return false;
         shown = **again;
         return true;
@@ -429,6 +460,11 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
                                   "[", shown.element, "] over the reals");
       example.place = context.Place(call.graphs.body, shown.result);
       example.replay = context.Replay();
+      if (shown.allowed > 0) {
+        absl::StrAppend(
+            &example.got,
+            absl::StrFormat(", where %.3g of it is allowed", shown.allowed));
+      }
       Merge(verdict, Verdict::Disagrees(std::move(example)));
       CompareCounts counts;
       counts.unproved = shown.unproved;

@@ -107,6 +107,7 @@ bool CompareAt(const OpContext& context, const ValueComparer& comparer,
               comparison->worst_bound_is_whole};
   }
   counts.outside += comparison->outside;
+  counts.unclaimed += comparison->unclaimed;
   counts.undecided += comparison->undecided;
   counts.by_body += comparison->by_body;
   counts.other_zeros += comparison->other_zeros;
@@ -124,6 +125,10 @@ void AddCountNotes(const CompareCounts& counts, Verdict& verdict) {
   if (counts.outside > 0) {
     verdict.notes.push_back(
         absl::StrCat(counts.outside, " elements outside the domain"));
+  }
+  if (counts.unclaimed > 0) {
+    verdict.notes.push_back(absl::StrCat(
+        counts.unclaimed, " elements of which no accuracy is claimed"));
   }
   if (counts.undecided > 0) {
     verdict.notes.push_back(

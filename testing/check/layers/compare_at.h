@@ -18,6 +18,7 @@ namespace cleave {
 struct CompareCounts {
   int64_t undecided = 0;
   int64_t outside = 0;  // of the op's domain
+  int64_t unclaimed = 0;
   int64_t by_body = 0;
   int64_t other_zeros = 0;
   std::string unproved;  // why no enclosure proves the refutation

@@ -244,6 +244,11 @@ class ClauseWriter {
         WriteDomain(domain, result);
       }
     }
+    for (const ApproximationClause& approximation : item_.approximations) {
+      clauses.approximations.push_back({Factor(approximation.bound),
+                                        Factor(approximation.condition),
+                                        OnFactor(approximation.on)});
+    }
     for (const AccuracyClause& accuracy : item_.accuracies) {
       WriteAccuracy(accuracy);
     }
@@ -306,6 +311,22 @@ class ClauseWriter {
     return FactorAt(expr, item_.results.front(), Equation());
   }
 
+  // `x >= low and x <= high` of all ranges, as 1 and 0.
+  std::optional<ClauseFactor> OnFactor(const std::vector<InputRange>& ranges) {
+    if (ranges.empty()) return std::nullopt;
+    ExprPtr holds;
+    for (const InputRange& on : ranges) {
+      for (const auto& [comparison, bound] :
+           {std::pair(">=", on.low), std::pair("<=", on.high)}) {
+        const ExprPtr side =
+            Of(ExprKind::kBinary, comparison, {Name(on.input), bound});
+        holds = holds == nullptr ? side
+                                 : Of(ExprKind::kBinary, "and", {holds, side});
+      }
+    }
+    return Factor(Call("select", {holds, Number("1"), Number("0")}));
+  }
+
   // `expr` in the indices of `equation`, of which `result` is the result.
   ClauseFactor FactorAt(const ExprPtr& expr, const ResultDecl& result,
                         const Equation& equation) {
@@ -341,6 +362,7 @@ class ClauseWriter {
   void WriteAccuracy(const AccuracyClause& accuracy) {
     AccuracyOp op;
     op.dtype = accuracy.dtype;
+    op.on = OnFactor(accuracy.on);
     op.is_eps = accuracy.unit == "eps";
     if (!op.is_eps) {
       op.ulp = Factor(accuracy.bound);

@@ -1,6 +1,6 @@
-// ClauseRules: the clauses of an op (special values, domains, accuracy, laws)
-// as ops of their own, so that the engine evaluates them like any body. They
-// are written as rule text beside the ops that they belong to:
+// ClauseRules: the clauses of an op (special values, domains, approximation,
+// accuracy, laws) as ops of their own, so that the engine evaluates them like
+// any body. They are written as rule text beside the ops that they belong to:
 //
 //   special y = x if x == inf
 //       op softplus__special_0(x: T[S..], *, .., expected_: T[S..]) -> T[S..]
@@ -10,6 +10,8 @@
 //         = select(x >= 0, expected_ + 1, expected_)
 //   accuracy D within n eps * sum[j if j <= i](abs(x[a.., j, b..]))
 //       op cumsum__factor_0(..) -> .. y[a.., i, b..] = n * sum[..](..)
+//   .. on x in [0, 8]
+//       op bessel__factor_3(..) -> .. = select(x >= 0 and x <= 8, 1, 0)
 //   spec values[i] < values[j] if i < j
 //       op unique__law_1(.., values: .., ..) -> bool[]
 //
@@ -54,8 +56,15 @@ struct EpsBound {
   ClauseFactor size;    // e; 1 if there is none
 };
 
+struct ApproximationOp {
+  ClauseFactor relative;
+  ClauseFactor condition;
+  std::optional<ClauseFactor> on;  // 1 where the clause holds, else 0
+};
+
 struct AccuracyOp {
   std::string dtype;  // as declared: a variable or a dtype
+  std::optional<ClauseFactor> on;
   ClauseFactor ulp;
   ClauseFactor condition;
   std::map<std::string, EpsBound> eps;  // per result
@@ -73,6 +82,7 @@ struct LawOp {
 struct OpClauses {
   std::vector<ResultClauseOp> specials;
   std::vector<ResultClauseOp> domains;
+  std::vector<ApproximationOp> approximations;
   std::vector<AccuracyOp> accuracies;
   std::vector<LawOp> laws;
   // Why the clauses of this op cannot be evaluated; empty if they can.

@@ -120,6 +120,35 @@ bool AreOne(const RealInterval& a, const RealInterval& b) {
   return narrow(a) && narrow(b);
 }
 
+// Whether all numbers of `a` and of `b` differ by at most the part `allowed` of
+// the former, or all by more. Every bound is rounded to the side of kOpen.
+Proof DifferBy(const RealInterval& a, const RealInterval& b, double allowed,
+               int bits) {
+  Real up(bits);
+  Real down(bits);
+  // The greatest difference, and the least one.
+  mpfr_sub(up.get(), a.high(), b.low(), MPFR_RNDU);
+  mpfr_sub(down.get(), b.high(), a.low(), MPFR_RNDU);
+  const Real greatest = mpfr_cmp(up.get(), down.get()) < 0 ? down : up;
+  mpfr_sub(up.get(), a.low(), b.high(), MPFR_RNDD);
+  mpfr_sub(down.get(), b.low(), a.high(), MPFR_RNDD);
+  const Real least = mpfr_cmp(up.get(), down.get()) < 0 ? down : up;
+  // The sizes of `a`.
+  const bool low_is_smaller = mpfr_cmpabs(a.low(), a.high()) < 0;
+  Real smallest(bits);
+  Real largest(bits);
+  mpfr_abs(smallest.get(), low_is_smaller ? a.low() : a.high(), MPFR_RNDD);
+  mpfr_abs(largest.get(), low_is_smaller ? a.high() : a.low(), MPFR_RNDU);
+  if (mpfr_sgn(a.low()) * mpfr_sgn(a.high()) <= 0) {
+    mpfr_set_zero(smallest.get(), 1);
+  }
+  mpfr_mul_d(smallest.get(), smallest.get(), allowed, MPFR_RNDD);
+  mpfr_mul_d(largest.get(), largest.get(), allowed, MPFR_RNDU);
+  if (mpfr_lessequal_p(greatest.get(), smallest.get())) return Proof::kAgrees;
+  return mpfr_greater_p(least.get(), largest.get()) ? Proof::kDiffers
+                                                    : Proof::kOpen;
+}
+
 }  // namespace
 
 Proved ProveError(const EncloseAt& enclose, absl::Span<const int> precisions,
@@ -136,8 +165,8 @@ Proved ProveError(const EncloseAt& enclose, absl::Span<const int> precisions,
 }
 
 Proved ProveEqual(const CallGraphs& graphs, absl::Span<const Tensor> inputs,
-                  absl::Span<const int> precisions, int result,
-                  int64_t element) {
+                  absl::Span<const int> precisions, int result, int64_t element,
+                  double allowed) {
   Proved proved;
   for (const int bits : precisions) {
     std::vector<IntervalTensor> arguments;
@@ -169,9 +198,13 @@ Proved ProveEqual(const CallGraphs& graphs, absl::Span<const Tensor> inputs,
       proved.why = open;
       continue;
     }
-    proved.proof = AreDisjoint(p, q) ? Proof::kDiffers
-                   : AreOne(p, q)    ? Proof::kAgrees
-                                     : Proof::kOpen;
+    if (allowed > 0 && !p.IsNaN() && !q.IsNaN()) {
+      proved.proof = DifferBy(p, q, allowed, bits);
+    } else {
+      proved.proof = AreDisjoint(p, q) ? Proof::kDiffers
+                     : AreOne(p, q)    ? Proof::kAgrees
+                                       : Proof::kOpen;
+    }
     if (proved.proof != Proof::kOpen) {
       proved.why.clear();
       return proved;

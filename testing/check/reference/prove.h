@@ -41,11 +41,12 @@ Proved ProveError(const EncloseAt& enclose, absl::Span<const int> precisions,
                   int result, int64_t element, const ErrorAt& error, double got,
                   double bound);
 
-// Whether spec and body have one value there; to 240 bits, as the constants of
-// a rule have 320.
+// Whether spec and body have one value there, to 240 bits, as the constants of
+// a rule have 320; or, if a part of the spec's value is `allowed`, whether they
+// differ by no more than that.
 Proved ProveEqual(const CallGraphs& graphs, absl::Span<const Tensor> inputs,
-                  absl::Span<const int> precisions, int result,
-                  int64_t element);
+                  absl::Span<const int> precisions, int result, int64_t element,
+                  double allowed = 0);
 
 }  // namespace cleave
 

@@ -265,62 +265,135 @@ absl::StatusOr<std::vector<double>> SpecReference::FactorValues(
   return numbers;
 }
 
-const AccuracyOp* SpecReference::AccuracyOf(int result) const {
-  const AccuracyOp* chosen = nullptr;
+std::vector<const AccuracyOp*> SpecReference::AccuraciesOf(int result) const {
+  std::vector<const AccuracyOp*> of_dtype;
+  std::vector<const AccuracyOp*> of_variable;
   for (const AccuracyOp& op : clauses_->Of(call_.op).accuracies) {
     const auto dtype = ParseDType(op.dtype);
-    if (dtype.ok() ? *dtype == result_types_[result].dtype
-                   : chosen == nullptr) {
-      chosen = &op;
+    if (!dtype.ok()) {
+      if (of_variable.empty() || of_variable[0]->dtype == op.dtype) {
+        of_variable.push_back(&op);
+      }
+    } else if (*dtype == result_types_[result].dtype) {
+      of_dtype.push_back(&op);
     }
   }
-  return chosen;
+  return of_dtype.empty() ? of_variable : of_dtype;
 }
 
 std::optional<double> SpecReference::ConstantUlp(int result) const {
-  const AccuracyOp* const chosen = AccuracyOf(result);
-  if (chosen == nullptr) return elementwise_ ? 0.5 : kUndeclaredUlp;
-  if (chosen->is_eps || !chosen->ulp.op.empty() || !(chosen->ulp.literal > 0)) {
+  const std::vector<const AccuracyOp*> clauses = AccuraciesOf(result);
+  if (clauses.empty()) return elementwise_ ? 0.5 : kUndeclaredUlp;
+  const AccuracyOp& first = *clauses[0];
+  if (first.on || first.is_eps || !first.ulp.op.empty() ||
+      !(first.ulp.literal > 0)) {
     return std::nullopt;
   }
-  return chosen->ulp.literal;
+  return first.ulp.literal;
+}
+
+absl::Status SpecReference::SetBound(const AccuracyOp& clause,
+                                     absl::Span<const Tensor> inputs,
+                                     int result, const Tensor& got,
+                                     ErrorBound& bound) const {
+  bound.is_eps = clause.is_eps;
+  if (!clause.is_eps) {
+    CLEAVE_ASSIGN_OR_RETURN(bound.ulp,
+                            FactorValues(clause.ulp, inputs, result, got));
+    CLEAVE_ASSIGN_OR_RETURN(
+        bound.condition, FactorValues(clause.condition, inputs, result, got));
+    return absl::OkStatus();
+  }
+  const auto it = clause.eps.find(result_names_[result]);
+  const EpsBound& eps =
+      it == clause.eps.end() ? clause.eps.begin()->second : it->second;
+  CLEAVE_ASSIGN_OR_RETURN(bound.eps,
+                          FactorValues(eps.size, inputs, result, got));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> factors,
+                          FactorValues(eps.factor, inputs, result, got));
+  // Below the normal numbers, rounding leaves as much as it does there.
+  const DType dtype = result_types_[result].dtype;
+  const double least = IsFloat(dtype) ? SmallestNormal(dtype) : 0;
+  for (size_t i = 0; i < bound.eps.size(); ++i) {
+    double& value = bound.eps[i];
+    if (value < least) value = least;  // NaN stays
+    value *= factors[i];
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
                                                 int result,
                                                 const Tensor& got) const {
-  const TensorType& type = result_types_[result];
-  const AccuracyOp* const chosen = AccuracyOf(result);
+  const std::vector<const AccuracyOp*> clauses = AccuraciesOf(result);
   ErrorBound bound;
-  if (chosen == nullptr) {
+  if (clauses.empty()) {
     bound.ulp.assign(got.size(), elementwise_ ? 0.5 : kUndeclaredUlp);
     bound.condition.assign(got.size(), elementwise_ ? 0 : kUndeclaredCondition);
     return bound;
   }
   bound.declared = true;
-  bound.is_eps = chosen->is_eps;
-  if (chosen->is_eps) {
-    const auto it = chosen->eps.find(result_names_[result]);
-    const EpsBound& eps =
-        it == chosen->eps.end() ? chosen->eps.begin()->second : it->second;
-    CLEAVE_ASSIGN_OR_RETURN(bound.eps,
-                            FactorValues(eps.size, inputs, result, got));
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> factors,
-                            FactorValues(eps.factor, inputs, result, got));
-    // Below the normal numbers, rounding leaves as much as it does there.
-    const double least = IsFloat(type.dtype) ? SmallestNormal(type.dtype) : 0;
-    for (size_t i = 0; i < bound.eps.size(); ++i) {
-      double& value = bound.eps[i];
-      if (value < least) value = least;  // NaN stays
-      value *= factors[i];
-    }
+  if (!clauses[0]->on) {
+    CLEAVE_RETURN_IF_ERROR(SetBound(*clauses[0], inputs, result, got, bound));
     return bound;
   }
-  CLEAVE_ASSIGN_OR_RETURN(bound.ulp,
-                          FactorValues(chosen->ulp, inputs, result, got));
-  CLEAVE_ASSIGN_OR_RETURN(bound.condition,
-                          FactorValues(chosen->condition, inputs, result, got));
+  bound.is_eps = clauses[0]->is_eps;
+  std::vector<double>& constant = bound.is_eps ? bound.eps : bound.ulp;
+  constant.assign(got.size(), HUGE_VAL);
+  bound.condition.assign(got.size(), 0);
+  bound.unclaimed.assign(got.size(), true);
+  for (const AccuracyOp* clause : clauses) {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> holds,
+                            HoldsAt(clause->on, inputs, result, got));
+    ErrorBound part;
+    CLEAVE_RETURN_IF_ERROR(SetBound(*clause, inputs, result, got, part));
+    for (int64_t i = 0; i < got.size(); ++i) {
+      if (!bound.unclaimed[i] || holds[i] == 0) continue;
+      bound.unclaimed[i] = false;
+      constant[i] = bound.is_eps ? part.eps[i] : part.ulp[i];
+      if (!bound.is_eps) bound.condition[i] = part.condition[i];
+    }
+  }
   return bound;
+}
+
+absl::StatusOr<std::vector<double>> SpecReference::HoldsAt(
+    const std::optional<ClauseFactor>& on, absl::Span<const Tensor> inputs,
+    int result, const Tensor& got) const {
+  if (!on) return std::vector<double>(got.size(), 1);
+  return FactorValues(*on, inputs, result, got);
+}
+
+absl::StatusOr<std::vector<double>> SpecReference::Approximation(
+    absl::Span<const Tensor> inputs, int result, const Tensor& got) const {
+  std::vector<double> allowed;
+  const std::vector<ApproximationOp>& clauses =
+      clauses_->Of(call_.op).approximations;
+  if (clauses.empty() || !IsFloat(result_types_[result].dtype)) return allowed;
+  allowed.assign(got.size(), 0);
+  std::vector<bool> claimed(got.size(), false);
+  std::vector<std::vector<double>> conditions;
+  for (const ApproximationOp& clause : clauses) {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> holds,
+                            HoldsAt(clause.on, inputs, result, got));
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> relative,
+                            FactorValues(clause.relative, inputs, result, got));
+    CLEAVE_ASSIGN_OR_RETURN(
+        const std::vector<double> factors,
+        FactorValues(clause.condition, inputs, result, got));
+    for (int64_t i = 0; i < got.size(); ++i) {
+      if (claimed[i] || holds[i] == 0) continue;
+      claimed[i] = true;
+      allowed[i] = relative[i];
+      if (factors[i] == 0) continue;
+      if (conditions.empty()) {
+        CLEAVE_ASSIGN_OR_RETURN(conditions,
+                                Conditions(inputs, kFirstReferenceBits));
+      }
+      allowed[i] += factors[i] * conditions[result][i];
+    }
+  }
+  return allowed;
 }
 
 }  // namespace cleave

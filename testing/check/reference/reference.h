@@ -29,6 +29,9 @@ struct ErrorBound {
   std::vector<double> ulp;
   std::vector<double> condition;
   std::vector<double> eps;
+  // The elements of which no clause claims anything, their bound infinite; no
+  // entries where there are none.
+  std::vector<bool> unclaimed;
   // Whether a clause declares it; if not, the result is rounded correctly.
   bool declared = false;
 };
@@ -63,6 +66,12 @@ class SpecReference {
   // The part of that bound, in ULP, that is the same at all inputs and takes no
   // condition; nullopt where there is none but 0.
   std::optional<double> ConstantUlp(int result) const;
+  // How far the body may be from each element of result number `result` over
+  // the reals, as a part of that element: what the op's `approximates` clauses
+  // allow. Of `got` only the shape is taken. No entries where the op has none.
+  absl::StatusOr<std::vector<double>> Approximation(
+      absl::Span<const Tensor> inputs, int result, const Tensor& got) const;
+
   bool elementwise() const { return elementwise_; }
   const Graph& spec() const { return spec_; }
   const Domain& domain() const { return domain_; }
@@ -75,8 +84,16 @@ class SpecReference {
  private:
   absl::StatusOr<std::vector<RealTensor>> EvaluateReals(
       const std::vector<RealTensor>& inputs, int bits) const;
-  // The clause for result number `result`; null where none is declared.
-  const AccuracyOp* AccuracyOf(int result) const;
+  // The clauses for result number `result`, the first of which that holds at
+  // an element counts there: those of its dtype, or else of dtype variables.
+  std::vector<const AccuracyOp*> AccuraciesOf(int result) const;
+  absl::Status SetBound(const AccuracyOp& clause,
+                        absl::Span<const Tensor> inputs, int result,
+                        const Tensor& got, ErrorBound& bound) const;
+  // 1 where the clause holds.
+  absl::StatusOr<std::vector<double>> HoldsAt(
+      const std::optional<ClauseFactor>& on, absl::Span<const Tensor> inputs,
+      int result, const Tensor& got) const;
   absl::StatusOr<std::vector<double>> FactorValues(
       const ClauseFactor& factor, absl::Span<const Tensor> inputs, int result,
       const Tensor& got) const;

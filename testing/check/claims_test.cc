@@ -1,0 +1,164 @@
+// The clauses `approximates` and `accuracy .. on`.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "testing/check/check.h"
+#include "testing/check/check_testing.h"
+
+namespace cleave {
+namespace {
+
+Verdict VerdictOf(const CheckReport& report, Layer layer) {
+  if (report.ops.size() != 1) return Verdict();
+  const auto it = report.ops[0].layers.find(layer);
+  return it == report.ops[0].layers.end() ? Verdict() : it->second;
+}
+
+// exp near 0 by its series, whose first term that is left out is x^8 / 8!:
+// 2^-15.3 of the result at 1, and 2^-47.3 at 1 / 16.
+std::string Series(const std::string& claims) {
+  return absl::StrCat(R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  domain abs(x) <= 1
+  spec y = exp(x)
+)",
+                      claims, R"(
+{
+  let a = 1 + x / 4 * (1 + x / 5 * (1 + x / 6 * (1 + x / 7)))
+  1 + x * (1 + x / 2 * (1 + x / 3 * a))
+}
+)");
+}
+
+constexpr char kHalves[] = R"(  accuracy f64 within 2^40 ulp
+  accuracy T within 2^12 ulp)";
+
+TEST(Approximates, WithoutItSpecAndBodyAreOneFunction) {
+  const CheckReport report = CheckText("f.rules", Series(kHalves), "checked");
+  EXPECT_EQ(VerdictOf(report, Layer::kReals).kind, VerdictKind::kDisagrees)
+      << report.ToString();
+}
+
+TEST(Approximates, AllowsThePartThatItSays) {
+  const CheckReport report = CheckText(
+      "f.rules", Series(absl::StrCat("  approximates within 2^-13\n", kHalves)),
+      "checked");
+  EXPECT_EQ(VerdictOf(report, Layer::kReals).kind, VerdictKind::kAgrees)
+      << report.ToString();
+  EXPECT_EQ(VerdictOf(report, Layer::kRounding).kind, VerdictKind::kAgrees)
+      << report.ToString();
+}
+
+TEST(Approximates, AllowsNoMore) {
+  const CheckReport report = CheckText(
+      "f.rules", Series(absl::StrCat("  approximates within 2^-20\n", kHalves)),
+      "checked");
+  const Verdict reals = VerdictOf(report, Layer::kReals);
+  ASSERT_EQ(reals.kind, VerdictKind::kDisagrees) << report.ToString();
+  EXPECT_TRUE(absl::StrContains(reals.counterexample->got,
+                                "where 9.54e-07 of it is allowed"))
+      << report.ToString();
+}
+
+TEST(Approximates, OnARangeClaimsNothingElsewhere) {
+  const std::string narrow =
+      "  approximates within 2^-44 on x in [-1 / 16, 1 / 16]\n";
+  const CheckReport refuted =
+      CheckText("f.rules", Series(absl::StrCat(narrow, kHalves)), "checked");
+  const Verdict reals = VerdictOf(refuted, Layer::kReals);
+  ASSERT_EQ(reals.kind, VerdictKind::kDisagrees) << refuted.ToString();
+  // Beyond the range spec and body are to be equal.
+  EXPECT_FALSE(absl::StrContains(reals.counterexample->got, "allowed"))
+      << refuted.ToString();
+  const CheckReport agrees = CheckText(
+      "f.rules",
+      Series(absl::StrCat(narrow, "  approximates within 2^-13\n", kHalves)),
+      "checked");
+  EXPECT_EQ(VerdictOf(agrees, Layer::kReals).kind, VerdictKind::kAgrees)
+      << agrees.ToString();
+}
+
+// log(x (1 + 2^-30)) is log(x) + 2^-30: near 1, where log(x) is 0, no part of
+// it.
+TEST(Approximates, TakesTheConditionOfTheOp) {
+  const auto report = [](const std::string& claim) {
+    return CheckText("f.rules",
+                     absl::StrCat(R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  domain x > 1 / 2 and x < 2
+  spec y = log(x)
+  approximates within )",
+                                  claim, R"(
+  accuracy f64 within 2^40 ulp + 2^40 cond
+  accuracy T within 2^12 ulp + 2^12 cond
+  = log(x + x * 2^-30)
+)"),
+                     "checked");
+  };
+  const CheckReport plain = report("2^-28");
+  EXPECT_EQ(VerdictOf(plain, Layer::kReals).kind, VerdictKind::kDisagrees)
+      << plain.ToString();
+  const CheckReport conditional = report("2^-50 + 2^-29 cond");
+  EXPECT_EQ(VerdictOf(conditional, Layer::kReals).kind, VerdictKind::kAgrees)
+      << conditional.ToString();
+}
+
+// log(1 + x) loses what small numbers have: right above 1 alone.
+std::string Loses(const std::string& claims) {
+  return absl::StrCat(R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y = log1p(x)
+)",
+                      claims, R"(
+  = log(1 + x)
+)");
+}
+
+TEST(AccuracyOn, ClaimsAPartOfTheInputs) {
+  const CheckReport everywhere =
+      CheckText("f.rules", Loses("  accuracy T within 3 ulp"), "checked");
+  EXPECT_EQ(VerdictOf(everywhere, Layer::kRounding).kind,
+            VerdictKind::kDisagrees)
+      << everywhere.ToString();
+  const CheckReport part =
+      CheckText("f.rules", Loses("  accuracy T within 3 ulp on x in [1, inf]"),
+                "checked");
+  const Verdict rounding = VerdictOf(part, Layer::kRounding);
+  EXPECT_EQ(rounding.kind, VerdictKind::kAgrees) << part.ToString();
+  bool is_noted = false;
+  for (const std::string& note : rounding.notes) {
+    is_noted |= absl::StrContains(note, "of which no accuracy is claimed");
+  }
+  EXPECT_TRUE(is_noted) << part.ToString();
+}
+
+TEST(AccuracyOn, IsRefutedWithinItsRange) {
+  const CheckReport report = CheckText(
+      "f.rules", Loses("  accuracy T within 3 ulp on x in [0.01, inf]"),
+      "checked");
+  EXPECT_EQ(VerdictOf(report, Layer::kRounding).kind, VerdictKind::kDisagrees)
+      << report.ToString();
+}
+
+TEST(AccuracyOn, TheFirstClauseThatHoldsCounts) {
+  const CheckReport report =
+      CheckText("f.rules",
+                Loses("  accuracy T within 3 ulp on x in [1, inf]\n"
+                      "  accuracy T within inf ulp"),
+                "checked");
+  EXPECT_EQ(VerdictOf(report, Layer::kRounding).kind, VerdictKind::kAgrees)
+      << report.ToString();
+}
+
+}  // namespace
+}  // namespace cleave
