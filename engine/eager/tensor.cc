@@ -1,6 +1,7 @@
 #include "engine/eager/tensor.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +12,7 @@
 #include "engine/eager/storage.h"
 #include "engine/eager/tensor_access.h"
 #include "engine/eager/trace_scope.h"
+#include "ops/budget.h"
 #include "ops/checked_dim.h"
 #include "ops/infer_type.h"
 #include "ops/reference/reference.h"
@@ -473,6 +475,7 @@ template <typename Make, typename Fill>
 Tensor Create(const Make& make, const Fill& fill) {
   const std::shared_ptr<Recorder> trace = CurrentTrace();
   if (trace == nullptr) {
+    const BudgetScope budget;
     absl::StatusOr<cleave::Tensor> value = fill();
     return value.ok() ? Tensor(*std::move(value))
                       : Tensor::Invalid(value.status());
@@ -544,8 +547,13 @@ absl::StatusOr<cleave::Tensor> TensorAccess::Filled(DType dtype,
       InferType(Primitive::kConstant, attributes, {}).status());
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<cleave::Tensor> scalar,
                           EvalReference(Primitive::kConstant, attributes, {}));
-  if (tensor.size() == 0) return tensor;
   const size_t bytes = scalar[0].byte_size();
+  // Zeros are there, and their memory is the system's until it is written.
+  if (tensor.size() == 0 ||
+      std::all_of(scalar[0].data(), scalar[0].data() + bytes,
+                  [](std::byte byte) { return byte == std::byte{0}; })) {
+    return tensor;
+  }
   for (int64_t i = 0; i < tensor.size(); ++i) {
     std::copy_n(scalar[0].data(), bytes, tensor.mutable_data() + i * bytes);
   }

@@ -1,5 +1,6 @@
 #include "engine/eager/tensor.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <sstream>
@@ -11,6 +12,9 @@
 #include "engine/eager/session.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ops/budget.h"
+#include "ops/dtype.h"
+#include "ops/tensor.h"
 #include "testing/status_matchers.h"
 
 namespace cleave::functional {
@@ -168,6 +172,17 @@ TEST_F(TensorTest, NewTensors) {
   EXPECT_FALSE(Full(DType::kU64, {2}, -1).valid());
   EXPECT_FALSE(Zeros(DType::kF32, {-1}).valid());
   EXPECT_FALSE(Zeros(DType::kKey, {1}).valid());
+}
+
+// Half of the memory, and no session counts it.
+TEST_F(TensorTest, NewTensorsFitTheMemory) {
+  const int64_t beyond = std::min(DefaultTensorBytes() / ByteSize(DType::kC128),
+                                  kMaxTensorElements) +
+                         1;
+  for (const Tensor& x : {Zeros(DType::kC128, {beyond}),
+                          Ones(DType::kC128, {beyond}), Arange(2 * beyond)}) {
+    EXPECT_THAT(x.status(), StatusIs(absl::StatusCode::kResourceExhausted));
+  }
 }
 
 TEST_F(TensorTest, ReshapeInfersOneExtent) {

@@ -22,6 +22,7 @@
 #include "engine/eager/trace_scope.h"
 #include "engine/eager/tree.h"
 #include "engine/ir/trace.h"
+#include "ops/budget.h"
 #include "ops/dim.h"
 #include "ops/exact.h"
 #include "ops/tensor.h"
@@ -578,6 +579,12 @@ class Program : private Wild {
 
 }  // namespace
 
-void RunEagerProgram(uint64_t seed) { Program(seed).Run(); }
+void RunEagerProgram(uint64_t seed) {
+  // A wild extent may fit the machine's memory: several would fill it.
+  Limits limits;
+  limits.tensor_bytes = int64_t{1} << 28;
+  const BudgetScope budget(limits);
+  Program(seed).Run();
+}
 
 }  // namespace cleave::functional
