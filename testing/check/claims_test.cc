@@ -150,6 +150,26 @@ TEST(AccuracyOn, IsRefutedWithinItsRange) {
       << report.ToString();
 }
 
+// The body is another function from 7.125 on, which no guard of it tells.
+TEST(AccuracyOn, IsMetAtTheEndsOfItsRange) {
+  const auto edges = [](const std::string& range) {
+    return VerdictOf(CheckText("f.rules",
+                               absl::StrCat(R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y = 2 * x
+  accuracy T within 3 ulp on x in )",
+                                            range, R"(
+  = 2 * x + floor(x / 7.125)
+)"),
+                               "checked"),
+                     Layer::kEdges);
+  };
+  EXPECT_EQ(edges("[1 / 2, 7]").kind, VerdictKind::kAgrees);
+  EXPECT_EQ(edges("[1 / 2, 7.125]").kind, VerdictKind::kDisagrees);
+}
+
 TEST(AccuracyOn, TheFirstClauseThatHoldsCounts) {
   const CheckReport report =
       CheckText("f.rules",

@@ -92,6 +92,23 @@ op checked(x: T[S..]) -> T[S..]
       << report.ToString();
 }
 
+TEST(Domain, IsNotLeftByCounterexamplesOverTheReals) {
+  const CheckReport report = CheckText("f.rules", R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  domain x > 6.5
+  spec y = 2 * x
+  = x + x + 1
+)",
+                                       "checked");
+  ASSERT_EQ(KindOf(report, Layer::kReals), VerdictKind::kDisagrees)
+      << report.ToString();
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kReals).counterexample->inputs,
+            "x = 7 (0x1.cp+2)")
+      << report.ToString();
+}
+
 // Elements outside are counted, and are no samples.
 TEST(Domain, IsNoted) {
   const CheckReport report =

@@ -56,6 +56,22 @@ void MeetGuards(const std::vector<double>& guards, ValueSampler& sampler,
   }
 }
 
+// The constants that body and spec compare with, and the ends of the ranges of
+// which the claims of `reference` are, if there is one.
+std::vector<double> GuardsOf(const CallGraphs& graphs,
+                             const SpecReference* reference) {
+  std::vector<double> guards = GuardConstants(graphs.body);
+  const auto add = [&guards](const std::vector<double>& more) {
+    guards.insert(guards.end(), more.begin(), more.end());
+  };
+  add(GuardConstants(*graphs.spec));
+  if (reference == nullptr) return guards;
+  const absl::StatusOr<std::vector<double>> ends = reference->RangeEnds();
+  // The bounds of claims that cannot be evaluated are an error of L3.
+  if (ends.ok()) add(*ends);
+  return guards;
+}
+
 // The first step of each value layer: a verdict if there is nothing to check.
 std::optional<Verdict> NothingToCheck(const OpContext& context,
                                       const PreparedCalls& prepared) {
@@ -212,9 +228,8 @@ Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
   const auto visit = [&](const PreparedCall& call,
                          const ValueComparer& comparer, Verdict& verdict,
                          CompareCounts& counts) {
-    std::vector<double> guards = GuardConstants(call.graphs.body);
-    const std::vector<double> more = GuardConstants(*call.graphs.spec);
-    guards.insert(guards.end(), more.begin(), more.end());
+    const std::vector<double> guards =
+        GuardsOf(call.graphs, &comparer.reference());
     if (prepared.elementwise && comparer.elementwise()) {
       return CompareAt(
           context, comparer,
@@ -371,19 +386,6 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
       Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       break;
     }
-    std::vector<std::vector<Tensor>> samples;
-    if (prepared.elementwise) {
-      std::vector<double> guards = GuardConstants(call.graphs.body);
-      const std::vector<double> more = GuardConstants(*call.graphs.spec);
-      guards.insert(guards.end(), more.begin(), more.end());
-      samples.push_back(
-          sampler.CellPoints(call.call, guards, kMinPointsPerCell));
-    } else {
-      for (Pattern pattern :
-           {Pattern::kNormal, Pattern::kWide, Pattern::kUnit, Pattern::kTies}) {
-        samples.push_back(sampler.Tensors(call.call, pattern));
-      }
-    }
     std::optional<SpecReference> reference;
     if (!context.item->approximations.empty()) {
       absl::StatusOr<SpecReference> made =
@@ -395,6 +397,16 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
     }
     const SpecReference* const approximated =
         reference.has_value() ? &*reference : nullptr;
+    std::vector<std::vector<Tensor>> samples;
+    if (prepared.elementwise) {
+      samples.push_back(sampler.CellPoints(
+          call.call, GuardsOf(call.graphs, approximated), kMinPointsPerCell));
+    } else {
+      for (Pattern pattern :
+           {Pattern::kNormal, Pattern::kWide, Pattern::kUnit, Pattern::kTies}) {
+        samples.push_back(sampler.Tensors(call.call, pattern));
+      }
+    }
     for (std::vector<Tensor>& inputs : samples) {
       if (prepared.elementwise) {
         absl::StatusOr<std::vector<Tensor>> kept = call.domain.Within(inputs);
@@ -439,7 +451,9 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
         smallest = SelectElements(inputs, {shown.element});
       }
       const auto fails = [&](absl::Span<const Tensor> trial) {
-        if (context.Expired()) return false;
+        if (context.Expired() || !call.domain.Contains(trial).value_or(true)) {
+          return false;
+        }
         const auto again = DifferOverReals(call.graphs, approximated, trial,
                                            prepared.elementwise);
         if (!again.ok() || !*again) return false;

@@ -396,4 +396,24 @@ absl::StatusOr<std::vector<double>> SpecReference::Approximation(
   return allowed;
 }
 
+absl::StatusOr<std::vector<double>> SpecReference::RangeEnds() const {
+  std::vector<const ClauseFactor*> ranges;
+  const OpClauses& own = clauses_->Of(call_.op);
+  for (const ApproximationOp& clause : own.approximations) {
+    if (clause.on) ranges.push_back(&*clause.on);
+  }
+  for (const AccuracyOp& clause : own.accuracies) {
+    if (clause.on) ranges.push_back(&*clause.on);
+  }
+  std::vector<double> ends;
+  for (const ClauseFactor* range : ranges) {
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Graph graph,
+        MakeClauseGraph(*clauses_, call_, range->op, result_types_.front()));
+    const std::vector<double> found = GuardConstants(graph);
+    ends.insert(ends.end(), found.begin(), found.end());
+  }
+  return ends;
+}
+
 }  // namespace cleave

@@ -68,9 +68,12 @@ class SpecReference {
   std::optional<double> ConstantUlp(int result) const;
   // How far the body may be from each element of result number `result` over
   // the reals, as a part of that element: what the op's `approximates` clauses
-  // allow. Of `got` only the shape is taken. No entries where the op has none.
+  // allow. Only the shape of `got` is taken. No entries where the op has none.
   absl::StatusOr<std::vector<double>> Approximation(
       absl::Span<const Tensor> inputs, int result, const Tensor& got) const;
+
+  // The ends of the ranges of which the claims are, as a graph's guards.
+  absl::StatusOr<std::vector<double>> RangeEnds() const;
 
   bool elementwise() const { return elementwise_; }
   const Graph& spec() const { return spec_; }

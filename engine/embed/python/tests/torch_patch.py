@@ -26,8 +26,9 @@ if HAVE_TORCH:
     import cleave
     import cleave.torch
     from cleave.torch.aten_call import AtenCall, AtenGradient, bind_schema
-    from cleave.torch.call import Op
+    from cleave.torch.call import Op, guards_hold
     from cleave.torch.check import aten_op, opinfo_calls
+    from cleave.torch.signature import Sizes
     from cleave.torch.targets import TARGETS, Target
 
 _LIMIT = 6
@@ -581,6 +582,21 @@ class PlainCalls(unittest.TestCase):
         self.assertEqual(str(torch._C._dispatch_tls_local_include_set()),
                          before)
         self.assertFalse(torch._C._is_any_autocast_enabled())
+
+
+@unittest.skipUnless(HAVE_TORCH, WHY)
+class Guards(unittest.TestCase):
+    def test_a_division_by_0_is_no_condition_that_holds(self):
+        holds = guards_hold(['12 // (s0 - 2) >= 3: "a branch by sizes"'])
+
+        def of(extent):
+            sizes = Sizes()
+            sizes.type(torch.zeros(extent))
+            return holds(sizes)
+
+        self.assertTrue(of(6))
+        self.assertFalse(of(7))
+        self.assertFalse(of(2))
 
 
 if __name__ == "__main__":

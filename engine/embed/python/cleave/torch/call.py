@@ -225,8 +225,8 @@ _MISSING = object()
 
 
 def guards_hold(guards):
-    """A function of Sizes: whether the conditions hold of numbers. What is
-    symbolic is checked where the program runs."""
+    """A function of Sizes: whether the conditions hold of numbers; not where
+    one divides by 0. What is symbolic is checked where the program runs."""
     texts = [g.partition(": \"")[0] for g in guards]
     compiled = [compile(t, "<guard>", "eval") for t in texts]
 
@@ -235,8 +235,11 @@ def guards_hold(guards):
         if any(isinstance(extent, str) for extent in names.values()):
             return True
         names.update(min=min, max=max)
-        return all(eval(c, {"__builtins__": {}}, names)  # noqa: S307
-                   for c in compiled)
+        try:
+            return all(eval(c, {"__builtins__": {}}, names)  # noqa: S307
+                       for c in compiled)
+        except ZeroDivisionError:
+            return False
 
     return holds
 
