@@ -57,11 +57,6 @@ class NameChecker {
   void CheckBody(const Callable& callable);
   // Indices that are free in a law range over all their values.
   void CheckLaws(const Callable& callable);
-  // --- claims (check_claims.cc)
-  void CheckApproximations(const Callable& callable);
-  void CheckAccuracies(const Callable& callable);
-  void CheckRanges(const Callable& callable,
-                   const std::vector<InputRange>& ranges);
   void CheckJvpLine(const Callable& callable, const Statement& statement);
   void CheckVjpLine(const Callable& callable, const Statement& statement);
   void CheckVmapLine(const Callable& callable, const Statement& statement);
@@ -72,6 +67,12 @@ class NameChecker {
   // Names of the pattern stand for any operand.
   void CheckRewrite();
   void CheckDTypeClass(const WhereClause& where);
+
+  // --- claims (check_claims.cc)
+  void CheckApproximations(const Callable& callable);
+  void CheckAccuracies(const Callable& callable);
+  void CheckRanges(const Callable& callable,
+                   const std::vector<InputRange>& ranges);
 
   // --- scopes and expressions (walk_names.cc)
   void Report(DiagnosticKind kind, SourceRange range, std::string message,

@@ -343,13 +343,12 @@ absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
   bound.condition.assign(got.size(), 0);
   bound.unclaimed.assign(got.size(), true);
   for (const AccuracyOp* clause : clauses) {
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> holds,
-                            HoldsAt(clause->on, inputs, result, got));
+    CLEAVE_ASSIGN_OR_RETURN(
+        const std::vector<int64_t> claimed,
+        Claim(clause->on, inputs, result, got, bound.unclaimed));
     ErrorBound part;
     CLEAVE_RETURN_IF_ERROR(SetBound(*clause, inputs, result, got, part));
-    for (int64_t i = 0; i < got.size(); ++i) {
-      if (!bound.unclaimed[i] || holds[i] == 0) continue;
-      bound.unclaimed[i] = false;
+    for (const int64_t i : claimed) {
       constant[i] = bound.is_eps ? part.eps[i] : part.ulp[i];
       if (!bound.is_eps) bound.condition[i] = part.condition[i];
     }
@@ -357,11 +356,20 @@ absl::StatusOr<ErrorBound> SpecReference::Bound(absl::Span<const Tensor> inputs,
   return bound;
 }
 
-absl::StatusOr<std::vector<double>> SpecReference::HoldsAt(
+absl::StatusOr<std::vector<int64_t>> SpecReference::Claim(
     const std::optional<ClauseFactor>& on, absl::Span<const Tensor> inputs,
-    int result, const Tensor& got) const {
-  if (!on) return std::vector<double>(got.size(), 1);
-  return FactorValues(*on, inputs, result, got);
+    int result, const Tensor& got, std::vector<bool>& unclaimed) const {
+  std::vector<double> holds(got.size(), 1);
+  if (on) {
+    CLEAVE_ASSIGN_OR_RETURN(holds, FactorValues(*on, inputs, result, got));
+  }
+  std::vector<int64_t> claimed;
+  for (int64_t i = 0; i < got.size(); ++i) {
+    if (!unclaimed[i] || holds[i] == 0) continue;
+    unclaimed[i] = false;
+    claimed.push_back(i);
+  }
+  return claimed;
 }
 
 absl::StatusOr<std::vector<double>> SpecReference::Approximation(
@@ -371,19 +379,17 @@ absl::StatusOr<std::vector<double>> SpecReference::Approximation(
       clauses_->Of(call_.op).approximations;
   if (clauses.empty() || !IsFloat(result_types_[result].dtype)) return allowed;
   allowed.assign(got.size(), 0);
-  std::vector<bool> claimed(got.size(), false);
+  std::vector<bool> unclaimed(got.size(), true);
   std::vector<std::vector<double>> conditions;
   for (const ApproximationOp& clause : clauses) {
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> holds,
-                            HoldsAt(clause.on, inputs, result, got));
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> claimed,
+                            Claim(clause.on, inputs, result, got, unclaimed));
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<double> relative,
                             FactorValues(clause.relative, inputs, result, got));
     CLEAVE_ASSIGN_OR_RETURN(
         const std::vector<double> factors,
         FactorValues(clause.condition, inputs, result, got));
-    for (int64_t i = 0; i < got.size(); ++i) {
-      if (claimed[i] || holds[i] == 0) continue;
-      claimed[i] = true;
+    for (const int64_t i : claimed) {
       allowed[i] = relative[i];
       if (factors[i] == 0) continue;
       if (conditions.empty()) {

@@ -5,6 +5,7 @@
 #ifndef CLEAVE_TESTING_CHECK_REFERENCE_REFERENCE_H_
 #define CLEAVE_TESTING_CHECK_REFERENCE_REFERENCE_H_
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -93,10 +94,11 @@ class SpecReference {
   absl::Status SetBound(const AccuracyOp& clause,
                         absl::Span<const Tensor> inputs, int result,
                         const Tensor& got, ErrorBound& bound) const;
-  // 1 where the clause holds.
-  absl::StatusOr<std::vector<double>> HoldsAt(
+  // The elements at which a clause for the range `on` is the first that holds.
+  // They are no longer unclaimed.
+  absl::StatusOr<std::vector<int64_t>> Claim(
       const std::optional<ClauseFactor>& on, absl::Span<const Tensor> inputs,
-      int result, const Tensor& got) const;
+      int result, const Tensor& got, std::vector<bool>& unclaimed) const;
   absl::StatusOr<std::vector<double>> FactorValues(
       const ClauseFactor& factor, absl::Span<const Tensor> inputs, int result,
       const Tensor& got) const;
