@@ -8,12 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_key.h"
-#include "engine/rewrite/expand.h"
-#include "engine/rewrite/simplify.h"
 #include "engine/rules/rewrite_rule.h"
 #include "ops/check.h"
 #include "ops/dtype.h"
@@ -21,11 +20,8 @@
 #include "ops/status_macros.h"
 #include "testing/check/layers/read_example.h"
 #include "testing/check/samples/attribute_values.h"
-#include "testing/mutate/fold_at.h"
+#include "testing/mutate/equal_graphs.h"
 #include "testing/mutate/walk_expr.h"
-#include "transforms/jvp/jvp.h"
-#include "transforms/vjp/vjp.h"
-#include "transforms/vmap/vmap.h"
 
 namespace cleave {
 namespace {
@@ -203,157 +199,22 @@ absl::StatusOr<Graph> CallAt(const Graph& graph,
   return std::move(builder).Build(std::move(outputs));
 }
 
-enum class Kept { kAll, kFloatTies, kNone };
-
-// The graph without what its values do not depend on: choices among ties, those
-// of floats too or not, and the marks of what has no derivative.
-absl::StatusOr<Graph> ValuesOf(const Graph& graph, Kept kept) {
-  GraphBuilder builder(graph.context());
-  std::vector<Value> values(graph.size());
-  for (const NamedValue& input : graph.inputs()) {
-    values[input.value.id] = builder.Input(input.name, graph.type(input.value));
-  }
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value value{id};
-    const Node& node = graph.node(value);
-    if (node.op == ToOpId(Primitive::kInput)) continue;
-    std::vector<Value> operands;
-    for (const Value operand : graph.operands(value)) {
-      operands.push_back(values[operand.id]);
-    }
-    if (node.op == ToOpId(Primitive::kNograd) && kept == Kept::kNone) {
-      values[id] = operands[0];
-      continue;
-    }
-    AttributesId attributes = node.attributes;
-    const bool has_slope =
-        InClass(graph.type(value).dtype, DTypeClass::kInexact);
-    if (graph.attributes(value).Find("tie") != nullptr &&
-        (kept == Kept::kNone || (kept == Kept::kFloatTies && !has_slope))) {
-      Attributes others;
-      for (const auto& [name, attribute] : graph.attributes(value).values()) {
-        if (name != "tie") others.Set(name, attribute);
-      }
-      attributes = graph.context()->Intern(others);
-    }
-    values[id] = builder.AddTyped(node.op, attributes, node.type, operands,
-                                  node.provenance);
-  }
-  for (const ShapeGuard& guard : graph.guards()) builder.AddGuard(guard);
-  std::vector<NamedValue> outputs;
-  for (const NamedValue& output : graph.outputs()) {
-    outputs.push_back({output.name, values[output.value.id]});
-  }
-  return std::move(builder).Build(std::move(outputs));
-}
-
-// A number that one operand of a call is.
-struct OperandNumber {
-  std::string operand;
-  double number = 0;
-};
-
-// One key for all of the numbers, at each of which the graph is folded; without
-// numbers, that of the graph as it is.
-std::string KeyOf(const absl::StatusOr<Graph>& graph, const RuleSet& rules,
-                  Kept kept = Kept::kNone,
-                  const std::vector<OperandNumber>& numbers = {}) {
-  if (!graph.ok()) return absl::StrCat("error: ", graph.status().message());
-  const absl::StatusOr<Graph> expanded = Expand(*graph, rules);
-  if (!expanded.ok()) {
-    return absl::StrCat("error: ", expanded.status().message());
-  }
-  const absl::StatusOr<Graph> bare = ValuesOf(*expanded, kept);
-  if (!bare.ok()) return absl::StrCat("error: ", bare.status().message());
-  if (numbers.empty()) {
-    return absl::StrCat("graph: ", GraphKey(Simplify(*bare, rules)));
-  }
-  std::string keys;
-  for (const OperandNumber& at : numbers) {
-    const absl::StatusOr<Graph> folded = FoldAt(*bare, at.operand, at.number);
-    if (!folded.ok()) return absl::StrCat("error: ", folded.status().message());
-    const std::string key = GraphKey(Simplify(*folded, rules));
-    absl::StrAppend(&keys, "graph of ", key.size(), ": ", key);
-  }
-  return keys;
-}
-
-absl::StatusOr<Graph> JvpOf(const absl::StatusOr<Graph>& graph,
-                            const RuleSet& rules) {
-  CLEAVE_RETURN_IF_ERROR(graph.status());
-  std::vector<bool> active;
-  for (const NamedValue& input : graph->inputs()) {
-    const DType dtype = graph->type(input.value).dtype;
-    active.push_back(InClass(dtype, DTypeClass::kInexact));
-  }
-  CLEAVE_ASSIGN_OR_RETURN(JvpResult jvp, Jvp(*graph, active, rules));
-  return std::move(jvp.graph);
-}
-
-absl::StatusOr<Graph> VjpOf(const Graph& graph, const RuleSet& rules) {
-  std::vector<bool> active;
-  for (const NamedValue& input : graph.inputs()) {
-    const DType dtype = graph.type(input.value).dtype;
-    active.push_back(InClass(dtype, DTypeClass::kInexact));
-  }
-  CLEAVE_ASSIGN_OR_RETURN(VjpResult vjp, Vjp(graph, active, rules));
-  return std::move(vjp.graph);
-}
-
-// The graph that the rules make of a call at `stage`, which counts from 0.
-// Nullopt: there is no such stage.
-std::optional<absl::StatusOr<Graph>> StageOf(const Graph& call, int stage,
-                                             const RuleSet& rules) {
-  switch (stage) {
-    case 0:
-      return call;
-    case 1:
-      return JvpOf(call, rules);
-    case 2:
-      return VjpOf(call, rules);
-    case 3:
-      return JvpOf(JvpOf(call, rules), rules);
-    case 4: {
-      const std::vector<int> in_axes(call.inputs().size(), 0);
-      const std::vector<int> out_axes(call.outputs().size(), 0);
-      return call.inputs().empty()
-                 ? call
-                 : Vmap(call, in_axes, Dim::Variable(FreshBatch(call)),
-                        out_axes, rules);
-    }
-    default:
-      return std::nullopt;
-  }
-}
-
-// Whether all stages are the same, at each of the numbers if there are any.
-bool AreEqual(const Graph& call, const RuleSet& rules, const Graph& other,
-              const RuleSet& other_rules,
-              const std::vector<OperandNumber>& numbers) {
-  for (int stage = 0;; ++stage) {
-    const auto graph = StageOf(call, stage, rules);
-    if (!graph.has_value()) return true;
-    if (KeyOf(*graph, rules, Kept::kNone, numbers) !=
-        KeyOf(*StageOf(other, stage, other_rules), other_rules, Kept::kNone,
-              numbers)) {
-      return false;
-    }
-  }
-}
-
 bool AreEqualCalls(const RuleSet& original, const RuleSet& mutant,
                    const Item& item, const std::vector<Attributes>& attributes,
                    const std::vector<OperandNumber>& numbers = {}) {
   const absl::StatusOr<std::vector<Graph>> calls =
       original.SymbolicCalls(item.name);
   if (!calls.ok() || calls->empty()) return false;
+  const bool elementwise =
+      AreElementwise(original, item) && AreElementwise(mutant, item);
   for (const auto& dtypes : DTypeChoices(item)) {
     for (const Graph& at : *calls) {
       for (const Attributes& given : attributes) {
         const auto call = CallAt(at, dtypes, given, item, original);
         const auto other = CallAt(at, dtypes, given, item, mutant);
         if (call.ok() != other.ok()) return false;
-        if (call.ok() && !AreEqual(*call, original, *other, mutant, numbers)) {
+        if (call.ok() && !AreEqualGraphs(*call, original, *other, mutant,
+                                         numbers, elementwise)) {
           return false;
         }
       }
@@ -381,7 +242,8 @@ bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
     const absl::StatusOr<Value> y = builder.Add(*primitive, {}, operands);
     if (!y.ok()) continue;
     const absl::StatusOr<Graph> call = std::move(builder).Build({{"y", *y}});
-    if (!call.ok() || !AreEqual(*call, original, *call, mutant, numbers)) {
+    if (!call.ok() || !AreEqualGraphs(*call, original, *call, mutant, numbers,
+                                      /*elementwise=*/true)) {
       return false;
     }
     ++typed;
@@ -502,12 +364,10 @@ bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
       const auto other = CallAt(at, dtypes, {}, item, mutant);
       if (call.ok() != other.ok()) return false;
       if (!call.ok()) continue;
-      if (KeyOf(call, original, Kept::kFloatTies) !=
-          KeyOf(other, mutant, Kept::kFloatTies)) {
+      if (!HaveEqualValues(*call, original, *other, mutant, Ties::kFloats)) {
         return false;
       }
-      differ |=
-          KeyOf(call, original, Kept::kAll) != KeyOf(other, mutant, Kept::kAll);
+      differ |= !HaveEqualValues(*call, original, *other, mutant, Ties::kAll);
     }
   }
   return differ;

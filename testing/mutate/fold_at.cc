@@ -1,5 +1,6 @@
 #include "testing/mutate/fold_at.h"
 
+#include <algorithm>
 #include <cmath>
 #include <optional>
 #include <utility>
@@ -82,11 +83,43 @@ class Folder {
           EvalReference(primitive, graph_.attributes(value), numbers));
       return Folded{{}, std::move(results[0])};
     }
+    if (std::optional<Tensor> number = OfNaN(value)) {
+      return Folded{{}, std::move(number)};
+    }
     std::vector<Value> taken;
     for (const Value operand : operands) taken.push_back(Emitted(operand));
     return Folded{builder_.AddTyped(node.op, node.attributes, node.type, taken,
                                     node.provenance),
                   std::nullopt};
+  }
+
+  // What a pointwise primitive makes of a NaN, whatever its other operands are;
+  // nullopt where no operand is a NaN, or they matter: pow(1, nan) is 1.
+  std::optional<Tensor> OfNaN(Value value) {
+    const auto operands = graph_.operands(value);
+    const bool is_nan =
+        std::any_of(operands.begin(), operands.end(), [&](Value operand) {
+          const std::optional<Tensor>& number = Number(operand);
+          return number && IsFloat(number->dtype()) &&
+                 std::isnan(number->GetDouble(0));
+        });
+    if (!is_nan) return std::nullopt;
+    const Primitive primitive = ToPrimitive(graph_.node(value).op);
+    if (IsComparison(primitive)) {
+      return Tensor::Scalar(DType::kBool, primitive == Primitive::kNe ? 1 : 0);
+    }
+    switch (primitive) {
+      case Primitive::kAdd:
+      case Primitive::kSub:
+      case Primitive::kMul:
+      case Primitive::kDiv:
+      case Primitive::kFma:
+      case Primitive::kMax:
+      case Primitive::kMin:
+        return Tensor::Scalar(graph_.type(value).dtype, std::nan(""));
+      default:
+        return std::nullopt;
+    }
   }
 
   bool IsOfNumbers(Primitive primitive, absl::Span<const Value> operands,

@@ -12,7 +12,8 @@ namespace cleave {
 
 // `graph`, of primitives, where every element of the input `name` is `number`,
 // which the input's dtype holds: what pointwise primitives make of numbers
-// alone is a number, and `select` by a number is the operand that it chooses.
+// alone is a number, and so is what arithmetic and comparisons make of a NaN;
+// `select` by a number is the operand that it chooses.
 // The input stays, unused. Errors of the reference kernels.
 //
 //   f(x, y) = select(x > 0, exp(x), 1) * y at x = 0 is f(x, y) = 1 * y.

@@ -296,6 +296,25 @@ TEST(Equivalence, HoldsForDerivatives) {
       Proved(f + "  = max(x, 0)\n", f + "  = max(x, 0) @tie(first)\n"));
 }
 
+// The slope of min(x, 1) is not that of x where x is a NaN; that of the
+// exponential is one then, whatever it is multiplied by.
+TEST(Equivalence, IsDecidedForNumbersAndForNaN) {
+  const std::string f = "op f(x: T[n]) -> T[n]\n  where T: float\n";
+  EXPECT_TRUE(Proved(f + "  = select(x > 0, x, expm1(min(x, 0) @tie(first)))\n",
+                     f + "  = select(x > 0, x, expm1(min(x, 1)))\n"));
+  EXPECT_FALSE(
+      Proved(f + "  = select(x > 0, x, expm1(min(x, 0) @tie(first)))\n",
+             f + "  = select(x > 0, x, expm1(min(x, -1)))\n"));
+  EXPECT_FALSE(Proved(f + "  = select(x > 0, x, min(x, 1))\n",
+                      f + "  = select(x > 0, x, select(x <= 0, x, 1))\n"));
+  EXPECT_FALSE(Proved(f + "{\n  let a = select(x > 0, x, min(x, 1))\n  "
+                          "reduce_sum(a, axes: [0], "
+                          "keepdims: true) + x\n}\n",
+                      f + "{\n  let a = select(x > 0, x, x)\n  reduce_sum(a, "
+                          "axes: [0], keepdims: "
+                          "true) + x\n}\n"));
+}
+
 // Where a maximum is of integers, or has a derivative of its own.
 TEST(Equivalence, HoldsForTiesWithoutDerivatives) {
   const std::string f = "op f(x: T[n]) -> T[n]\n  where T: float\n";
