@@ -103,7 +103,6 @@ bool AddStatus(const std::string& where, const absl::Status& status,
 bool AddRefusal(const OpContext& context, const PreparedCall& prepared,
                 const std::string& what, const absl::Status& status,
                 Verdict& verdict) {
-  if (IsBadSample(status)) return true;
   const Verdict refusal = NotTransformed(context, prepared.call, what, status);
   Merge(verdict, refusal);
   return refusal.kind == VerdictKind::kInconclusive;
@@ -287,8 +286,9 @@ std::vector<Tensor> Directions(const Tensor& input, int64_t one_hots,
 bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
                      Pattern pattern, int64_t one_hots, ValueSampler& sampler,
                      const RuleSet& rules, Verdict& verdict) {
-  const std::vector<Tensor> inputs = sampler.Tensors(prepared.call, pattern);
-  if (!prepared.domain.Contains(inputs).value_or(true)) return true;
+  const auto within = TensorsWithin(prepared, pattern, sampler);
+  if (!within) return true;
+  const std::vector<Tensor>& inputs = *within;
   const std::vector<std::string> names = prepared.call.OperandNames();
   for (size_t k = 0; k < inputs.size(); ++k) {
     if (!IsFloat(inputs[k].dtype())) continue;
@@ -314,6 +314,20 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
         return comparer.CompareAlong(trial, direction, kStructuredTolerance);
       };
       const auto comparison = compare(inputs);
+      if (IsBadSample(comparison.status())) {
+        std::vector<Tensor> arguments = inputs;
+        arguments.push_back(direction);
+        const auto tangents = Interpret(jvp->graph, arguments);
+        const auto fault = tangents.ok()
+                               ? std::nullopt
+                               : NotEvaluated(context, prepared, "jvp", inputs,
+                                              tangents.status());
+        if (fault) {
+          Merge(verdict, *fault);
+          return false;
+        }
+        continue;
+      }
       if (!comparison.ok()) {
         if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
                        comparison.status(), verdict)) {

@@ -404,7 +404,8 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
     } else {
       for (Pattern pattern :
            {Pattern::kNormal, Pattern::kWide, Pattern::kUnit, Pattern::kTies}) {
-        samples.push_back(sampler.Tensors(call.call, pattern));
+        auto within = TensorsWithin(call, pattern, sampler);
+        if (within) samples.push_back(*std::move(within));
       }
     }
     for (std::vector<Tensor>& inputs : samples) {
@@ -412,8 +413,6 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
         absl::StatusOr<std::vector<Tensor>> kept = call.domain.Within(inputs);
         if (kept.ok()) inputs = *std::move(kept);
         if (inputs[0].size() == 0) continue;
-      } else if (!call.domain.Contains(inputs).value_or(true)) {
-        continue;
       }
       const auto difference = DifferOverReals(call.graphs, approximated, inputs,
                                               prepared.elementwise);

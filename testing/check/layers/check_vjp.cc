@@ -356,7 +356,6 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
                const RuleSet& rules, Verdict& verdict) {
   const SampledCall& call = prepared.call;
   const auto settle = [&](const absl::Status& status) {
-    if (IsBadSample(status)) return true;
     if (status.code() == absl::StatusCode::kUnimplemented) {
       Merge(verdict, Verdict::NotChecked(std::string(status.message())));
       return false;
@@ -366,7 +365,6 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
     return true;
   };
   const auto transformed = Transformed::Make(prepared.graphs.call, rules);
-  if (IsBadSample(transformed.status())) return true;
   if (!transformed.ok()) {
     const Verdict refusal =
         NotTransformed(context, call, "vjp", transformed.status());
@@ -383,9 +381,13 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
       return false;
     }
     const auto draw = [&] { return sampler.Tensors(call, pattern); };
-    const std::vector<Tensor> x =
-        elementwise ? DrawWithResults(prepared.graphs.body, draw) : draw();
-    if (!prepared.domain.Contains(x).value_or(true)) continue;
+    const std::optional<std::vector<Tensor>> within =
+        elementwise ? prepared.domain.FirstWithin([&](int) {
+          return DrawWithResults(prepared.graphs.body, draw);
+        })
+                    : TensorsWithin(prepared, pattern, sampler);
+    if (!within) continue;
+    const std::vector<Tensor>& x = *within;
     std::vector<Tensor> v;
     std::vector<Tensor> u;
     for (size_t k = 0; k < x.size(); ++k) {
@@ -400,6 +402,14 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
     int64_t compared = 0;
     const auto broken =
         transformed->Check(x, v, u, w, prepared.graphs.body, compared);
+    if (IsBadSample(broken.status())) {
+      if (const auto fault =
+              NotEvaluated(context, prepared, "vjp", x, broken.status())) {
+        Merge(verdict, *fault);
+        return false;
+      }
+      continue;
+    }
     if (!broken.ok()) {
       if (!settle(broken.status())) return false;
       continue;

@@ -85,14 +85,36 @@ std::vector<int64_t> Compared(int64_t batch) {
   return examples;
 }
 
+// The operands of example `b`.
+std::vector<Tensor> SlicesOf(absl::Span<const Tensor> inputs,
+                             const std::vector<bool>& batched, int64_t b) {
+  std::vector<Tensor> slices;
+  for (size_t k = 0; k < inputs.size(); ++k) {
+    slices.push_back(batched[k] ? SliceOf(inputs[k], b) : inputs[k]);
+  }
+  return slices;
+}
+
 // The batched graph against the loop over the slices of `inputs`.
 absl::StatusOr<std::optional<BatchFailure>> CompareWithLoop(
     const Graph& body, const Graph& batched_graph,
     absl::Span<const Tensor> inputs, const std::vector<bool>& batched,
     int64_t batch) {
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> got,
-                          Interpret(batched_graph, inputs));
+  const absl::StatusOr<std::vector<Tensor>> batched_results =
+      Interpret(batched_graph, inputs);
   std::optional<BatchFailure> failure;
+  if (IsBadSample(batched_results.status())) {
+    // The sample is a bad one if the loop cannot take it.
+    for (int64_t b = 0; b < batch; ++b) {
+      CLEAVE_RETURN_IF_ERROR(
+          Interpret(body, SlicesOf(inputs, batched, b)).status());
+    }
+    failure = BatchFailure{"it has no value", "a value",
+                           std::string(batched_results.status().message())};
+    return failure;
+  }
+  CLEAVE_RETURN_IF_ERROR(batched_results.status());
+  const std::vector<Tensor>& got = *batched_results;
   for (size_t r = 0; r < got.size(); ++r) {
     if (got[r].rank() == 0 || got[r].shape()[0] != batch) {
       failure = BatchFailure{absl::StrCat("shape of result ", r),
@@ -102,12 +124,8 @@ absl::StatusOr<std::optional<BatchFailure>> CompareWithLoop(
     }
   }
   for (int64_t b : Compared(batch)) {
-    std::vector<Tensor> slices;
-    for (size_t k = 0; k < inputs.size(); ++k) {
-      slices.push_back(batched[k] ? SliceOf(inputs[k], b) : inputs[k]);
-    }
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> want,
-                            Interpret(body, slices));
+                            Interpret(body, SlicesOf(inputs, batched, b)));
     for (size_t r = 0; r < want.size(); ++r) {
       const Tensor slice = SliceOf(got[r], b);
       if (!SameValue(slice, want[r])) {
@@ -190,8 +208,7 @@ class BatchCheck {
   // The verdict on inputs drawn for the call number `number`; nullopt where all
   // of them are bad samples.
   std::optional<Verdict> Check(int number, ValueSampler& sampler) {
-    if (!graph_.ok() && !IsBadSample(graph_.status()) &&
-        !IsImpossible(graph_.status())) {
+    if (!graph_.ok() && !IsImpossible(graph_.status())) {
       return NotTransformed(context_, prepared_.call, "vmap", graph_.status());
     }
     std::vector<Tensor> inputs;

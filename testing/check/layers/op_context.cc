@@ -10,11 +10,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/ir/interpreter.h"
 #include "testing/check/layers/large_calls.h"
 #include "testing/check/layers/read_example.h"
 #include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/pair_cover.h"
 #include "testing/check/samples/sample_counts.h"
+#include "testing/check/samples/shrink.h"
 #include "testing/check/samples/signature_sampler.h"
 
 namespace cleave {
@@ -258,7 +260,8 @@ Verdict NotTransformed(const OpContext& context, const SampledCall& call,
   if (status.code() == absl::StatusCode::kUnimplemented) {
     return Verdict::NotChecked(message);
   }
-  if (!IsRejection(status)) {
+  // No sample is part of a graph that is made.
+  if (!IsRejection(status) && !IsBadSample(status)) {
     return Verdict::Inconclusive(
         absl::StrCat(what, " of ", call.ToString(), ": ", message));
   }
@@ -267,6 +270,23 @@ Verdict NotTransformed(const OpContext& context, const SampledCall& call,
   example.what = absl::StrCat(what, " of an accepted call");
   example.expected = "a graph";
   example.got = message;
+  example.place = context.Place();
+  example.replay = context.Replay();
+  return Verdict::Disagrees(std::move(example));
+}
+
+std::optional<Verdict> NotEvaluated(const OpContext& context,
+                                    const PreparedCall& prepared,
+                                    const std::string& what,
+                                    absl::Span<const Tensor> inputs,
+                                    const absl::Status& status) {
+  if (!Interpret(prepared.graphs.body, inputs).ok()) return std::nullopt;
+  Counterexample example;
+  example.call = prepared.call.ToString();
+  example.inputs = DescribeInputs(prepared.call.OperandNames(), inputs);
+  example.what = absl::StrCat(what, " where the op has a value");
+  example.expected = "a value";
+  example.got = std::string(status.message());
   example.place = context.Place();
   example.replay = context.Replay();
   return Verdict::Disagrees(std::move(example));
@@ -355,6 +375,17 @@ void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
   } else if (!prepared.calls.empty()) {
     prepared.large = PrepareLargeCalls(context);
   }
+}
+
+std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,
+                                                 Pattern pattern,
+                                                 ValueSampler& sampler) {
+  // A domain may exclude a pattern: equal numbers have no inverse.
+  constexpr int kDrawsOfPattern = 6;
+  return call.domain.FirstWithin([&](int drawn) {
+    return sampler.Tensors(
+        call.call, drawn < kDrawsOfPattern ? pattern : Pattern::kNormal);
+  });
 }
 
 std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls,

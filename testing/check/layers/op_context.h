@@ -114,6 +114,11 @@ PreparedCalls PrepareSingleElements(const OpContext& context);
 // Adds `large` to them, which L3 and L5 take.
 void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
                    PreparedCalls& prepared);
+// Inputs of the call within its domain: of that pattern, or, where few of those
+// are, of normal numbers. Nullopt where none were drawn.
+std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,
+                                                 Pattern pattern,
+                                                 ValueSampler& sampler);
 // The patterns of the derivatives of `calls.calls[number]`: of few calls each
 // has all of them, of many two, so that each pattern meets some.
 std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls, int number);
@@ -122,8 +127,18 @@ std::vector<std::string> SampleNotes(const PreparedCalls& calls);
 
 // The verdict where `what`, a transform of a call that the op accepts, could
 // not be made: that is the fault of a rule where its types or shapes are wrong.
+// So is it where an index of a derivative lies outside at the call's extents.
 Verdict NotTransformed(const OpContext& context, const SampledCall& call,
                        const std::string& what, const absl::Status& status);
+
+// The verdict where `what`, a transform of the call, cannot be evaluated at
+// `inputs`, for a reason that may be the sample's (IsBadSample): nullopt if it
+// is, since the op has no value there either.
+std::optional<Verdict> NotEvaluated(const OpContext& context,
+                                    const PreparedCall& prepared,
+                                    const std::string& what,
+                                    absl::Span<const Tensor> inputs,
+                                    const absl::Status& status);
 
 // Adds the errors at the elements of `inputs` to `profile`, where the call has
 // one operand, of floats, and the default attributes.

@@ -101,6 +101,16 @@ absl::StatusOr<bool> Domain::Contains(absl::Span<const Tensor> inputs) const {
       });
 }
 
+std::optional<std::vector<Tensor>> Domain::FirstWithin(
+    absl::FunctionRef<std::vector<Tensor>(int)> draw) const {
+  for (int drawn = 0; drawn < kDraws; ++drawn) {
+    std::vector<Tensor> inputs = draw(drawn);
+    // Where a condition cannot be evaluated, nothing is left out.
+    if (Contains(inputs).value_or(true)) return inputs;
+  }
+  return std::nullopt;
+}
+
 absl::StatusOr<std::vector<Tensor>> Domain::Within(
     std::vector<Tensor> points) const {
   if (clauses_.empty()) return points;

@@ -4,9 +4,11 @@
 #define CLEAVE_TESTING_CHECK_REFERENCE_DOMAIN_H_
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/graph.h"
@@ -36,6 +38,12 @@ class Domain {
   // those of the body's types, and that of the first input where those are
   // symbolic.
   absl::StatusOr<bool> Contains(absl::Span<const Tensor> inputs) const;
+
+  // The first inputs within that `draw` makes; it is told how many it has made
+  // before. Nullopt where none of kDraws is: the domain is a rare one.
+  static constexpr int kDraws = 24;
+  std::optional<std::vector<Tensor>> FirstWithin(
+      absl::FunctionRef<std::vector<Tensor>(int)> draw) const;
 
   // The points of an elementwise call, at [n], where no result is left out.
   absl::StatusOr<std::vector<Tensor>> Within(std::vector<Tensor> points) const;
