@@ -73,9 +73,8 @@ class TangentComparer {
       double tolerance) const;
 
  private:
-  absl::StatusOr<bool> IsRightOverReals(absl::Span<const Tensor> arguments,
-                                        size_t output, int64_t element,
-                                        const Real& want) const;
+  absl::StatusOr<std::vector<RealTensor>> TangentsOverReals(
+      absl::Span<const Tensor> arguments, int bits) const;
 
   const Graph& primal_;
   const Graph& body_;
