@@ -69,7 +69,10 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"hardswish", Layer::kRounding},
                     Planted{"complex_value", Layer::kRounding},
                     Planted{"complex_slope", Layer::kTransforms},
-                    Planted{"complex_adjoint", Layer::kTransforms}),
+                    Planted{"complex_adjoint", Layer::kTransforms},
+                    Planted{"slope_beside", Layer::kTransforms},
+                    Planted{"slope_at_index", Layer::kTransforms},
+                    Planted{"rare_domain", Layer::kTransforms}),
     [](const testing::TestParamInfo<Planted>& info) {
       return std::string(info.param.name);
     });

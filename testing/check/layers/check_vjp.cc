@@ -153,6 +153,7 @@ class Transformed {
           SlopeOfSlope(x, *first, *second, w, true);
       // A graph that has no meaning over the reals is judged without it.
       if (absl::IsUnimplemented(slope.status())) return broken;
+      if (IsBadSample(slope.status())) return std::nullopt;
       if (!slope.ok()) return slope.status();
       if (!*slope) return std::nullopt;
     }
@@ -196,8 +197,11 @@ class Transformed {
     for (bool fine : {false, true}) {
       const absl::StatusOr<std::optional<Sum>> want =
           SlopeOfSlope(x, v, u, w, fine);
-      // A graph that has no meaning over the reals has no slope there.
-      if (absl::IsUnimplemented(want.status())) return std::nullopt;
+      // A graph that has no meaning over the reals has no slope there, and
+      // neither has one that ends there: a quantile at q = 0.
+      if (absl::IsUnimplemented(want.status()) || IsBadSample(want.status())) {
+        return std::nullopt;
+      }
       if (!want.ok()) return want.status();
       if (!*want) return std::nullopt;
       if (fine) return Compare(kSlopeLaw, **want, second, compared);

@@ -104,7 +104,9 @@ absl::StatusOr<std::optional<BatchFailure>> CompareWithLoop(
       Interpret(batched_graph, inputs);
   std::optional<BatchFailure> failure;
   if (IsBadSample(batched_results.status())) {
-    // The sample is a bad one if the loop cannot take it.
+    // The sample is a bad one if the loop cannot take it; that of no examples
+    // takes any, out of range as they may be.
+    if (batch == 0) return batched_results.status();
     for (int64_t b = 0; b < batch; ++b) {
       CLEAVE_RETURN_IF_ERROR(
           Interpret(body, SlicesOf(inputs, batched, b)).status());
