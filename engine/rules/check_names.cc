@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/bind/builtins.h"
 #include "engine/bind/op_lines.h"
 #include "engine/rules/name_checker.h"
 #include "ops/dtype.h"
@@ -45,11 +46,7 @@ void NameChecker::Run() {
     case ItemKind::kOverride:
       return CheckOverrideItem();
     case ItemKind::kExample:
-      Enter();
-      Walk(*item_.left);
-      Walk(*item_.right);
-      Leave();
-      return;
+      return CheckExample();
   }
 }
 
@@ -349,6 +346,34 @@ void NameChecker::CheckDef() {
   }
   WalkStatements(*item_.body);
   Leave();
+}
+
+void NameChecker::CheckExample() {
+  Enter();
+  Walk(*item_.left);
+  Walk(*item_.right);
+  Leave();
+  const Expr& left = *item_.left;
+  const bool is_transform = left.kind == ExprKind::kTransformCall;
+  if (left.kind != ExprKind::kCall && !is_transform) {
+    Report(DiagnosticKind::kPlacement, left.range,
+           "the left side of an example is a call, or a `jvp` or `vjp` of one",
+           "`f(x) = (y = 1.0)` states one result of several");
+    return;
+  }
+  const std::string& name = is_transform ? left.callee : left.text;
+  const Callable* const callable = library_.FindCallable(name);
+  const bool is_op =
+      callable != nullptr && callable->item->kind == ItemKind::kOp;
+  if (is_op || library_.FindDerivative(name) != nullptr) return;
+  // A name that means nothing was reported.
+  if (callable == nullptr && library_.FindDef(name) == nullptr &&
+      !IsBuiltin(name)) {
+    return;
+  }
+  Report(DiagnosticKind::kPlacement, left.range,
+         absl::StrCat("`", name, "` is no op, and no primitive with a `jvp` ",
+                      "item: its example would not be checked"));
 }
 
 void NameChecker::CheckDerivative() {

@@ -63,6 +63,9 @@ class NameChecker {
   static bool IsDiscrete(const Item& op, const InputDecl& input);
   void CheckDef();
   void CheckDerivative();
+  // An `example` item: of an op, or of a primitive with a `jvp` item. Nothing
+  // else is evaluated by the checker.
+  void CheckExample();
   void CheckNumeric();
   // Names of the pattern stand for any operand.
   void CheckRewrite();

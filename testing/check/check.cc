@@ -486,7 +486,9 @@ std::vector<const Item*> ItemsToCover(const RuleSet& rules,
                                       const CheckOptions& options) {
   std::vector<const Item*> items;
   for (const CheckEntry& entry : entries) {
-    if (entry.item->kind == ItemKind::kJvp) items.push_back(entry.item);
+    if (entry.item->kind == ItemKind::kJvp && !entry.examples_alone) {
+      items.push_back(entry.item);
+    }
     if (entry.item->kind != ItemKind::kOp || entry.examples_alone ||
         entry.sweep.has_value()) {
       continue;

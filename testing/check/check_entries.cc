@@ -72,7 +72,13 @@ std::vector<CheckEntry> EntriesOf(const RuleSet& rules,
   for (const std::string& name : rules.Names(ItemKind::kJvp)) {
     const std::string shown = absl::StrCat("jvp ", name);
     const Item* item = rules.FindDerivative(name);
-    if (wanted(shown, item)) entries.push_back({shown, item, item});
+    if (wanted(shown, item)) {
+      entries.push_back({shown, item, item});
+    } else if (rules.Find(name) == nullptr) {
+      // The examples belong to an op of the same name, if there is one.
+      const Item* example = find(shown, ExamplesOf(name, rules.examples()));
+      if (example != nullptr) entries.push_back({shown, item, example, true});
+    }
   }
   for (const std::string& name : rules.Names(ItemKind::kRewrite)) {
     const std::string shown = absl::StrCat("rewrite ", name);

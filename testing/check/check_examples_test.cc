@@ -8,6 +8,7 @@
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
 #include "testing/check/check_testing.h"
+#include "testing/status_matchers.h"
 
 namespace cleave {
 namespace {
@@ -79,6 +80,46 @@ TEST(CheckExamples, RefusesWhatHasNoMeaning) {
       ExamplesOf(Ramp("example vjp ramp([0.0])(1) = (z = [0.0])\n"), "ramp");
   EXPECT_EQ(verdict.kind, VerdictKind::kInconclusive);
   EXPECT_THAT(verdict.why, HasSubstr("no result `z`: they are x"));
+}
+
+// A derivative may be there by one input alone.
+TEST(CheckExamples, TakesTheInputsThatAreNamed) {
+  const auto with = [](const std::string& right) {
+    return ExamplesOf(absl::StrCat(R"(op scaled(x: T[n], k: T[n]) -> (y: T[n])
+  where T: float
+{
+  (y = x * k)
+  jvp x = dx * k
+  jvp k = dk * impossible("k is a count")
+}
+
+example vjp scaled([1.0], [2.0])(1) = )",
+                                   right, "\n"),
+                      "scaled");
+  };
+  EXPECT_EQ(with("(x = [2.0])").kind, VerdictKind::kAgrees);
+  EXPECT_EQ(with("(x = [3.0])").kind, VerdictKind::kDisagrees);
+  EXPECT_EQ(with("(k = [1.0])").kind, VerdictKind::kInconclusive);
+}
+
+// Also where its derivative stands in another file.
+TEST(CheckExamples, OfAPrimitiveAreChecked) {
+  for (const auto& [example, kind] :
+       {std::pair("exp([0.0]) = [1.0]", VerdictKind::kAgrees),
+        std::pair("exp([0.0]) = [2.0]", VerdictKind::kDisagrees),
+        std::pair("vjp exp([0.0])(1) = (x = [1.0])", VerdictKind::kAgrees),
+        std::pair("jvp exp([0.0])(1) = [2.0]", VerdictKind::kDisagrees)}) {
+    CheckOptions options;
+    options.sources = {"test.rules"};
+    const auto report = CheckRules(
+        LoadText("test.rules",
+                 absl::StrCat("language 1\n\nexample ", example, "\n")),
+        options);
+    ASSERT_OK(report);
+    ASSERT_EQ(report->ops.size(), 1u) << example;
+    EXPECT_EQ(report->ops[0].layers.at(Layer::kExamples).kind, kind) << example;
+    EXPECT_EQ(report->ops[0].layers.count(Layer::kTransforms), 0u) << example;
+  }
 }
 
 // An example has a value: a body that refuses the call is wrong.

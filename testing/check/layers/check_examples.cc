@@ -101,7 +101,7 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
   CLEAVE_ASSIGN_OR_RETURN(const ExampleCall example,
                           ReadExample(*context.item, item));
   const absl::StatusOr<ExampleResults> evaluated =
-      EvaluateExample(context.rules(), *context.item, example, *item.left);
+      EvaluateExample(context.rules(), *context.item, example, item);
   if (absl::IsInvalidArgument(evaluated.status()) ||
       absl::IsOutOfRange(evaluated.status())) {
     // The rule refuses what the example gives a value for.

@@ -102,10 +102,25 @@ absl::StatusOr<ExampleResults> EvaluateJvp(const RuleSet& rules,
 absl::StatusOr<ExampleResults> EvaluateVjp(const RuleSet& rules,
                                            const Graph& call,
                                            std::vector<Tensor> inputs,
-                                           const Expr& left) {
+                                           const Expr& left,
+                                           const Expr& right) {
   std::vector<bool> active;
   for (const NamedValue& input : call.inputs()) {
     active.push_back(IsInexact(call.type(input.value)));
+  }
+  // By one input there may be a derivative, and none by the others.
+  if (right.kind == ExprKind::kRecord) {
+    std::vector<bool> asked_for(active.size());
+    size_t found = 0;
+    for (const Equation& field : right.fields) {
+      for (size_t i = 0; i < active.size(); ++i) {
+        if (!active[i] || call.inputs()[i].name != field.name) continue;
+        asked_for[i] = true;
+        ++found;
+      }
+    }
+    // Another name is a mistake, which is told beside the names that there are.
+    if (found == right.fields.size()) active = std::move(asked_for);
   }
   std::vector<std::string> names;
   std::vector<TensorType> types;
@@ -136,14 +151,21 @@ absl::StatusOr<ExampleResults> EvaluateVjp(const RuleSet& rules,
 absl::StatusOr<ExampleResults> EvaluateExample(const RuleSet& rules,
                                                const Item& op,
                                                const ExampleCall& example,
-                                               const Expr& left) {
+                                               const Item& item) {
+  const Expr& left = *item.left;
   if (left.kind == ExprKind::kTransformCall) {
     CLEAVE_ASSIGN_OR_RETURN(const Graph call, CallOf(rules, op, example.call));
     return left.text == "jvp"
                ? EvaluateJvp(rules, call, example.operands, left)
-               : EvaluateVjp(rules, call, example.operands, left);
+               : EvaluateVjp(rules, call, example.operands, left, *item.right);
   }
   ExampleResults results;
+  if (op.kind == ItemKind::kJvp) {
+    CLEAVE_ASSIGN_OR_RETURN(const Graph call, CallOf(rules, op, example.call));
+    CLEAVE_ASSIGN_OR_RETURN(results.values, Interpret(call, example.operands));
+    results.names = {"y"};
+    return results;
+  }
   CLEAVE_ASSIGN_OR_RETURN(results.graphs, MakeCallGraphs(rules, example.call));
   CLEAVE_ASSIGN_OR_RETURN(results.values,
                           Interpret(results.graphs->body, example.operands));

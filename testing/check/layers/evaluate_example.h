@@ -25,13 +25,14 @@ struct ExampleResults {
   std::optional<CallGraphs> graphs;
 };
 
-// `op` is the op's item, or the `jvp` item of a primitive. Errors of the call,
-// its transforms and Interpret; InvalidArgument for a tangent or cotangent of
-// what has none.
+// `op` is the op's item, or the `jvp` item of a primitive; `item` the `example`
+// item that `example` was read from. A `vjp` is taken by the inputs that the
+// item's right side names, or by all. Errors of the call, its transforms and
+// Interpret; InvalidArgument for a tangent or cotangent of what has none.
 absl::StatusOr<ExampleResults> EvaluateExample(const RuleSet& rules,
                                                const Item& op,
                                                const ExampleCall& example,
-                                               const Expr& left);
+                                               const Item& item);
 
 }  // namespace cleave
 
