@@ -13,7 +13,6 @@
 
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
-#include "engine/ir/graph.h"
 #include "ops/dtype.h"
 #include "ops/tensor.h"
 #include "testing/check/compare/compare_values.h"
@@ -23,26 +22,27 @@ namespace cleave {
 
 class FastComparer {
  public:
-  // For the call of `comparer`, whose body it refers to. Unimplemented, and
-  // why, where intervals decide nothing: the call is not elementwise, or has
-  // operands or results that are no floats, or results of f64, or a domain; a
-  // primitive of the spec is not enclosed; or no part of the claim is the same
-  // at all points.
-  static absl::StatusOr<FastComparer> Make(const ValueComparer& comparer);
+  // For the call of `comparer`, which it refers to. Unimplemented, and why,
+  // where intervals decide nothing: the call is not elementwise, or has
+  // operands or results that are no floats, or results of f64; a primitive of
+  // the spec is refused; or no part of the claim is the same at all points.
+  static absl::StatusOr<FastComparer> Make(const ValueComparer& comparer,
+                                           Gaps gaps);
 
   // The points of `inputs`, of shape [n], that are left, ascending: those of
-  // which intervals do not say that the error is within the claim, and the one
-  // with the largest error if that is above `known_ulp`, so that it is measured
-  // exactly. All of them where the body has no value at one.
+  // which intervals do not say that the error is within the claim; a few with
+  // the largest parts of their claims, if these may be above `known_part`, so
+  // that they are measured exactly; and those outside the domain, which the
+  // comparer counts. All of them where the body has no value at one.
   std::vector<int64_t> Undecided(absl::Span<const Tensor> inputs,
-                                 double known_ulp) const;
+                                 double known_part) const;
 
  private:
   FastComparer() = default;
   std::vector<std::vector<DoubleInterval>> Evaluate(
       absl::Span<const Tensor> inputs) const;
 
-  const Graph* body_ = nullptr;
+  const ValueComparer* comparer_ = nullptr;
   std::vector<DoubleIntervalGraph> spec_;  // one
   // Special values, by the result that each is of.
   std::vector<std::pair<int, DoubleIntervalGraph>> specials_;

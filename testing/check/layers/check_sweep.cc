@@ -120,7 +120,8 @@ Verdict CheckSweep(OpContext context, const Sweep& sweep) {
     return Verdict::Inconclusive(std::string(comparer.status().message()));
   }
   if (!comparer->elementwise()) return Verdict::NotChecked("not pointwise");
-  const absl::StatusOr<FastComparer> fast = FastComparer::Make(*comparer);
+  const absl::StatusOr<FastComparer> fast =
+      FastComparer::Make(*comparer, Gaps::kRefused);
   if (!fast.ok()) {
     return Verdict::NotChecked(std::string(fast.status().message()));
   }
@@ -143,7 +144,7 @@ Verdict CheckSweep(OpContext context, const Sweep& sweep) {
     }
     FillPoints(at, points);
     const std::vector<int64_t> slow =
-        fast->Undecided(points, verdict.worst_ulp);
+        fast->Undecided(points, verdict.worst_part);
     const auto decided = static_cast<int64_t>((kChunk - slow.size()) * results);
     verdict.samples += decided;
     if (slow.empty()) continue;

@@ -143,7 +143,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
     // The report shows the error at each point.
     const absl::StatusOr<FastComparer> fast =
         context.profiles == nullptr
-            ? FastComparer::Make(comparer)
+            ? FastComparer::Make(comparer, Gaps::kUnknown)
             : absl::UnimplementedError("all errors are wanted");
     WorstPoint worst;
     for (int64_t begin = 0; begin < points[0].size(); begin += kChunk) {
@@ -155,7 +155,9 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
           points, Range(begin, std::min(points[0].size(), begin + kChunk)));
       if (fast.ok()) {
         const int64_t size = chunk[0].size();
-        const std::vector<int64_t> left = fast->Undecided(chunk, worst.ulp);
+        // Of each call one point at least is measured, and proved.
+        const std::vector<int64_t> left =
+            fast->Undecided(chunk, worst.element < 0 ? 0 : verdict.worst_part);
         chunk = SelectElements(chunk, left);
         const auto results =
             static_cast<int64_t>(comparer.body().outputs().size());

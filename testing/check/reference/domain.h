@@ -28,8 +28,6 @@ class Domain {
                                      const SampledCall& call,
                                      const Graph& body);
 
-  bool IsEverywhere() const { return clauses_.empty(); }
-
   // The elements that the clauses leave out, per result; no entries where no
   // clause does. Conditions are evaluated in the dtypes of the inputs; of
   // `results` only the shapes are taken.

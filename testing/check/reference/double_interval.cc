@@ -45,10 +45,17 @@ absl::StatusOr<DoubleInterval> OfConstant(const Graph& graph, Value node) {
 
 bool IsEnclosed(DType dtype) { return dtype == DType::kBool || IsFloat(dtype); }
 
+// A primitive with operands.
+bool IsEnclosed(Primitive primitive) {
+  return primitive == Primitive::kSelect || primitive == Primitive::kFma ||
+         IntervalUnaryOf(primitive) != nullptr ||
+         IntervalBinaryOf(primitive) != nullptr;
+}
+
 }  // namespace
 
 absl::StatusOr<DoubleIntervalGraph> DoubleIntervalGraph::Make(
-    const Graph& graph) {
+    const Graph& graph, Gaps gaps) {
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value node{id};
     const OpId op = graph.node(node).op;
@@ -84,6 +91,10 @@ absl::StatusOr<DoubleIntervalGraph> DoubleIntervalGraph::Make(
     }
     if (operands.size() == 1 && IntervalUnaryOf(primitive) != nullptr) continue;
     if (operands.size() == 2 && IntervalBinaryOf(primitive) != nullptr) {
+      continue;
+    }
+    if (gaps == Gaps::kUnknown &&
+        ClassOf(primitive) == PrimitiveClass::kPointwise) {
       continue;
     }
     return refuse(name);
@@ -124,6 +135,8 @@ std::vector<std::vector<DoubleInterval>> DoubleIntervalGraph::Evaluate(
     if (primitive == Primitive::kConvert ||
         primitive == Primitive::kBroadcastInDim) {
       out = values[operands[0].id];
+    } else if (!IsEnclosed(primitive)) {
+      out.assign(count, DoubleInterval::Unknown());
     } else if (operands.size() == 3) {
       const auto function =
           primitive == Primitive::kSelect ? IntervalSelect : IntervalFma;

@@ -53,11 +53,16 @@ struct DoubleInterval {
   bool IsPoint() const { return IsReal() && low == high && scale == 0; }
 };
 
+// Primitives that are not enclosed: they are refused, or their values are
+// kUnknown. Example of the latter: select(x > 0, x, lgamma(x)) is known at 1.
+enum class Gaps : uint8_t { kRefused, kUnknown };
+
 class DoubleIntervalGraph {
  public:
   // `graph` is elementwise (IsElementwise), its floats are f16 to f64.
-  // Unimplemented, with the primitive, where it has one that is not enclosed.
-  static absl::StatusOr<DoubleIntervalGraph> Make(const Graph& graph);
+  // Unimplemented, with the primitive, where one is refused.
+  static absl::StatusOr<DoubleIntervalGraph> Make(const Graph& graph,
+                                                  Gaps gaps = Gaps::kRefused);
 
   // By output and element, with the scale 0. As many inputs as the graph has,
   // of one size.

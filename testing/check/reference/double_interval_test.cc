@@ -239,7 +239,32 @@ TEST(DoubleInterval, RefusesWhatItDoesNotEnclose) {
     ASSERT_OK_AND_ASSIGN(const Graph graph, Unary(name, "%x"));
     EXPECT_THAT(DoubleIntervalGraph::Make(graph),
                 StatusIs(absl::StatusCode::kUnimplemented, HasSubstr(name)));
+    ASSERT_OK_AND_ASSIGN(const DoubleIntervalGraph made,
+                         DoubleIntervalGraph::Make(graph, Gaps::kUnknown));
+    EXPECT_EQ(made.Evaluate({{DoubleInterval::Of(0.5)}})[0][0].state,
+              DoubleInterval::State::kUnknown);
   }
+}
+
+// What is not enclosed matters where it is chosen.
+TEST(DoubleInterval, MayHaveGaps) {
+  const auto context = std::make_shared<Context>();
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph("graph (%x: f64[n]) -> (z: f64[n]) {\n"
+                                  "  %1: f64[n] = lgamma(%x)\n"
+                                  "  %2: f64[n] = abs(%x)\n"
+                                  "  %3: bool[n] = eq(%x, %2)\n"
+                                  "  %4: f64[n] = select(%3, %x, %1)\n"
+                                  "  return z = %4\n}\n",
+                                  context));
+  ASSERT_OK_AND_ASSIGN(const DoubleIntervalGraph made,
+                       DoubleIntervalGraph::Make(graph, Gaps::kUnknown));
+  const auto at = [&](double x) {
+    return made.Evaluate({{DoubleInterval::Of(x)}})[0][0];
+  };
+  EXPECT_TRUE(at(2).IsPoint());
+  EXPECT_EQ(at(2).low, 2);
+  EXPECT_EQ(at(-2).state, DoubleInterval::State::kUnknown);
 }
 
 }  // namespace
