@@ -131,6 +131,16 @@ const Exact::Rep& ExactBuilder::Get(const Exact& x) {
   return x.rep_ != nullptr ? *x.rep_ : *zero;
 }
 
+Exact ExactBuilder::Zero(bool negative) {
+  Exact result;
+  if (negative) {
+    auto rep = std::make_shared<Exact::Rep>(mpq_class(0));
+    rep->negative_zero = true;
+    result.rep_ = std::move(rep);
+  }
+  return result;
+}
+
 Exact ExactBuilder::FromRational(mpq_class q) {
   if (!Fits(q)) {
     Mpfr f(kExactBits);
@@ -190,12 +200,14 @@ Exact::Exact(int64_t value) {
 Exact Exact::FromDouble(double value) {
   if (std::isnan(value)) return NaN();
   if (std::isinf(value)) return value > 0 ? Infinity() : -Infinity();
+  if (value == 0) return Builder::Zero(std::signbit(value));
   return Builder::FromRational(mpq_class(value));
 }
 
 Exact Exact::FromMpfr(mpfr_srcptr value) {
   Mpfr f(kExactBits);
   mpfr_set(f.get(), value, MPFR_RNDN);
+  if (mpfr_zero_p(f.get())) return Builder::Zero(mpfr_signbit(f.get()) != 0);
   return Builder::FromMpfr(f.get());
 }
 
@@ -234,6 +246,8 @@ bool Exact::IsNaN() const {
   return !rep.rational && mpfr_nan_p(rep.f) != 0;
 }
 
+bool Exact::IsNegativeZero() const { return Builder::Get(*this).negative_zero; }
+
 std::optional<int64_t> Exact::ToInt64() const {
   const Rep& rep = Builder::Get(*this);
   if (!IsInteger()) return std::nullopt;
@@ -255,12 +269,15 @@ double Exact::RoundTo(DType dtype) const {
   if (!IsFinite()) {
     return Builder::Sign(*this) * std::numeric_limits<double>::infinity();
   }
+  if (IsNegativeZero()) return -0.0;
   return RoundRational(Builder::ToRational(*this), format);
 }
 
 void Exact::ToMpfr(mpfr_ptr out) const {
   const Rep& rep = Builder::Get(*this);
-  if (rep.rational) {
+  if (rep.negative_zero) {
+    mpfr_set_zero(out, -1);
+  } else if (rep.rational) {
     mpfr_set_q(out, rep.q.get_mpq_t(), MPFR_RNDN);
   } else {
     mpfr_set(out, rep.f, MPFR_RNDN);
@@ -276,18 +293,24 @@ Exact Exact::operator-() const {
 }
 
 Exact operator+(const Exact& a, const Exact& b) {
+  if (a.IsNegativeZero() && b.IsNegativeZero()) return a;
   return Builder::Binary(
       a, b, [](const auto& x, const auto& y) { return mpq_class(x + y); },
       mpfr_add);
 }
 
 Exact operator-(const Exact& a, const Exact& b) {
+  if (a.IsNegativeZero() && b == Exact() && !b.IsNegativeZero()) return a;
   return Builder::Binary(
       a, b, [](const auto& x, const auto& y) { return mpq_class(x - y); },
       mpfr_sub);
 }
 
 Exact operator*(const Exact& a, const Exact& b) {
+  if ((a.IsNegativeZero() && b.IsFinite()) ||
+      (b.IsNegativeZero() && a.IsFinite())) {
+    return Builder::Zero(Builder::IsNegative(a) != Builder::IsNegative(b));
+  }
   return Builder::Binary(
       a, b, [](const auto& x, const auto& y) { return mpq_class(x * y); },
       mpfr_mul);
@@ -296,7 +319,12 @@ Exact operator*(const Exact& a, const Exact& b) {
 Exact operator/(const Exact& a, const Exact& b) {
   if (Builder::Sign(b) == 0 && !b.IsNaN()) {
     if (a.IsNaN() || Builder::Sign(a) == 0) return Exact::NaN();
-    return Builder::Sign(a) > 0 ? Exact::Infinity() : -Exact::Infinity();
+    return Builder::IsNegative(a) == Builder::IsNegative(b)
+               ? Exact::Infinity()
+               : -Exact::Infinity();
+  }
+  if (a.IsNegativeZero() && !b.IsNaN()) {
+    return Builder::Zero(!Builder::IsNegative(b));
   }
   return Builder::Binary(
       a, b, [](const auto& x, const auto& y) { return mpq_class(x / y); },
@@ -305,6 +333,7 @@ Exact operator/(const Exact& a, const Exact& b) {
 
 Exact Exact::FloorDiv(const Exact& a, const Exact& b) {
   if (b.IsNaN() || Builder::Sign(b) == 0 || !a.IsFinite()) return NaN();
+  if (a.IsNegativeZero()) return a / b;
   if (Builder::IsInfinite(b)) {
     return Builder::Sign(a) * Builder::Sign(b) < 0 ? Exact(-1) : Exact(0);
   }
@@ -327,7 +356,10 @@ Exact Exact::Pow(const Exact& a, const Exact& b) {
   const std::optional<int64_t> n = b.ToInt64();
   if (n == 0) return 1;
   if (base.rational && n.has_value()) {
-    if (base.q == 0) return *n > 0 ? Exact(0) : Infinity();
+    if (base.q == 0) {
+      const Exact zero = *n % 2 == 0 ? Exact(0) : a;
+      return *n > 0 ? zero : Exact(1) / zero;
+    }
     const int64_t bits = static_cast<int64_t>(
         std::max(Bits(base.q.get_num()), Bits(base.q.get_den())));
     // Powers of 1 and -1 have one bit, whatever the exponent.
@@ -360,6 +392,11 @@ Exact Exact::Pow(const Exact& a, const Exact& b) {
 
 bool operator==(const Exact& a, const Exact& b) {
   return !a.IsNaN() && !b.IsNaN() && Builder::Cmp(a, b) == 0;
+}
+
+bool IsSame(const Exact& a, const Exact& b) {
+  if (a.IsNaN() || b.IsNaN()) return a.IsNaN() && b.IsNaN();
+  return a == b && a.IsNegativeZero() == b.IsNegativeZero();
 }
 
 bool operator<(const Exact& a, const Exact& b) {

@@ -8,6 +8,17 @@
 //   Exact third = Exact(1) / Exact(3);
 //   third.ToDouble();                       // nearest f64
 //   Exact::Parse("1e-5")->ToString();       // "1e-05" exactly: 1/100000
+//
+// Zeros. Arithmetic is that of the real numbers, whose zero has no sign: -(0)
+// and 0 * -5 are 0. A negative zero is a value of its own, which somebody gave
+// (the attribute -0.0 of a call). It equals 0, and passes through arithmetic as
+// in IEEE 754:
+//
+//   const Exact zero = Exact::FromDouble(-0.0);
+//   zero == Exact(0);                       // true, but not IsSame
+//   zero * 5;                               // -0
+//   Exact(5) / zero;                        // -inf
+//   zero + 0;                               // 0
 
 #ifndef CLEAVE_OPS_EXACT_H_
 #define CLEAVE_OPS_EXACT_H_
@@ -38,22 +49,24 @@ class Exact {
  public:
   Exact();               // 0
   Exact(int64_t value);  // NOLINT: integers are exact numbers.
-  // The value of a double, exactly; infinities and NaN included. Zeros have no
-  // sign here: FromDouble(-0.0) is 0.
+  // The value of a double, exactly; infinities, NaN and -0.0 included.
   static Exact FromDouble(double value);
-  // An MPFR number, rounded to kExactBits; a short one becomes rational.
+  // An MPFR number, rounded to kExactBits; a short one becomes rational. The
+  // sign of a zero stays.
   static Exact FromMpfr(mpfr_srcptr value);
   static Exact Infinity();
   static Exact NaN();
   static Exact Pi();
   // A decimal literal ("12", "0.1", "1e-5", "inf", "-inf", "nan"), or the text
-  // of ToString; InvalidArgument otherwise.
+  // of ToString; InvalidArgument otherwise. The integer "-0" is 0, decimals
+  // such as "-0.0" are the negative zero.
   static absl::StatusOr<Exact> Parse(absl::string_view text);
 
   bool IsRational() const;
   bool IsInteger() const;  // a finite integer
   bool IsFinite() const;
   bool IsNaN() const;
+  bool IsNegativeZero() const;  // rational, and an integer
   // The value where it is an integer that fits.
   std::optional<int64_t> ToInt64() const;
   // Rounded once, to nearest even.
@@ -66,7 +79,7 @@ class Exact {
   void ToMpfr(mpfr_ptr out) const;
   // Canonical text that Parse reads back to the same value: an integer, a
   // decimal where an exact one is short ("0.1"), "p/q", "inf", "-inf", "nan",
-  // or "#<hex float>" of an irrational.
+  // "-0.0", or "#<hex float>" of an irrational.
   std::string ToString() const;
 
   Exact operator-() const;
@@ -85,17 +98,22 @@ class Exact {
   // nullopt where there is none of that name.
   static std::optional<Exact> Apply(absl::string_view function, const Exact& x);
 
-  // Comparisons of a NaN are false, except !=.
+  // Numeric: -0 equals 0. Comparisons of a NaN are false, except !=.
   friend bool operator==(const Exact& a, const Exact& b);
   friend bool operator!=(const Exact& a, const Exact& b) { return !(a == b); }
   friend bool operator<(const Exact& a, const Exact& b);
   friend bool operator<=(const Exact& a, const Exact& b);
+  // Whether one may stand for the other: NaNs are the same, -0 and 0 are not.
+  // For identities: keys of caches, attributes of nodes.
+  friend bool IsSame(const Exact& a, const Exact& b);
 
  private:
   struct Rep;
   friend struct ExactBuilder;
   std::shared_ptr<const Rep> rep_;  // null for 0
 };
+
+bool IsSame(const Exact& a, const Exact& b);
 
 }  // namespace cleave
 

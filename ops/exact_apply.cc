@@ -79,12 +79,25 @@ Exact Cbrt(const Exact& x) {
   return x < Exact(0) ? -Exact::Pow(-x, third) : Exact::Pow(x, third);
 }
 
+// f(-0) of the functions below, as in ops/README.md; nullopt for other names.
+std::optional<Exact> AtNegativeZero(absl::string_view function,
+                                    const Exact& zero) {
+  for (const char* odd :
+       {"sign", "floor", "ceil", "round_nearest_even", "sqrt", "cbrt"}) {
+    if (function == odd) return zero;
+  }
+  if (function == "abs" || function == "neg") return Exact(0);
+  if (function == "rsqrt") return -Exact::Infinity();
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<Exact> Exact::Apply(absl::string_view function, const Exact& x) {
   for (const NamedFunction& known : kTranscendental) {
     if (function == known.name) return ApplyMpfr(known.function, x);
   }
+  if (x.IsNegativeZero()) return AtNegativeZero(function, x);
   const bool negative = x < Exact(0);
   if (function == "neg") return -x;
   if (function == "abs") return negative ? -x : x;

@@ -14,7 +14,8 @@
 
 namespace cleave {
 
-// Either a rational in lowest terms or an MPFR number, never an MPFR zero.
+// Either a rational in lowest terms, which may be a negative zero, or an MPFR
+// number, never an MPFR zero.
 struct Exact::Rep {
   explicit Rep(mpq_class value) : rational(true), q(std::move(value)) {}
   explicit Rep(mpfr_srcptr value) : rational(false) {
@@ -29,6 +30,7 @@ struct Exact::Rep {
   Rep& operator=(const Rep&) = delete;
 
   bool rational;
+  bool negative_zero = false;  // then q is 0
   mpq_class q;
   mpfr_t f;
 };
@@ -62,7 +64,9 @@ struct ExactBuilder {
 
   static const Rep& Get(const Exact& x);
   static Exact FromRational(mpq_class q);
+  // The result of arithmetic: every zero is 0.
   static Exact FromMpfr(mpfr_srcptr f);
+  static Exact Zero(bool negative);
   // Bits of the operands of irrational operations: wide enough that a rational
   // such as 1 + 2^-300 keeps its distance from 1.
   static int OperandBits(const Exact& x);
@@ -96,6 +100,11 @@ struct ExactBuilder {
   static int Sign(const Exact& x) {
     const Rep& rep = Get(x);
     return rep.rational ? sgn(rep.q) : mpfr_sgn(rep.f);
+  }
+
+  // Also of a negative zero.
+  static bool IsNegative(const Exact& x) {
+    return Sign(x) < 0 || x.IsNegativeZero();
   }
 
   static bool IsInfinite(const Exact& x) {

@@ -39,10 +39,16 @@ TEST(Exact, TextIsCanonicalAndReadsBack) {
       {"-inf", "-inf"},
       {"#0x1.8p+0", "1.5"},
       {"12.5e1", "125"},
-      {"0e99", "0"}};
+      {"0e99", "0"},
+      {"-0.0", "-0.0"},
+      {"-0.00", "-0.0"},
+      {"-0e99", "-0.0"},
+      {"-0/3", "0"},
+      {"#-0x0p+0", "-0.0"},
+      {"#0x0p+0", "0"}};
   for (const auto& [text, canonical] : kTexts) {
     EXPECT_EQ(P(text).ToString(), canonical) << text;
-    EXPECT_EQ(P(canonical), P(text));
+    EXPECT_TRUE(IsSame(P(canonical), P(text)));
   }
   EXPECT_EQ(P("nan").ToString(), "nan");
   for (const Exact& x :
@@ -127,8 +133,114 @@ TEST(Exact, NonFiniteValuesFollowIeee) {
   EXPECT_TRUE(Exact::NaN() != Exact::NaN());
   EXPECT_FALSE(Exact::NaN() < Exact(1) || Exact(1) <= Exact::NaN());
   EXPECT_LT(-inf, Exact(std::numeric_limits<int64_t>::min()));
-  EXPECT_EQ(Exact::FromDouble(-0.0), Exact(0));
-  EXPECT_FALSE(std::signbit(Exact::FromDouble(-0.0).ToDouble()));
+}
+
+TEST(Exact, NegativeZeroIsAValueThatEqualsZero) {
+  const Exact zero = Exact::FromDouble(-0.0);
+  EXPECT_TRUE(zero.IsNegativeZero());
+  EXPECT_FALSE(Exact(0).IsNegativeZero());
+  EXPECT_FALSE(Exact::FromDouble(0.0).IsNegativeZero());
+  EXPECT_FALSE(Exact::NaN().IsNegativeZero());
+  EXPECT_FALSE(P("-1e-400").IsNegativeZero());
+  EXPECT_EQ(zero, Exact(0));
+  EXPECT_FALSE(zero < Exact(0) || Exact(0) < zero);
+  EXPECT_TRUE(zero <= Exact(0) && Exact(0) <= zero);
+  EXPECT_TRUE(zero.IsRational() && zero.IsInteger() && zero.IsFinite());
+  EXPECT_EQ(zero.ToInt64(), 0);
+  for (const DType dtype :
+       {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    EXPECT_TRUE(std::signbit(zero.RoundTo(dtype))) << DTypeName(dtype);
+    EXPECT_FALSE(std::signbit(Exact(0).RoundTo(dtype))) << DTypeName(dtype);
+  }
+  EXPECT_TRUE(std::signbit(zero.ToDouble()));
+  mpfr_t number;
+  mpfr_init2(number, 20);
+  zero.ToMpfr(number);
+  EXPECT_TRUE(mpfr_zero_p(number) && mpfr_signbit(number));
+  EXPECT_TRUE(Exact::FromMpfr(number).IsNegativeZero());
+  Exact(0).ToMpfr(number);
+  EXPECT_FALSE(mpfr_signbit(number));
+  EXPECT_FALSE(Exact::FromMpfr(number).IsNegativeZero());
+  mpfr_clear(number);
+}
+
+TEST(Exact, IdentityTellsZerosApartAndFindsNaN) {
+  const Exact zero = Exact::FromDouble(-0.0);
+  EXPECT_TRUE(IsSame(zero, P("-0.0")));
+  EXPECT_FALSE(IsSame(zero, 0));
+  EXPECT_FALSE(IsSame(0, zero));
+  EXPECT_TRUE(IsSame(0, P("0.0")));
+  EXPECT_TRUE(IsSame(Exact::NaN(), Exact::NaN()));
+  EXPECT_FALSE(IsSame(Exact::NaN(), 0));
+  EXPECT_TRUE(IsSame(P("0.5"), Exact(1) / Exact(2)));
+  EXPECT_FALSE(IsSame(1, 2));
+}
+
+// The zero of the rationals has no sign, whatever is computed.
+TEST(Exact, ArithmeticMakesNoNegativeZero) {
+  const Exact inf = Exact::Infinity();
+  for (const Exact& x :
+       {-Exact(0), Exact(0) * Exact(-5), Exact(0) / Exact(-5), Exact(5) / -inf,
+        Exact(-5) / inf, Exact(5) - Exact(5), Exact::FloorDiv(0, -5),
+        Exact::FloorMod(0, -5), Exact::Pow(0, 3), Apply("ceil", P("-0.5")),
+        Apply("neg", 0), Apply("sin", 0), Apply("log", 1),
+        -Apply("exp", -Apply("exp", 100)), Apply("exp", -inf)}) {
+    EXPECT_TRUE(IsSame(x, 0)) << x.ToString();
+  }
+}
+
+TEST(Exact, NegativeZeroPassesThroughArithmeticAsInIeee) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const Exact zero = Exact::FromDouble(-0.0);
+  const auto is = [](const Exact& exact, double want) {
+    const double got = exact.ToDouble();
+    const bool equal = got == want && std::signbit(got) == std::signbit(want);
+    EXPECT_TRUE(equal || (exact.IsNaN() && std::isnan(want)))
+        << exact.ToString() << " for " << want;
+  };
+  for (const double y : {0.0, -0.0, 5.0, -5.0, 0.1, infinity, -infinity,
+                         std::numeric_limits<double>::quiet_NaN()}) {
+    SCOPED_TRACE(y);
+    const Exact e = Exact::FromDouble(y);
+    is(zero + e, -0.0 + y);
+    is(e + zero, y + -0.0);
+    is(zero - e, -0.0 - y);
+    is(e - zero, y - -0.0);
+    is(zero * e, -0.0 * y);
+    is(e * zero, y * -0.0);
+    is(zero / e, -0.0 / y);
+    is(e / zero, y / -0.0);
+    is(Exact::Pow(zero, e), std::pow(-0.0, y));
+    is(Exact::Pow(e, zero), std::pow(y, -0.0));
+  }
+  is(zero * Apply("sqrt", 2), -0.0);
+  is(zero / -Exact::Pi(), 0.0);
+  is(-Exact::Pi() / zero, infinity);
+  is(-zero, 0.0);
+  is(Exact::Pow(zero, 3), -0.0);
+  is(Exact::Pow(zero, 2), 0.0);
+  is(Exact::Pow(zero, -3), -infinity);
+  is(Exact::Pow(zero, -2), infinity);
+  is(Exact::Pow(zero, P("0.5")), 0.0);
+  is(Exact::FloorDiv(zero, 5), -0.0);
+  is(Exact::FloorDiv(zero, -5), 0.0);
+  is(Exact::FloorDiv(zero, Exact::Infinity()), -0.0);
+  EXPECT_TRUE(Exact::FloorDiv(5, zero).IsNaN());
+  is(Exact::FloorMod(zero, 5), 0.0);
+  for (const char* odd : {"sin", "tan", "asin", "atan", "sinh", "tanh", "asinh",
+                          "atanh", "erf", "expm1", "log1p", "sqrt", "cbrt",
+                          "sign", "floor", "ceil", "round_nearest_even"}) {
+    SCOPED_TRACE(odd);
+    is(Apply(odd, zero), -0.0);
+  }
+  is(Apply("abs", zero), 0.0);
+  is(Apply("neg", zero), 0.0);
+  is(Apply("cos", zero), 1.0);
+  is(Apply("exp", zero), 1.0);
+  is(Apply("sigmoid", zero), 0.5);
+  is(Apply("rsqrt", zero), -infinity);
+  is(Apply("log", zero), -infinity);
+  EXPECT_FALSE(Exact::Apply("softplus", zero).has_value());
 }
 
 TEST(Exact, Integers) {

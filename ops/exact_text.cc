@@ -102,7 +102,10 @@ absl::StatusOr<Exact> ExactBuilder::ParseDecimal(absl::string_view text) {
   }
   if (!IsDigits(digits)) return BadNumber(text, "expected digits");
   mpz_class significand(digits, 10);
-  if (significand == 0) return Exact();
+  if (significand == 0) {
+    // "-0" is an integer.
+    return Zero(negative && text.find_first_of(".eE") != text.npos);
+  }
   if (negative) significand = -significand;
   // log2(10) < 3.33
   const int64_t bits = static_cast<int64_t>(Bits(significand));
@@ -142,7 +145,7 @@ absl::StatusOr<Exact> ExactBuilder::ParseHex(absl::string_view text) {
       std::abs(mpfr_get_exp(f.get())) > kMaxExactExponent) {
     return BadNumber(text, "its magnitude is out of range");
   }
-  return FromMpfr(f.get());
+  return Exact::FromMpfr(f.get());
 }
 
 absl::StatusOr<Exact> Exact::Parse(absl::string_view text) {
@@ -171,6 +174,7 @@ absl::StatusOr<Exact> Exact::Parse(absl::string_view text) {
 
 std::string Exact::ToString() const {
   const Rep& rep = Builder::Get(*this);
+  if (rep.negative_zero) return "-0.0";
   if (rep.rational) return FormatRational(rep.q);
   if (mpfr_nan_p(rep.f)) return "nan";
   if (mpfr_inf_p(rep.f)) return mpfr_sgn(rep.f) < 0 ? "-inf" : "inf";

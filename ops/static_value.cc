@@ -31,11 +31,6 @@ StaticValue ListOf(const std::vector<T>& values) {
   return StaticValue::List(values.begin(), values.end());
 }
 
-// Two NaNs are one attribute, though not one number.
-bool SameReal(const Exact& a, const Exact& b) {
-  return a == b || (a.IsNaN() && b.IsNaN());
-}
-
 }  // namespace
 
 StaticValue StaticValue::Ints(const std::vector<int>& values) {
@@ -123,7 +118,7 @@ bool operator==(const StaticValue& a, const StaticValue& b) {
     case Kind::kInt:
       return a.AsDim() == b.AsDim();
     case Kind::kReal:
-      return SameReal(a.AsReal(), b.AsReal());
+      return IsSame(a.AsReal(), b.AsReal());
     case Kind::kString:
       return a.AsString() == b.AsString();
     case Kind::kDType:
@@ -151,7 +146,9 @@ size_t StaticValue::Hash() const {
       return hash(AsDim());
     case Kind::kReal:
       // Equal reals are equal doubles; a NaN's payload does not count.
-      return AsReal().IsNaN() ? hash(1) : hash(AsReal().ToDouble(), 0);
+      return AsReal().IsNaN()
+                 ? hash(1)
+                 : hash(AsReal().ToDouble(), AsReal().IsNegativeZero());
     case Kind::kString:
       return hash(AsString());
     case Kind::kDType:

@@ -82,7 +82,8 @@ class StaticValue {
   absl::StatusOr<std::vector<int64_t>> ToInts() const;
   absl::StatusOr<std::vector<Dim>> ToDims() const;
 
-  // Structural equality; an int and a real are different values.
+  // Structural equality; an int and a real are different values, and so are the
+  // reals 0 and -0. NaN equals NaN.
   friend bool operator==(const StaticValue& a, const StaticValue& b);
   friend bool operator!=(const StaticValue& a, const StaticValue& b) {
     return !(a == b);

@@ -26,6 +26,17 @@ TEST(StaticValue, KindsAreDistinct) {
   }
 }
 
+TEST(StaticValue, RealZerosAreDistinct) {
+  const StaticValue zero(Exact::FromDouble(-0.0));
+  EXPECT_EQ(zero, StaticValue(*Exact::Parse("-0.0")));
+  EXPECT_NE(zero, StaticValue(Exact(0)));
+  EXPECT_NE(zero.Hash(), StaticValue(Exact(0)).Hash());
+  EXPECT_EQ(zero.ToString(), "-0.0");
+  EXPECT_EQ(StaticValue(Exact(0)).ToString(), "0.0");
+  EXPECT_NE(StaticValue(StaticValue::List{zero}),
+            StaticValue(StaticValue::List{Exact(0)}));
+}
+
 TEST(StaticValue, EqualValuesHashAlike) {
   const Dim n = Dim::Variable("n");
   const std::pair<StaticValue, StaticValue> kPairs[] = {

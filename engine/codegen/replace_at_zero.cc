@@ -34,6 +34,7 @@ Primitive PrimitiveOf(const Graph& graph, Value v) {
   return ToPrimitive(graph.node(v).op);
 }
 
+// Either zero: the condition is the same.
 bool IsZero(const Graph& graph, Value v) {
   return FilledWith(graph, v) == Exact(0);
 }

@@ -34,9 +34,10 @@ class KeyWriter {
   }
 
   bool PutExact(const Exact& number) {
-    if (const std::optional<int64_t> value = number.ToInt64()) {
+    const std::optional<int64_t> integer = number.ToInt64();
+    if (integer.has_value() && !number.IsNegativeZero()) {
       Put('i');
-      Put(*value);
+      Put(*integer);
       return true;
     }
     // Where the double is all of it.

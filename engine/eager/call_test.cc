@@ -1,5 +1,6 @@
 #include "engine/eager/call.h"
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -41,6 +42,26 @@ TEST_F(CallTest, TakesTensorsNumbersListsAndNothing) {
   ExpectValue(
       CallOne("concatenate", {std::vector<Tensor>{x, x}}, {{"axis", 0}}),
       Floats({4}, {1, -2, 1, -2}));
+}
+
+// A call that was made before is found by its numbers and attributes.
+TEST_F(CallTest, TellsZerosApart) {
+  const Tensor x = Floats({2}, {1, -2});
+  for (const double zero : {0.0, -0.0, 0.0}) {
+    SCOPED_TRACE(zero);
+    const double sign = std::signbit(zero) ? -1 : 1;
+    ExpectValue(CallOne("copysign", {x, Tensor(zero)}),
+                Floats({2}, {sign, 2 * sign}));
+    ExpectValue(
+        CallOne("threshold", {x},
+                {{"threshold", Exact(0)}, {"value", Exact::FromDouble(zero)}}),
+        Floats({2}, {1, zero}));
+    ExpectValue(
+        CallOne("select", {Tensor(Bools({2}, {1, 0})), x, Tensor(zero)}),
+        Floats({2}, {1, zero}));
+    ExpectValue(Full(DType::kF32, {2}, Tensor(zero)),
+                Floats({2}, {zero, zero}));
+  }
 }
 
 TEST_F(CallTest, GivesOneTensorPerResultAndNulloptForAbsentOnes) {

@@ -57,6 +57,9 @@ absl::StatusOr<std::optional<RuleValue>> Elaborator::StaticExtremum(
   const std::optional<Exact> x = ToExact(a);
   const std::optional<Exact> y = ToExact(b);
   if (!x.has_value() || !y.has_value()) return std::optional<RuleValue>();
+  if (*x == *y) {  // -0 is below 0
+    return std::optional<RuleValue>(x->IsNegativeZero() == is_max ? *y : *x);
+  }
   return std::optional<RuleValue>((*x < *y) == is_max ? *y : *x);
 }
 

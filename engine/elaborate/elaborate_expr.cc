@@ -243,6 +243,11 @@ Elaborator::Result Elaborator::EvalUnary(const Expr& e, Scope& scope) {
       return RuleValue(!*known);
     return RuleValue(Negate(std::get<Condition>(*truth)));
   }
+  // The literal -0.0 is the negative zero, which -(0) is not.
+  if (e.children[0]->kind == ExprKind::kNumber && x.Is(Kind::kReal) &&
+      x.AsReal() == Exact(0)) {
+    return RuleValue(Exact::FromDouble(-0.0));
+  }
   switch (x.kind()) {
     case Kind::kInt: {
       absl::StatusOr<Dim> negated = Dim::CheckedSub(0, x.AsDim());

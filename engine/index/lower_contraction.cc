@@ -18,7 +18,7 @@ bool Contains(const Indices& indices, const IndexPtr& index) {
 }
 
 bool IsNumber(const Term& term, int64_t value) {
-  return term.kind == TermKind::kNumber && term.number == Exact(value);
+  return term.kind == TermKind::kNumber && IsSame(term.number, Exact(value));
 }
 
 bool IsProduct(const Term& term) {

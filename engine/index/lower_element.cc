@@ -227,14 +227,9 @@ absl::StatusOr<Element> ElementLowering::Pointwise(
 absl::StatusOr<Element> ElementLowering::Number(const Exact& number,
                                                 DType dtype) {
   // Not every number is one of the dtype: that is the rule's mistake.
-  Attributes attributes = {{"dtype", dtype}};
-  if (IsBool(dtype)) {
-    attributes.Set("value", number != Exact(0));
-  } else {
-    attributes.Set("value", number);
-  }
   CLEAVE_ASSIGN_OR_RETURN(const Value constant,
-                          builder_.Add(Primitive::kConstant, attributes, {}));
+                          builder_.Add(Primitive::kConstant,
+                                       ConstantAttributes(number, dtype), {}));
   return Element{constant, {}};
 }
 

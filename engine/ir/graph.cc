@@ -436,6 +436,8 @@ Attributes ConstantAttributes(const Exact& value, DType dtype) {
   attributes.Set("dtype", dtype);
   if (IsBool(dtype)) {
     attributes.Set("value", value != Exact(0));
+  } else if (IsInt(dtype) && value.IsNegativeZero()) {
+    attributes.Set("value", Exact(0));
   } else {
     attributes.Set("value", value);
   }

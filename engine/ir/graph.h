@@ -102,7 +102,8 @@ class Graph {
   std::vector<ShapeGuard> guards_;
 };
 
-// The attributes of a constant; of dtype bool it is value != 0.
+// The attributes of a constant; of dtype bool it is value != 0, and integers
+// have no negative zero.
 Attributes ConstantAttributes(const Exact& value, DType dtype);
 
 class GraphBuilder {

@@ -6,7 +6,10 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/graph.h"
 #include "engine/ir/graph_text.h"
+#include "ops/exact.h"
+#include "ops/primitive.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {
@@ -31,6 +34,20 @@ TEST(GraphKey, TellsGraphsOfOneContextApart) {
                      "y = %1, z = %x"));
   EXPECT_NE(
       exp, key("(%x: f32[n], %z: f32[n]) -> (y: f32[n])", "exp(%x)", "y = %1"));
+}
+
+// Kernels are kept by the key.
+TEST(GraphKey, TellsZerosApart) {
+  const auto context = std::make_shared<Context>();
+  const auto key = [&](const Exact& number) {
+    GraphBuilder builder(context);
+    const Value y = builder.Apply(Primitive::kCopysign,
+                                  {builder.Input("x", {DType::kF32, {}}),
+                                   builder.Constant(number, DType::kF32)});
+    return GraphKey(*std::move(builder).Build({{"y", y}}));
+  };
+  EXPECT_EQ(key(Exact::FromDouble(-0.0)), key(Exact::FromDouble(-0.0)));
+  EXPECT_NE(key(Exact::FromDouble(-0.0)), key(0));
 }
 
 }  // namespace

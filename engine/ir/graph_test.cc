@@ -54,6 +54,24 @@ TEST(ContextTest, ConstantsThatAreNaNAreEqual) {
             context.Intern(Attributes{{"value", Exact::NaN()}}));
 }
 
+TEST(ContextTest, ConstantsAreToldApartByTheSignOfZero) {
+  Context context;
+  const Exact zero = Exact::FromDouble(-0.0);
+  EXPECT_NE(context.Intern(Attributes{{"value", zero}}),
+            context.Intern(Attributes{{"value", Exact(0)}}));
+  for (const DType dtype : {DType::kF32, DType::kBF16, DType::kC64}) {
+    EXPECT_NE(context.Intern(ConstantAttributes(zero, dtype)),
+              context.Intern(ConstantAttributes(0, dtype)))
+        << DTypeName(dtype);
+  }
+  // Integers and bools have one zero.
+  for (const DType dtype : {DType::kI64, DType::kU8, DType::kBool}) {
+    EXPECT_EQ(context.Intern(ConstantAttributes(zero, dtype)),
+              context.Intern(ConstantAttributes(0, dtype)))
+        << DTypeName(dtype);
+  }
+}
+
 // A mistake in a call of the builder that returns no status: Build says it.
 struct BuilderMistake {
   std::string says;

@@ -434,10 +434,11 @@ absl::StatusOr<RuleText> GraphWriter::Scatter(Value v) {
   const bool is_product = mode == "mul";
   std::string update = Read(updates, at);
   const std::string filter = absl::StrJoin(conditions, " and ");
+  // A place that nothing is written to keeps its -0.
+  const std::optional<Exact> filled = FilledWith(graph_, operands[0]);
   const bool is_onto_identity =
-      !rows.empty() &&
-      ((is_sum && FilledWith(graph_, operands[0]) == Exact(0)) ||
-       (is_product && FilledWith(graph_, operands[0]) == Exact(1)));
+      !rows.empty() && filled.has_value() &&
+      ((is_sum && IsSame(*filled, 0)) || (is_product && IsSame(*filled, 1)));
   std::string x;
   if (!is_onto_identity) {
     CLEAVE_ASSIGN_OR_RETURN(x, Name(operands[0]));

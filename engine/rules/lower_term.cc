@@ -140,12 +140,8 @@ absl::StatusOr<Value> TermLowerer::LowerNumber(const Term& term) {
                                         : " is meant: nothing asks for a "
                                           "dtype"));
   }
-  return builder_.Add(
-      Primitive::kConstant,
-      {{"value", IsBool(dtype) ? StaticValue(term.number == Exact(1))
-                               : StaticValue(term.number)},
-       {"dtype", dtype}},
-      {});
+  return builder_.Add(Primitive::kConstant,
+                      ConstantAttributes(term.number, dtype), {});
 }
 
 absl::StatusOr<Value> TermLowerer::LowerPointwise(const Term& term) {

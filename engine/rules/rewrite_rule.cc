@@ -23,7 +23,7 @@ bool Equal(const RewriteSide& a, int i, const RewriteSide& b, int j) {
   const RewriteNode& y = b[j];
   if (x.kind != y.kind || x.dtype != y.dtype) return false;
   if (x.kind == Kind::kOperand) return x.operand == y.operand;
-  if (x.kind == Kind::kNumber) return x.number == y.number;
+  if (x.kind == Kind::kNumber) return IsSame(x.number, y.number);
   if (x.primitive != y.primitive || x.attributes != y.attributes) return false;
   for (size_t k = 0; k < x.children.size(); ++k) {
     if (!Equal(a, x.children[k], b, y.children[k])) return false;

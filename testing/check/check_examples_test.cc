@@ -55,6 +55,21 @@ TEST(CheckExamples, SaysWhatADerivativeIs) {
   EXPECT_EQ(verdict.counterexample->place, "test.rules:8");
 }
 
+// The integer -0 is 0.
+TEST(CheckExamples, TellsTheZerosOfAttributesApart) {
+  const std::string op =
+      "op over(x: T[S..], *, by: real) -> T[S..]\n  where T: float\n"
+      "  spec y[s..] = x[s..] / by\n  = x / by\n\nexample over([1.0, -1.0], ";
+  for (const char* right : {"by: -0.0) = [-inf, inf]", "by: 0.0) = [inf, -inf]",
+                            "by: -0) = [inf, -inf]", "by: 0) = [inf, -inf]"}) {
+    const Verdict verdict = ExamplesOf(op + right + "\n", "over");
+    EXPECT_EQ(verdict.kind, VerdictKind::kAgrees)
+        << right << ": " << verdict.ToString();
+  }
+  EXPECT_EQ(ExamplesOf(op + "by: -0.0) = [inf, -inf]\n", "over").kind,
+            VerdictKind::kDisagrees);
+}
+
 TEST(CheckExamples, SaysWhatTheDerivativeOfAPrimitiveIs) {
   const std::string slope = "example jvp sqrt([0.0, 4.0])(1) = ";
   EXPECT_EQ(ExamplesOf(slope + "[inf, 0.25]\n", "jvp sqrt").kind,

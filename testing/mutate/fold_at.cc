@@ -147,13 +147,7 @@ class Folder {
     if (!IsFloat(type.dtype)) {
       return builder_.Constant(Exact(number->GetInt(0)), type);
     }
-    const double x = number->GetDouble(0);
-    // A constant has no sign of zero.
-    if (x == 0 && std::signbit(x)) {
-      return builder_.Apply(Primitive::kNeg,
-                            {builder_.Constant(Exact::FromDouble(0), type)});
-    }
-    return builder_.Constant(Exact::FromDouble(x), type);
+    return builder_.Constant(Exact::FromDouble(number->GetDouble(0)), type);
   }
 
   const Graph& graph_;

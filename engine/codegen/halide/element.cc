@@ -78,7 +78,12 @@ Expr IsNegative(const Expr& a) {
 Expr Magnitude(const Expr& a) {
   return reinterpret(a.type(), Bits(a) & MagnitudeMask(a.type()));
 }
+// Halide takes both zeros for one, and merges them: the negative one is written
+// as its bits.
 Expr Number(const Type& type, double value) {
+  if (value == 0 && std::signbit(value)) {
+    return reinterpret(type, SignMask(type));
+  }
   return Halide::Internal::make_const(type, value);
 }
 Expr Zero(const Type& type) { return Halide::Internal::make_zero(type); }

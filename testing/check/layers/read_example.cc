@@ -60,6 +60,11 @@ absl::StatusOr<Exact> ReadNumber(const Expr& expr) {
   switch (expr.kind) {
     case ExprKind::kUnary: {
       CLEAVE_ASSIGN_OR_RETURN(const Exact value, ReadNumber(*expr.children[0]));
+      // -0.0 is the negative zero, the integer -0 is 0.
+      const bool is_literal = expr.children[0]->kind == ExprKind::kNumber;
+      if (is_literal && value == Exact(0)) {
+        return Exact::Parse(absl::StrCat("-", expr.children[0]->text));
+      }
       return -value;
     }
     case ExprKind::kNumber:

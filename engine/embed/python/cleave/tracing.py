@@ -66,9 +66,6 @@ class Trace:
             return self.call("complex", [
                 self.constant(number.real, parts, shape),
                 self.constant(number.imag, parts, shape)])[0]
-        if number == 0 and str(number)[0] == "-":
-            # Constants are exact numbers, and there is one exact zero.
-            return self.call("neg", [self.constant(0, dtype, shape)])[0]
         if dtype == "bool":
             number = bool(number)
         elif isinstance(number, bool):

@@ -53,6 +53,9 @@ class TypesTest(unittest.TestCase):
             read_attributes(text),
             {"axis": 1, "beta": 1e-5, "flag": True, "mode": 'a"b',
              "k": [1, 2], "dtype": "f32"})
+        text = types.attribute_text({"value": -0.0}, {})
+        self.assertEqual(text, "value: -0.0")
+        self.assertEqual(str(read_attributes(text)["value"]), "-0.0")
 
 
 class TreesTest(unittest.TestCase):

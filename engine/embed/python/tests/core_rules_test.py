@@ -135,6 +135,19 @@ class OpsTest(unittest.TestCase):
         np.testing.assert_array_equal(add(a, b), a + b)
         np.testing.assert_array_equal(add(a, b, alpha=2), a + 2 * b)
 
+    def test_attributes_keep_the_sign_of_zero(self):
+        copysign = RULES["aten.copysign.Scalar"]
+        pad = RULES["aten.constant_pad_nd"]
+        x = np.float32([1, -2])
+        for zero in (0.0, -0.0, 0.0, np.float32(-0.0)):
+            sign = np.copysign(1, zero)
+            np.testing.assert_array_equal(copysign(x, zero), [sign, 2 * sign])
+            self.assertEqual(
+                np.signbit(pad(x, pad=[1, 0], value=zero)[0]), sign < 0)
+            self.assertEqual(
+                np.signbit(cleave.jit(lambda x: copysign(x, zero))(x)[0]),
+                sign < 0)
+
     def test_several_results_variadic_and_static_inputs(self):
         y = RULES["onnx.TopK"](np.float32([3, 1, 2]), [2]) \
             if "TopK" in str(RULES.names("onnx")) else None
