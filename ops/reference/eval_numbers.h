@@ -108,7 +108,7 @@ absl::StatusOr<std::vector<typename Evaluation::Storage>> EvalTyped(
                                        ? Exact(*value.AsDim().Value())
                                        : value.AsReal(),
                                    bits);
-    return std::vector<Storage>{std::move(result)};
+    return Alone(std::move(result));
   }
   if (primitive == Primitive::kResult) {
     return std::vector<Storage>{operands[attributes.GetInt("index")]};
@@ -126,7 +126,7 @@ absl::StatusOr<std::vector<typename Evaluation::Storage>> EvalTyped(
       << PrimitiveName(primitive);
   CLEAVE_ASSIGN_OR_RETURN(
       Storage result, Evaluation::Pointwise(primitive, operands, dtype, bits));
-  return std::vector<Storage>{std::move(result)};
+  return Alone(std::move(result));
 }
 
 template <typename Evaluation>

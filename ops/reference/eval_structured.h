@@ -52,6 +52,14 @@ inline Tensor FromDiscrete(const Tensor& tensor, const Tensor&) {
   return tensor;
 }
 
+// One result. A list in braces would copy all of its numbers.
+template <typename Storage>
+std::vector<Storage> Alone(Storage result) {
+  std::vector<Storage> results;
+  results.push_back(std::move(result));
+  return results;
+}
+
 // Index maps need no arithmetic.
 template <typename Storage>
 absl::StatusOr<Storage> EvalGather(const Attributes& attributes,
@@ -84,20 +92,17 @@ absl::StatusOr<std::vector<typename A::Storage>> EvalStructured(
       primitive == Primitive::kWindows) {
     std::vector<Extents> shapes;
     for (const Storage& operand : operands) shapes.push_back(ShapeOf(operand));
-    return std::vector<Storage>{
-        Pick(MapOfMovement(primitive, attributes, shapes, result), result,
-             operands)};
+    return Alone(Pick(MapOfMovement(primitive, attributes, shapes, result),
+                      result, operands));
   }
   if (primitive == Primitive::kGather) {
     CLEAVE_ASSIGN_OR_RETURN(Storage gathered,
                             EvalGather<Storage>(attributes, operands, result));
-    return std::vector<Storage>{std::move(gathered)};
+    return Alone(std::move(gathered));
   }
   const Extents& shape = ShapeOf(operands[0]);
   const auto x = a.Load(operands[0]);
-  const auto one = [](Storage storage) {
-    return std::vector<Storage>{std::move(storage)};
-  };
+  const auto one = [](Storage storage) { return Alone(std::move(storage)); };
   switch (primitive) {
     case Primitive::kReduceSum:
     case Primitive::kReduceProd:

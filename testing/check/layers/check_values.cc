@@ -122,6 +122,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   ValueSampler sampler(context.seed + 3);
   // Their own draws: those of the other patterns do not move with them.
   ValueSampler magnitudes(context.seed + 13);
+  ValueSampler ordinary(context.seed + 17);
   WorstPoints proved;
   const auto elementwise = [&](const PreparedCall& call,
                                const ValueComparer& comparer, Verdict& verdict,
@@ -138,37 +139,44 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
             : (call.default_attributes ? kMinTuplePoints
                                        : kMinVariantTuplePoints);
     const bool exhaustive = call.default_attributes && floats == 1;
-    const std::vector<Tensor> points =
-        sampler.Points(call.call, count, exhaustive);
     // The report shows the error at each point.
     const absl::StatusOr<FastComparer> fast =
         context.profiles == nullptr
             ? FastComparer::Make(comparer, Gaps::kUnknown)
             : absl::UnimplementedError("all errors are wanted");
     WorstPoint worst;
-    for (int64_t begin = 0; begin < points[0].size(); begin += kChunk) {
-      if (context.Expired()) {
-        Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
-        return false;
+    // False once the layer is settled.
+    const auto compare = [&](const std::vector<Tensor>& points) {
+      for (int64_t begin = 0; begin < points[0].size(); begin += kChunk) {
+        if (context.Expired()) {
+          Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
+          return false;
+        }
+        std::vector<Tensor> chunk = SelectElements(
+            points, Range(begin, std::min(points[0].size(), begin + kChunk)));
+        if (fast.ok()) {
+          const int64_t size = chunk[0].size();
+          // Of each call one point at least is measured, and proved.
+          const std::vector<int64_t> left = fast->Undecided(
+              chunk, worst.element < 0 ? 0 : verdict.worst_part);
+          chunk = SelectElements(chunk, left);
+          const auto results =
+              static_cast<int64_t>(comparer.body().outputs().size());
+          const auto decided = size - static_cast<int64_t>(left.size());
+          if (decided > 0) Merge(verdict, Verdict::Agrees(decided * results));
+          if (left.empty()) continue;
+        }
+        if (!CompareAt(context, comparer, chunk, verdict, counts, &call,
+                       &worst)) {
+          return false;
+        }
       }
-      std::vector<Tensor> chunk = SelectElements(
-          points, Range(begin, std::min(points[0].size(), begin + kChunk)));
-      if (fast.ok()) {
-        const int64_t size = chunk[0].size();
-        // Of each call one point at least is measured, and proved.
-        const std::vector<int64_t> left =
-            fast->Undecided(chunk, worst.element < 0 ? 0 : verdict.worst_part);
-        chunk = SelectElements(chunk, left);
-        const auto results =
-            static_cast<int64_t>(comparer.body().outputs().size());
-        const auto decided = size - static_cast<int64_t>(left.size());
-        if (decided > 0) Merge(verdict, Verdict::Agrees(decided * results));
-        if (left.empty()) continue;
-      }
-      if (!CompareAt(context, comparer, chunk, verdict, counts, &call,
-                     &worst)) {
-        return false;
-      }
+      return true;
+    };
+    if (!compare(sampler.Points(call.call, count, exhaustive))) return false;
+    if (exhaustive && operands == 1 && MainDType(call.call) == DType::kF32 &&
+        !compare(ordinary.OrdinaryPoints(call.call, kMinOrdinaryPoints))) {
+      return false;
     }
     return ProveAt(context, comparer, worst, verdict, proved);
   };

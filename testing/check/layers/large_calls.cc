@@ -19,7 +19,7 @@ struct ExtentRow {
 const std::vector<ExtentRow>& ExtentRows() {
   static const auto& rows = *new std::vector<ExtentRow>{
       {{6, 7, 8, 9, 15, 16, 17, 31, 32, 33}, 5e4},
-      {{63, 64, 65, 127, 128, 129, 255, 256, 257}, 1.5e5},
+      {{63, 64, 65, 127, 128, 129, 255, 256, 257}, 7e5},
       {{511, 512, 513, 1023, 1024, 1025, 2047, 2048, 2049, 4095, 4096, 4097},
        3e5}};
   return rows;

@@ -292,6 +292,17 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
   return tensors;
 }
 
+std::vector<Tensor> ValueSampler::OrdinaryPoints(const SampledCall& call,
+                                                 int64_t count) {
+  std::vector<Tensor> tensors;
+  for (const TensorType& type : call.OperandTypes()) {
+    Tensor tensor(type.dtype, {count});
+    for (int64_t i = 0; i < count; ++i) tensor.SetDouble(i, LogUniform(-6, 10));
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
 std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
                                              const std::vector<double>& guards,
                                              int64_t limit) {

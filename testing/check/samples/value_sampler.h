@@ -69,6 +69,10 @@ class ValueSampler {
   std::vector<Tensor> Points(const SampledCall& call, int64_t count,
                              bool exhaustive);
 
+  // `count` elements per operand: magnitudes 2^-6 to 2^10, of both signs. All
+  // operands are floats.
+  std::vector<Tensor> OrdinaryPoints(const SampledCall& call, int64_t count);
+
   // The cross product of special values and of `guards` with their neighbours,
   // thinned to about `limit` tuples.
   std::vector<Tensor> EdgePoints(const SampledCall& call,
