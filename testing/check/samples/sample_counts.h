@@ -13,7 +13,7 @@ namespace cleave {
 inline constexpr int64_t kMinGridPoints = 20000;
 // The same in f32 among the numbers from 2^-6 to 2^10, where zeros and extrema
 // are that a grid over all exponents hardly meets.
-inline constexpr int64_t kMinOrdinaryPoints = 20000;
+inline constexpr int64_t kMinOrdinaryPoints = 8000;
 // The same at other attributes, and for 16-bit dtypes there.
 inline constexpr int64_t kMinVariantPoints = 2000;
 // L3 of a pointwise op of several float inputs: stratified tuples per dtype.
