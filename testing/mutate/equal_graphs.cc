@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "engine/ir/graph_key.h"
 #include "engine/rewrite/expand.h"
 #include "engine/rewrite/simplify.h"

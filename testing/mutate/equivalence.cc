@@ -8,9 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_key.h"
 #include "engine/rules/rewrite_rule.h"

@@ -93,8 +93,8 @@ class Folder {
                   std::nullopt};
   }
 
-  // What a pointwise primitive makes of a NaN, whatever its other operands are;
-  // nullopt where no operand is a NaN, or they matter: pow(1, nan) is 1.
+  // The value of a pointwise primitive of a NaN, whatever its other operands
+  // are; nullopt where no operand is a NaN, or they matter: pow(1, nan) is 1.
   std::optional<Tensor> OfNaN(Value value) {
     const auto operands = graph_.operands(value);
     const bool is_nan =

@@ -30,15 +30,15 @@ struct KnownRange {
   static KnownRange Of(double number);
   static KnownRange OfDType(DType dtype);
   static KnownRange AtLeast(double low, bool may_be_nan);
-  // That of max(a, b), or of min(a, b).
+  // The range of max(a, b), or of min(a, b).
   static KnownRange Extremum(KnownRange a, KnownRange b, bool max);
 
-  // What both say, and what either says.
+  // Meet leaves the numbers of both ranges, Join those of either.
   void Meet(const KnownRange& other);
   void Join(const KnownRange& other);
 
   KnownRange Negated() const;
-  // That of |x|, and that of x where this is that of |x|.
+  // The range of |x|, and that of x where this one is of |x|.
   KnownRange Magnitude() const;
   KnownRange WhereMagnitudeIs() const;
 

@@ -1,10 +1,9 @@
 #include "testing/mutate/resolve_choices.h"
 
-#include <algorithm>
 #include <cmath>
-#include <limits>
+#include <cstdint>
+#include <cstdlib>
 #include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -32,8 +31,8 @@ constexpr int kMaxDepth = 12;
 // Whole numbers up to here are doubles.
 constexpr int64_t kMaxWhole = int64_t{1} << 53;
 
-// What is known of the elements that are looked at: nodes of the graph that are
-// true or false there, and ranges of others.
+// Facts that hold for the elements that are looked at: nodes of the graph that
+// are true or false there, and ranges of others.
 struct Facts {
   std::map<uint32_t, bool> decided;
   std::map<uint32_t, KnownRange> ranges;
@@ -126,7 +125,11 @@ class Resolver {
  private:
   absl::StatusOr<Value> Resolve(Value value, const Facts& facts) {
     const auto known = inputs_.find(value.id);
-    if (known != inputs_.end()) return known->second;
+    if (known != inputs_.end()) {
+      const std::optional<Exact> number = NumberOf(value, facts);
+      if (!number) return known->second;
+      return builder_.Constant(*number, graph_.type(value));
+    }
     const std::string key = absl::StrCat(value.id, ":", facts.Key());
     const auto it = resolved_.find(key);
     if (it != resolved_.end()) return it->second;
@@ -177,7 +180,7 @@ class Resolver {
                              node.provenance);
   }
 
-  // What is known of the operands' elements where `facts` are known of the
+  // The facts that hold for the operands' elements where `facts` hold for the
   // value's: the same, where there is one element for each; of the values that
   // are broadcast alike, where it is broadcast; nothing elsewhere.
   Facts FactsOfOperands(Value value, const Facts& facts) const {

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
 #include "testing/check/samples/float_points.h"
 
@@ -176,7 +175,7 @@ std::vector<int64_t> FastComparer::Undecided(absl::Span<const Tensor> inputs,
     return left;
   }
   const std::vector<std::vector<DoubleInterval>> expected = Evaluate(inputs);
-  // Those decided whose part may be above the known one.
+  // Decided points whose part may be above the known one.
   std::vector<std::pair<double, int64_t>> worst;
   for (size_t r = 0; r < ulp_.size(); ++r) {
     const Format format(dtypes_[r]);

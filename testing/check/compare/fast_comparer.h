@@ -46,7 +46,7 @@ class FastComparer {
   std::vector<DoubleIntervalGraph> spec_;  // one
   // Special values, by the result that each is of.
   std::vector<std::pair<int, DoubleIntervalGraph>> specials_;
-  // Of each result: the claim in ULP, and its dtype.
+  // The claim of each result in ULP, and its dtype.
   std::vector<double> ulp_;
   std::vector<DType> dtypes_;
 };

@@ -156,7 +156,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
             points, Range(begin, std::min(points[0].size(), begin + kChunk)));
         if (fast.ok()) {
           const int64_t size = chunk[0].size();
-          // Of each call one point at least is measured, and proved.
+          // One point of each call at least is measured, and proved.
           const std::vector<int64_t> left = fast->Undecided(
               chunk, worst.element < 0 ? 0 : verdict.worst_part);
           chunk = SelectElements(chunk, left);

@@ -246,7 +246,7 @@ TEST(DoubleInterval, RefusesWhatItDoesNotEnclose) {
   }
 }
 
-// What is not enclosed matters where it is chosen.
+// A primitive that is not enclosed matters where it is chosen.
 TEST(DoubleInterval, MayHaveGaps) {
   const auto context = std::make_shared<Context>();
   ASSERT_OK_AND_ASSIGN(const Graph graph,
