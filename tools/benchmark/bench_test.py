@@ -22,6 +22,7 @@ sys.path[0] = os.path.join(os.path.dirname(BENCH), "benchmark")
 import cases  # pylint: disable=wrong-import-position
 import report  # pylint: disable=wrong-import-position
 import truth  # pylint: disable=wrong-import-position
+import workers  # pylint: disable=wrong-import-position
 
 
 def command(*flags):
@@ -109,6 +110,19 @@ class BenchTest(unittest.TestCase):
         self.assertTrue(measured["interrupted"])
         self.assertEqual([r["name"] for r in measured["results"]],
                          ["sum_axis_0"])
+
+
+class WorkerTest(unittest.TestCase):
+
+    def test_a_line_that_is_not_sent_does_not_stop_closing(self):
+        with tempfile.TemporaryDirectory() as folder:
+            worker = workers.Worker(
+                "echo", [sys.executable, "-c", "print('{}', flush=True)\n"
+                         "import time\ntime.sleep(60)"],
+                pathlib.Path(folder), 1)
+            # As where an interrupt comes between writing and sending.
+            worker._process.stdin.write("words")  # pylint: disable=protected-access
+            worker.close()
 
 
 class TruthTest(unittest.TestCase):

@@ -1,6 +1,7 @@
 """The programs that tools/bench compares, as processes that time themselves on
 request, and the virtual environments that the peers run in."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -143,7 +144,9 @@ class Worker:
     def close(self):
         self._process.kill()
         self._process.wait()
-        self._process.stdin.close()
+        # An interrupt may have left a line that nobody reads any more.
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
         self._process.stdout.close()
         self._log.close()
 
