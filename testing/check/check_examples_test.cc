@@ -137,6 +137,32 @@ TEST(CheckExamples, OfAPrimitiveAreChecked) {
   }
 }
 
+// A string has values that no sampler knows; the calls of the examples are made
+// in all dtypes.
+TEST(CheckExamples, AreCalledInEachDType) {
+  for (const char* dtype : {"f16", "bf16", "f64", "u8", "i64"}) {
+    const CheckReport report =
+        CheckText("test.rules",
+                  absl::StrCat(R"(language 1
+
+op named(x: T[n], *, by: str) -> T[n]
+  where T: number
+  error value "there is no such name" if by != "two"
+  spec y[i] = 2 * x[i]
+  accuracy T within 1 ulp
+  = if T == )",
+                               dtype,
+                               R"( then x + x + 1 else x + x
+
+example named([1.5, 2.0], by: "two") = [3.0, 4.0]
+)"),
+                  "named");
+    ASSERT_EQ(report.ops.size(), 1u);
+    EXPECT_EQ(report.Count(VerdictKind::kDisagrees), 1) << dtype << "\n"
+                                                        << report.ToString();
+  }
+}
+
 // An example has a value: a body that refuses the call is wrong.
 TEST(CheckExamples, RefusedCallDisagrees) {
   const Verdict verdict = ExamplesOf(R"(op joined(x: T[n], z: T[m]) -> T[n]

@@ -422,32 +422,53 @@ std::vector<std::string> SampleNotes(const PreparedCalls& calls) {
   return notes;
 }
 
+namespace {
+
+// The call with another dtype in place of f32, which the numbers of examples
+// are written in.
+SampledCall InDType(SampledCall call, DType dtype) {
+  for (SampledInput& input : call.inputs) {
+    for (std::optional<TensorType>& type : input.types) {
+      if (type && type->dtype == DType::kF32) type->dtype = dtype;
+    }
+  }
+  return call;
+}
+
+}  // namespace
+
 PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   PreparedCalls prepared;
   SignatureSampler sampler(*context.item, context.seed + 1);
   sampler.FixSizes(context.sizes);
   // The calls of the examples, as they stand, in f64, and with other extents:
   // for attributes whose values no sampler knows (the equation of einsum).
+  std::vector<ExampleCall> examples;
   for (const Item* example :
        ExamplesOf(context.item->name, context.rules().examples())) {
     // Examples of derivatives stand for a point each.
     if (example->left->kind == ExprKind::kTransformCall) continue;
     absl::StatusOr<ExampleCall> read = ReadExample(*context.item, *example);
-    if (!read.ok()) continue;
-    for (bool wide : {false, true}) {
+    if (read.ok()) examples.push_back(*std::move(read));
+  }
+  for (const ExampleCall& example : examples) {
+    for (const DType dtype : {DType::kF32, DType::kF64}) {
       if (prepared.exceeded) break;
-      SampledCall call = read->call;
-      for (SampledInput& input : call.inputs) {
-        for (auto& type : input.types) {
-          if (wide && type && type->dtype == DType::kF32) {
-            type->dtype = DType::kF64;
-          }
-        }
-      }
+      SampledCall call = InDType(example.call, dtype);
       SampledCall resized = WithOtherExtents(call, sampler);
       Prepare(context, std::move(call), false, prepared);
       Prepare(context, std::move(resized), false, prepared);
     }
+  }
+  // Each other dtype once, by its own draws: those behind do not move.
+  SignatureSampler others(*context.item, context.seed + 21);
+  others.FixSizes(context.sizes);
+  size_t next = 0;
+  for (const DType dtype : sampler.DTypes()) {
+    if (examples.empty() || prepared.exceeded) break;
+    if (dtype == DType::kF32 || dtype == DType::kF64) continue;
+    SampledCall call = InDType(examples[next++ % examples.size()].call, dtype);
+    Prepare(context, WithOtherExtents(call, others), false, prepared);
   }
   DrawOptions options;
   const std::vector<DType> dtypes = WantedDTypes(context, sampler);
