@@ -124,12 +124,6 @@ class Resolver {
 
  private:
   absl::StatusOr<Value> Resolve(Value value, const Facts& facts) {
-    const auto known = inputs_.find(value.id);
-    if (known != inputs_.end()) {
-      const std::optional<Exact> number = NumberOf(value, facts);
-      if (!number) return known->second;
-      return builder_.Constant(*number, graph_.type(value));
-    }
     const std::string key = absl::StrCat(value.id, ":", facts.Key());
     const auto it = resolved_.find(key);
     if (it != resolved_.end()) return it->second;
@@ -148,6 +142,7 @@ class Resolver {
     if (const std::optional<Exact> number = NumberOf(value, facts)) {
       return builder_.Constant(*number, graph_.type(value));
     }
+    if (primitive == Primitive::kInput) return inputs_.at(value.id);
     if (primitive == Primitive::kSelect) {
       const std::optional<bool> holds = Decide(operands[0], facts);
       if (holds) return Resolve(operands[*holds ? 1 : 2], facts);
@@ -323,9 +318,8 @@ class Resolver {
                       RangeOf(operands[1], facts));
     }
     switch (primitive) {
-      case Primitive::kConstant: {
+      case Primitive::kConstant:
         return graph_.attributes(value).Get("value").AsBool();
-      }
       case Primitive::kBroadcastInDim:
       case Primitive::kReshape:
         return Decide(operands[0], Facts(), depth + 1);
@@ -370,9 +364,9 @@ class Resolver {
 
   // Adds to `facts` that a bool holds, or does not, and what follows from it.
   void Assume(Value value, bool holds, Facts& facts, int depth = 0) const {
-    if (ConstantBool(value) || depth == kMaxDepth) return;
-    facts.decided[value.id] = holds;
     const Primitive primitive = ToPrimitive(graph_.node(value).op);
+    if (primitive == Primitive::kConstant || depth == kMaxDepth) return;
+    facts.decided[value.id] = holds;
     const auto operands = graph_.operands(value);
     if (IsComparison(primitive)) {
       if (!InClass(graph_.type(operands[0]).dtype, DTypeClass::kReal)) return;
@@ -421,10 +415,6 @@ class Resolver {
       default:
         return;
     }
-  }
-
-  bool ConstantBool(Value value) const {
-    return ToPrimitive(graph_.node(value).op) == Primitive::kConstant;
   }
 
   void NarrowToNumber(Value value, Facts& facts) const {

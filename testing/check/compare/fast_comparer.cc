@@ -123,7 +123,7 @@ absl::StatusOr<FastComparer> FastComparer::Make(const ValueComparer& comparer,
   absl::StatusOr<DoubleIntervalGraph> spec =
       DoubleIntervalGraph::Make(reference.spec(), gaps);
   if (!spec.ok()) return spec.status();
-  fast.spec_.push_back(*std::move(spec));
+  fast.spec_ = *std::move(spec);
   for (const auto& [result, graph] : reference.specials()) {
     absl::StatusOr<DoubleIntervalGraph> special =
         DoubleIntervalGraph::Make(graph, gaps);
@@ -153,7 +153,7 @@ std::vector<std::vector<DoubleInterval>> FastComparer::Evaluate(
       intervals.push_back(DoubleInterval::Of(x));
     }
   }
-  std::vector<std::vector<DoubleInterval>> results = spec_[0].Evaluate(points);
+  std::vector<std::vector<DoubleInterval>> results = spec_.Evaluate(points);
   for (const auto& [result, graph] : specials_) {
     std::vector<std::vector<DoubleInterval>> arguments = points;
     arguments.push_back(std::move(results[result]));

@@ -43,7 +43,7 @@ class FastComparer {
       absl::Span<const Tensor> inputs) const;
 
   const ValueComparer* comparer_ = nullptr;
-  std::vector<DoubleIntervalGraph> spec_;  // one
+  DoubleIntervalGraph spec_;
   // Special values, by the result that each is of.
   std::vector<std::pair<int, DoubleIntervalGraph>> specials_;
   // The claim of each result in ULP, and its dtype.
