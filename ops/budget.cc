@@ -81,6 +81,25 @@ State& CurrentState() {
 std::atomic<int64_t> real_bytes{0};
 constexpr int64_t kRealOverhead = 64;
 
+// What a thread has not added to `real_bytes` yet: threads that each make and
+// drop numbers would wait for one another at every one.
+class UncountedReals {
+ public:
+  UncountedReals() = default;
+  ~UncountedReals() { real_bytes += bytes_; }
+  void Add(int64_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ > -kMost && bytes_ < kMost) return;
+    real_bytes += bytes_;
+    bytes_ = 0;
+  }
+
+ private:
+  static constexpr int64_t kMost = 64 << 10;
+
+  int64_t bytes_ = 0;
+};
+
 absl::Status Exceeded(const State& state, int64_t limit, absl::string_view what,
                       absl::string_view field, absl::string_view flag) {
   std::string chain;
@@ -212,8 +231,8 @@ std::shared_ptr<void> HoldTensorBytes(int64_t bytes) {
 }
 
 void CountReals(int64_t count, int bits) {
-  real_bytes.fetch_add(count * (kRealOverhead + bits / 8),
-                       std::memory_order_relaxed);
+  thread_local UncountedReals uncounted;
+  uncounted.Add(count * (kRealOverhead + bits / 8));
 }
 
 BudgetFrame::BudgetFrame(absl::string_view name) {

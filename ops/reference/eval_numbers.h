@@ -62,14 +62,17 @@ Storage PickNumbers(const IndexMap& map, const Extents& shape,
   Storage result;
   result.dtype = operands[0].dtype;
   result.shape = shape;
-  NumbersOf(result).reserve(map.size());
+  auto& numbers = NumbersOf(result);
+  numbers.reserve(map.size());
+  BudgetPolls polls;
   for (int64_t source : map) {
-    if (BudgetEnded()) break;
-    size_t operand = 0;
-    while (source >= SizeOf(operands[operand])) {
-      source -= SizeOf(operands[operand++]);
+    if (polls.Ended()) break;
+    const Storage* operand = operands.data();
+    for (int64_t size; source >= (size = NumbersOf(*operand).size());) {
+      source -= size;
+      ++operand;
     }
-    NumbersOf(result).push_back(NumbersOf(operands[operand])[source]);
+    numbers.push_back(NumbersOf(*operand)[source]);
   }
   return result;
 }

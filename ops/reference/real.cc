@@ -17,64 +17,85 @@ namespace {
 
 int PossibleBits(int bits) { return std::clamp(bits, 2, kMaxRealBits); }
 
-void Init(mpfr_ptr value, int bits) {
-  FreeMpfrCacheWithThread();
-  mpfr_init2(value, bits);
-  CountReals(1, bits);
-}
-
 }  // namespace
 
-Real::Real(int bits) {
-  Init(value_, PossibleBits(bits));
-  mpfr_set_zero(value_, 1);
+void Real::Allocate(int bits) {
+  FreeMpfrCacheWithThread();
+  CountReals(1, bits);
+  const size_t limbs = mpfr_custom_get_size(bits) / sizeof(mp_limb_t);
+  beyond_.reset(limbs <= kOwnLimbs ? nullptr : new mp_limb_t[limbs]);
+  mp_limb_t* const digits = beyond_ == nullptr ? limbs_ : beyond_.get();
+  mpfr_custom_init(digits, bits);
+  mpfr_custom_init_set(value_, MPFR_ZERO_KIND, 0, bits, digits);
 }
 
+void Real::CopyValue(const Real& other) {
+  void* const digits = mpfr_custom_get_significand(value_);
+  const mpfr_ptr value = value_;
+  *value = *other.get();
+  mpfr_custom_move(value, digits);
+  // The limbs of zeros, infinities and NaN mean nothing.
+  if (mpfr_regular_p(value)) {
+    std::memcpy(digits, mpfr_custom_get_significand(other.value_),
+                mpfr_custom_get_size(bits()));
+  }
+  exactness_ = other.exactness_;
+}
+
+Real::Real(int bits) { Allocate(PossibleBits(bits)); }
+
 Real::Real(double value, int bits) {
-  Init(value_, PossibleBits(bits));
+  Allocate(PossibleBits(bits));
   if (mpfr_set_d(value_, value, MPFR_RNDN) != 0) {
     exactness_ = Exactness::kRounded;
   }
 }
 
 Real::Real(const Exact& value, int bits) {
-  Init(value_, PossibleBits(bits));
+  Allocate(PossibleBits(bits));
   mpfr_clear_inexflag();
   value.ToMpfr(value_);
   if (mpfr_inexflag_p() != 0) exactness_ = Exactness::kRounded;
 }
 
-Real::Real(const Real& other) : exactness_(other.exactness_) {
-  Init(value_, other.bits());
-  mpfr_set(value_, other.value_, MPFR_RNDN);
+Real::Real(const Real& other) {
+  Allocate(other.bits());
+  CopyValue(other);
 }
 
-// A moved-from Real keeps a value of the least precision.
-Real::Real(Real&& other) noexcept : exactness_(other.exactness_) {
-  Init(value_, MPFR_PREC_MIN);
-  mpfr_swap(value_, other.value_);
+// A moved-from Real keeps its value, or zero of the least precision.
+Real::Real(Real&& other) noexcept {
+  const bool has_beyond = other.beyond_ != nullptr;
+  Allocate(has_beyond ? MPFR_PREC_MIN : other.bits());
+  if (has_beyond) {
+    *this = std::move(other);
+  } else {
+    CopyValue(other);
+  }
 }
 
 Real& Real::operator=(const Real& other) {
   if (this == &other) return *this;
-  CountReals(-1, bits());
-  CountReals(1, other.bits());
-  mpfr_set_prec(value_, mpfr_get_prec(other.value_));
-  mpfr_set(value_, other.value_, MPFR_RNDN);
-  exactness_ = other.exactness_;
+  if (bits() != other.bits()) {
+    CountReals(-1, bits());
+    Allocate(other.bits());
+  }
+  CopyValue(other);
   return *this;
 }
 
 Real& Real::operator=(Real&& other) noexcept {
-  mpfr_swap(value_, other.value_);
-  std::swap(exactness_, other.exactness_);
+  if (this == &other) return *this;
+  if (other.beyond_ == nullptr) return *this = other;
+  CountReals(-1, bits());
+  beyond_ = std::move(other.beyond_);
+  *get() = *other.get();
+  exactness_ = other.exactness_;
+  other.Allocate(MPFR_PREC_MIN);
   return *this;
 }
 
-Real::~Real() {
-  CountReals(-1, bits());
-  mpfr_clear(value_);
-}
+Real::~Real() { CountReals(-1, bits()); }
 
 double Real::ToDouble() const { return mpfr_get_d(value_, MPFR_RNDN); }
 

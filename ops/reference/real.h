@@ -36,6 +36,11 @@ enum class Exactness : uint8_t {
 
 // One MPFR number with value semantics. Bits of precision beyond kMaxRealBits,
 // or fewer than 2, count as the nearest number that can be had.
+//
+// Its limbs are within it up to kDefaultRealBits, since most of the time of an
+// evaluation goes to numbers that are made, copied and dropped. Functions of
+// MPFR that give a number new memory (mpfr_set_prec, mpfr_prec_round,
+// mpfr_swap) must not be called with one.
 class Real {
  public:
   explicit Real(int bits = kDefaultRealBits);
@@ -60,7 +65,16 @@ class Real {
   std::string ToString(int digits) const;
 
  private:
+  static constexpr int kOwnLimbs = kDefaultRealBits / GMP_NUMB_BITS;
+
+  // Zero, of so many bits.
+  void Allocate(int bits);
+  // The value of `other`, which has as many bits.
+  void CopyValue(const Real& other);
+
   mpfr_t value_;
+  mp_limb_t limbs_[kOwnLimbs];           // of `value_`, if they are enough
+  std::unique_ptr<mp_limb_t[]> beyond_;  // of `value_`, or else null
   Exactness exactness_ = Exactness::kExact;
 };
 

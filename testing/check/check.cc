@@ -412,6 +412,7 @@ class ItemChecks {
     context.seed = SeedOf(options_.seed, entry.name);
     context.dtypes = options_.dtypes;
     context.sizes = options_.sizes;
+    context.points = options_.points;
     context.host_tolerance = options_.host_tolerance;
     context.host_survey = options_.host_survey;
     context.shrinks = !options_.stop_at_refutation;

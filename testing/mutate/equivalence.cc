@@ -222,7 +222,7 @@ bool AreEqualCalls(const RuleSet& original, const RuleSet& mutant,
 }
 
 // A primitive whose operands are of one dtype, as all are that have a `jvp`
-// item but select, at every dtype that it takes.
+// item but for the condition of select, at every dtype that it takes.
 bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
                         const Item& item,
                         const std::vector<OperandNumber>& numbers = {}) {
@@ -234,8 +234,11 @@ bool AreEqualPrimitives(const RuleSet& original, const RuleSet& mutant,
     GraphBuilder builder(original.context());
     std::vector<Value> operands;
     for (const std::string& parameter : item.parameters) {
-      operands.push_back(
-          builder.Input(parameter, TensorType{dtype, {Dim::Variable("n")}}));
+      const bool is_condition =
+          primitive == Primitive::kSelect && operands.empty();
+      operands.push_back(builder.Input(
+          parameter, TensorType{is_condition ? DType::kBool : dtype,
+                                {Dim::Variable("n")}}));
     }
     const absl::StatusOr<Value> y = builder.Add(*primitive, {}, operands);
     if (!y.ok()) continue;
@@ -263,7 +266,19 @@ ExprPtr LetOf(const Item& item, const std::string& name) {
   return nullptr;
 }
 
+// Whether a loop, say, has another value of that name.
+bool IsBoundAgain(const Item& item, const std::string& name) {
+  bool is_bound = false;
+  const auto is_it = [&](const auto& bound) { return bound.name == name; };
+  ForEachExpr(item.body, [&](const ExprPtr& e) {
+    is_bound |= std::any_of(e->fields.begin(), e->fields.end(), is_it) ||
+                std::any_of(e->binders.begin(), e->binders.end(), is_it);
+  });
+  return is_bound;
+}
+
 bool IsOperand(const Item& item, const std::string& name) {
+  if (IsBoundAgain(item, name)) return false;
   return std::count(item.parameters.begin(), item.parameters.end(), name) > 0 ||
          std::any_of(
              item.inputs.begin(), item.inputs.end(),
@@ -292,8 +307,23 @@ std::vector<OperandNumber> NumbersWhere(const Item& item, const ExprPtr& side,
   return {};
 }
 
-// The two sides of a comparison, or of a maximum or minimum, with a choice
-// among ties or not.
+// The numbers of an operand, or of a parameter, at which both sides of a
+// comparison with a number, or of a maximum or minimum, are equal.
+std::vector<OperandNumber> NumbersWhereSidesAre(const Item& item,
+                                                const Expr& compared) {
+  const std::vector<ExprPtr> sides = SidesOf(compared);
+  std::vector<OperandNumber> numbers;
+  for (const size_t side : {0, 1}) {
+    if (sides.empty()) break;
+    const absl::StatusOr<Exact> number = ReadNumber(*sides[1 - side]);
+    if (!number.ok()) continue;
+    numbers = NumbersWhere(item, sides[side], number->ToDouble());
+  }
+  return numbers;
+}
+
+}  // namespace
+
 std::vector<ExprPtr> SidesOf(const Expr& e) {
   const Expr& chosen = e.kind == ExprKind::kTie ? *e.children[0] : e;
   const bool compares =
@@ -301,8 +331,6 @@ std::vector<ExprPtr> SidesOf(const Expr& e) {
   if (!compares || chosen.children.size() != 2) return {};
   return chosen.children;
 }
-
-}  // namespace
 
 std::vector<ExprPtr> CallsIn(const Item& item,
                              const std::set<std::string>& callees) {
@@ -403,14 +431,8 @@ bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
 bool AreEqualWhereSidesAre(const RuleSet& original, const RuleSet& mutant,
                            const Item& item, const Expr& compared) {
   CLEAVE_CHECK(original.context() == mutant.context()) << item.name;
-  const std::vector<ExprPtr> sides = SidesOf(compared);
-  if (sides.empty()) return false;
-  std::vector<OperandNumber> numbers;
-  for (const int side : {0, 1}) {
-    const absl::StatusOr<Exact> number = ReadNumber(*sides[1 - side]);
-    if (!number.ok()) continue;
-    numbers = NumbersWhere(item, sides[side], number->ToDouble());
-  }
+  const std::vector<OperandNumber> numbers =
+      NumbersWhereSidesAre(item, compared);
   if (numbers.empty()) return false;
   if (item.kind == ItemKind::kJvp) {
     return AreEqualPrimitives(original, mutant, item, numbers);
@@ -418,6 +440,37 @@ bool AreEqualWhereSidesAre(const RuleSet& original, const RuleSet& mutant,
   return item.kind == ItemKind::kOp && AreCounted(item) &&
          NumberChoices(item).size() == 1 && AreElementwise(original, item) &&
          AreEqualCalls(original, mutant, item, {Attributes()}, numbers);
+}
+
+std::vector<double> BordersOf(const RuleSet& original, const RuleSet& mutant,
+                              const Item& item, const Item& changed,
+                              const Expr& compared) {
+  if (item.kind != ItemKind::kOp || item.inputs.size() != 1 ||
+      item.inputs[0].optional || !item.inputs[0].variadic_index.empty() ||
+      !item.attributes.empty() || !AreElementwise(original, item) ||
+      !AreElementwise(mutant, item)) {
+    return {};
+  }
+  std::vector<OperandNumber> numbers = NumbersWhereSidesAre(changed, compared);
+  if (changed.kind == ItemKind::kDef) {
+    std::vector<OperandNumber> passed;
+    for (const OperandNumber& at : numbers) {
+      const size_t parameter = std::find(changed.parameters.begin(),
+                                         changed.parameters.end(), at.operand) -
+                               changed.parameters.begin();
+      for (const ExprPtr& call : CallsIn(item, {changed.name})) {
+        if (parameter >= call->children.size()) return {};
+        const std::vector<OperandNumber> there =
+            NumbersWhere(item, call->children[parameter], at.number);
+        if (there.empty()) return {};
+        passed.insert(passed.end(), there.begin(), there.end());
+      }
+    }
+    numbers = std::move(passed);
+  }
+  std::vector<double> borders;
+  for (const OperandNumber& at : numbers) borders.push_back(at.number);
+  return borders;
 }
 
 bool ProveEquivalent(const RuleSet& original, const RuleSet& mutant,

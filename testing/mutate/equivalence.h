@@ -65,6 +65,19 @@ bool AreEqualAtNumber(const RuleSet& original, const RuleSet& mutant,
 bool AreEqualWhereSidesAre(const RuleSet& original, const RuleSet& mutant,
                            const Item& item, const Expr& compared);
 
+// The numbers of the one operand of an elementwise op at which a mutant may
+// differ from it, that takes `compared`, a comparison or a maximum or minimum
+// of `changed`, the op or a def that it calls, to be strict or not, or chooses
+// the other side of a tie: the operand, or its magnitude, is compared with a
+// number. Empty where they are not known.
+std::vector<double> BordersOf(const RuleSet& original, const RuleSet& mutant,
+                              const Item& item, const Item& changed,
+                              const Expr& compared);
+
+// The two sides of a comparison, or of a maximum or minimum, with a choice
+// among ties or not; none of other expressions.
+std::vector<ExprPtr> SidesOf(const Expr& e);
+
 // The calls of defs, `callees`, in the body of an item: what a mutant of these
 // defs changes there.
 std::vector<ExprPtr> CallsIn(const Item& item,

@@ -94,38 +94,23 @@ void Judge::Decide(const RuleTexts::Place& place, const Mutation& mutation,
   // Lines of transforms compute no value.
   const bool values = mutation.part == MutatedPart::kValue ||
                       mutation.part == MutatedPart::kRewrite;
+  // Examples take next to no time, and most mutants fail one. A proof takes
+  // less than all other layers do.
+  std::set<Layer> first = {Layer::kExamples};
+  std::set<Layer> rest = {Layer::kTransforms};
+  if (values) {
+    first.insert(Layer::kTypes);
+    rest.insert({Layer::kReals, Layer::kRounding, Layer::kEdges});
+  }
   mutant.fate = MutantFate::kSurvived;
-  for (const CheckedRule& rule : checked) {
-    const OpReport report = CheckOne(loaded.rules, rule.name, values, values);
-    for (const auto& [layer, verdict] : report.layers) {
-      if (layer == Layer::kTypes &&
-          (verdict.kind == VerdictKind::kDisagrees ||
-           verdict.kind == VerdictKind::kInconclusive)) {
-        mutant.fate = MutantFate::kRejected;
-        mutant.why = absl::StrCat(rule.name, " L1 ", verdict.ToString());
-        return;
-      }
-      mutant.verdicts[absl::StrCat(rule.name, " ", LayerName(layer))] =
-          verdict.ToString();
-      if (verdict.kind != VerdictKind::kDisagrees) continue;
-      mutant.fate = MutantFate::kKilled;
-      mutant.layer = layer;
-      mutant.by = rule.name;
-    }
-    if (mutant.fate != MutantFate::kKilled) continue;
-    if (IsRefuted(rule.name)) {
-      mutant.fate = MutantFate::kRejected;
-      mutant.refuted = rule.name;
-      mutant.why = absl::StrCat(rule.name, " is refuted as it is");
+  if (PassesChecks(loaded.rules, checked, first, mutant)) {
+    if (IsProved(place, mutation, item, loaded.rules)) {
+      mutant.fate = MutantFate::kProvedEquivalent;
       return;
     }
-    mutant.verdicts.clear();
-    break;
+    PassesChecks(loaded.rules, checked, rest, mutant);
   }
-  if (mutant.fate == MutantFate::kSurvived && IsProved(place, mutation, item)) {
-    mutant.fate = MutantFate::kProvedEquivalent;
-    return;
-  }
+  if (mutant.fate == MutantFate::kRejected) return;
   const Item& shown = Declared(checked.front());
   mutant.elementwise = mutation.part == MutatedPart::kValue &&
                        shown.kind == ItemKind::kOp && IsElementwise(shown);
@@ -151,23 +136,50 @@ const Item& Judge::Declared(const CheckedRule& rule) const {
   return item.kind == ItemKind::kOverride ? *original_->Find(item.name) : item;
 }
 
+bool Judge::PassesChecks(const std::shared_ptr<const RuleSet>& rules,
+                         const std::vector<CheckedRule>& checked,
+                         const std::set<Layer>& layers,
+                         MutantReport& mutant) const {
+  for (const CheckedRule& rule : checked) {
+    const OpReport report = CheckOne(rules, rule.name, layers);
+    for (const auto& [layer, verdict] : report.layers) {
+      if (layer == Layer::kTypes &&
+          (verdict.kind == VerdictKind::kDisagrees ||
+           verdict.kind == VerdictKind::kInconclusive)) {
+        mutant.fate = MutantFate::kRejected;
+        mutant.why = absl::StrCat(rule.name, " L1 ", verdict.ToString());
+        return false;
+      }
+      mutant.verdicts[absl::StrCat(rule.name, " ", LayerName(layer))] =
+          verdict.ToString();
+      if (verdict.kind != VerdictKind::kDisagrees) continue;
+      mutant.fate = MutantFate::kKilled;
+      mutant.layer = layer;
+      mutant.by = rule.name;
+    }
+    if (mutant.fate != MutantFate::kKilled) continue;
+    if (IsRefuted(rule.name)) {
+      mutant.fate = MutantFate::kRejected;
+      mutant.refuted = rule.name;
+      mutant.why = absl::StrCat(rule.name, " is refuted as it is");
+    }
+    mutant.verdicts.clear();
+    return false;
+  }
+  return true;
+}
+
 OpReport Judge::CheckOne(const std::shared_ptr<const RuleSet>& rules,
-                         const std::string& rule, bool types,
-                         bool values) const {
+                         const std::string& rule, const std::set<Layer>& layers,
+                         const std::vector<double>& points) const {
   CheckOptions options;
   // Names of rules have none of a glob's signs.
   options.ops = rule;
   options.seed = seed_;
   options.threads = 1;
   options.stop_at_refutation = true;
-  if (types) options.layers.insert(Layer::kTypes);
-  if (values) {
-    for (const Layer layer : {Layer::kReals, Layer::kRounding, Layer::kEdges}) {
-      options.layers.insert(layer);
-    }
-  }
-  options.layers.insert(Layer::kTransforms);
-  options.layers.insert(Layer::kExamples);
+  options.layers = layers;
+  options.points = points;
   absl::StatusOr<CheckReport> report = CheckRules(rules, options);
   if (report.ok() && report->ops.size() == 1) return report->ops[0];
   OpReport none;
@@ -184,7 +196,10 @@ bool Judge::IsRefuted(const std::string& rule) const {
     if (it != refuted_.end()) return it->second;
   }
   const bool refuted =
-      CheckOne(original_, rule, true, true).Has(VerdictKind::kDisagrees);
+      CheckOne(original_, rule,
+               {Layer::kTypes, Layer::kReals, Layer::kRounding, Layer::kEdges,
+                Layer::kTransforms, Layer::kExamples})
+          .Has(VerdictKind::kDisagrees);
   const std::lock_guard<std::mutex> lock(mutex_);
   return refuted_[rule] = refuted;
 }
@@ -197,10 +212,15 @@ bool Judge::IsElementwise(const Item& item) const {
 }
 
 bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
-                     const Item& item) const {
+                     const Item& item,
+                     const std::shared_ptr<const RuleSet>& rules) const {
   const bool of_dtypes = item.kind == ItemKind::kRewrite &&
                          mutation.op == MutationOperator::kDType;
   if (mutation.target == nullptr && !of_dtypes) return false;
+  const bool is_tie = mutation.op == MutationOperator::kTie;
+  if (is_tie && IsTieOfIntegers(texts_.item(place), *mutation.target)) {
+    return true;
+  }
   // Graphs of one context can be compared.
   const LoadResult loaded =
       texts_.LoadWith(item, place, {}, original_->context());
@@ -211,30 +231,55 @@ bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
       is_def ? uses_.DefsWith(item.name) : std::set<std::string>();
   const std::vector<RuleTexts::Place> users =
       is_def ? uses_.AllUsers(item.name) : std::vector<RuleTexts::Place>{place};
+  const bool is_at_border =
+      is_tie || mutation.op == MutationOperator::kStrictness;
+  const auto is_equal = [&](const RuleTexts::Place& user) {
+    const Item& rule = texts_.item(user);
+    const RuleSet& mutant = *loaded.rules;
+    if (is_tie && DifferInTiesOfIntegers(*original_, mutant, rule)) return true;
+    if (is_at_border && !is_def &&
+        (AreEqualAtNumber(*original_, mutant, rule, *mutation.target) ||
+         AreEqualWhereSidesAre(*original_, mutant, rule, *mutation.target))) {
+      return true;
+    }
+    std::vector<ExprPtr> changed = {mutation.target, mutation.replacement};
+    if (is_def) changed = CallsIn(rule, defs);
+    return ProveEquivalent(*original_, mutant, rule, changed);
+  };
+  const auto is_right_at_border = [&](const RuleTexts::Place& user) {
+    // Where other defs call it, its operands are not the op's.
+    if (!is_at_border || defs.size() > 1) return false;
+    const Item& rule = texts_.item(user);
+    const std::vector<double> borders = BordersOf(
+        *original_, *loaded.rules, rule, texts_.item(place), *mutation.target);
+    return !borders.empty() &&
+           IsRightAt(rules, rule.name, mutation.part, borders);
+  };
   return !users.empty() &&
          std::all_of(users.begin(), users.end(), [&](const auto& user) {
-           const Item& rule = texts_.item(user);
-           if (mutation.op == MutationOperator::kTie &&
-               DifferInTiesOfIntegers(*original_, *loaded.rules, rule)) {
-             return true;
-           }
-           if (mutation.op == MutationOperator::kStrictness && !is_def &&
-               AreEqualAtNumber(*original_, *loaded.rules, rule,
-                                *mutation.target)) {
-             return true;
-           }
-           if ((mutation.op == MutationOperator::kStrictness ||
-                mutation.op == MutationOperator::kTie) &&
-               !is_def &&
-               AreEqualWhereSidesAre(*original_, *loaded.rules, rule,
-                                     *mutation.target)) {
-             return true;
-           }
-           std::vector<ExprPtr> changed = {mutation.target,
-                                           mutation.replacement};
-           if (is_def) changed = CallsIn(rule, defs);
-           return ProveEquivalent(*original_, *loaded.rules, rule, changed);
+           return is_equal(user) || is_right_at_border(user);
          });
+}
+
+bool Judge::IsTieOfIntegers(const Item& item, const Expr& chosen) const {
+  const std::vector<ExprPtr> sides = SidesOf(chosen);
+  return !sides.empty() &&
+         std::all_of(sides.begin(), sides.end(), [&](const ExprPtr& side) {
+           return integers_.IsInteger(item, side);
+         });
+}
+
+bool Judge::IsRightAt(const std::shared_ptr<const RuleSet>& rules,
+                      const std::string& op, MutatedPart part,
+                      const std::vector<double>& points) const {
+  std::set<Layer> layers = {Layer::kTransforms};
+  if (part == MutatedPart::kValue) layers.insert(Layer::kRounding);
+  const OpReport report = CheckOne(rules, op, layers, points);
+  return report.layers.size() == layers.size() &&
+         std::all_of(report.layers.begin(), report.layers.end(),
+                     [](const auto& layer) {
+                       return layer.second.kind == VerdictKind::kAgrees;
+                     });
 }
 
 }  // namespace cleave

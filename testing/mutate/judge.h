@@ -7,12 +7,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "engine/rules/rule_set.h"
 #include "testing/check/check.h"
+#include "testing/check/compare/verdict.h"
+#include "testing/mutate/integer_exprs.h"
 #include "testing/mutate/mutate.h"
 #include "testing/mutate/mutation.h"
 #include "testing/mutate/rule_texts.h"
@@ -37,25 +40,42 @@ class Judge {
       : texts_(texts),
         uses_(uses),
         seed_(seed),
-        original_(std::move(original)) {}
+        original_(std::move(original)),
+        integers_(texts) {}
 
   // Loads the mutant and checks it on each rule, until one is refuted.
   void Decide(const RuleTexts::Place& place, const Mutation& mutation,
               const Item& item, MutantReport& mutant) const;
   // The rule's item; of an override, that of the op.
   const Item& Declared(const CheckedRule& rule) const;
+  // Checks the rule on each of those until one is refuted, by some layers.
+  // False where the fate of the mutant is known.
+  bool PassesChecks(const std::shared_ptr<const RuleSet>& rules,
+                    const std::vector<CheckedRule>& checked,
+                    const std::set<Layer>& layers, MutantReport& mutant) const;
   OpReport CheckOne(const std::shared_ptr<const RuleSet>& rules,
-                    const std::string& rule, bool types, bool values) const;
+                    const std::string& rule, const std::set<Layer>& layers,
+                    const std::vector<double>& points = {}) const;
   // Whether the rule as it is is refuted at this seed.
   bool IsRefuted(const std::string& rule) const;
   bool IsElementwise(const Item& item) const;
+  // `rules` are those of the mutant.
   bool IsProved(const RuleTexts::Place& place, const Mutation& mutation,
-                const Item& item) const;
+                const Item& item,
+                const std::shared_ptr<const RuleSet>& rules) const;
+  // Whether `chosen`, of the item, is a maximum or minimum of whole numbers.
+  bool IsTieOfIntegers(const Item& item, const Expr& chosen) const;
+  // Whether the op, an elementwise one of one operand, is right at these
+  // numbers, in all dtypes.
+  bool IsRightAt(const std::shared_ptr<const RuleSet>& rules,
+                 const std::string& op, MutatedPart part,
+                 const std::vector<double>& points) const;
 
   const RuleTexts& texts_;
   const RuleUses& uses_;
   const uint64_t seed_;
   const std::shared_ptr<const RuleSet> original_;
+  const IntegerExprs integers_;
   mutable std::mutex mutex_;
   mutable std::map<std::string, bool> refuted_;      // guarded by mutex_
   mutable std::map<std::string, bool> elementwise_;  // guarded by mutex_

@@ -17,91 +17,27 @@ const std::map<std::string, std::string>& OperatorPrimitives() {
   return *table;
 }
 
-// Names of what an expression calls, operators by their primitives.
-class CallNames {
- public:
-  explicit CallNames(std::set<std::string>& names) : names_(names) {}
-
-  void Of(const ExprPtr& expr) {
-    ForEachExpr(expr, [this](const ExprPtr& e) { Add(*e); });
+// Adds the names of what an expression calls, operators by their primitives.
+void AddCalls(const Expr& e, std::set<std::string>& names) {
+  if (e.kind == ExprKind::kCall) names.insert(e.text);
+  if (e.kind == ExprKind::kTransformCall) names.insert(e.callee);
+  if (e.kind == ExprKind::kUnary && e.text == "-") names.insert("neg");
+  if (e.kind == ExprKind::kBinary) {
+    const auto it = OperatorPrimitives().find(e.text);
+    if (it != OperatorPrimitives().end()) names.insert(it->second);
   }
+}
 
-  void Of(const BodyPtr& body) {
-    ForEachExpr(body, [this](const ExprPtr& e) { Add(*e); });
-  }
-
-  void Of(const TypeExpr& type) {
-    Of(type.dtype);
-    for (const AxisExpr& axis : type.axes) {
-      Of(axis.size);
-      Of(axis.bound);
-    }
-  }
-
-  void Of(const std::vector<InputRange>& ranges) {
-    for (const InputRange& on : ranges) {
-      Of(on.low);
-      Of(on.high);
-    }
-  }
-
- private:
-  void Add(const Expr& e) {
-    if (e.kind == ExprKind::kCall) names_.insert(e.text);
-    if (e.kind == ExprKind::kTransformCall) names_.insert(e.callee);
-    if (e.kind == ExprKind::kUnary && e.text == "-") names_.insert("neg");
-    if (e.kind == ExprKind::kBinary) {
-      const auto it = OperatorPrimitives().find(e.text);
-      if (it != OperatorPrimitives().end()) names_.insert(it->second);
-    }
-  }
-
-  std::set<std::string>& names_;
-};
-
-// The names in all parts of an op that say what it means: all but its body.
 std::set<std::string> MeantBy(const Item& item) {
   std::set<std::string> names;
-  CallNames calls(names);
-  calls.Of(item.spec);
-  for (const InputDecl& input : item.inputs) calls.Of(input.type);
-  for (const AttributeDecl& attribute : item.attributes) {
-    calls.Of(attribute.default_value);
-    calls.Of(attribute.list_length);
-  }
-  for (const ResultDecl& result : item.results) {
-    calls.Of(result.type);
-    calls.Of(result.condition);
-  }
-  for (const NamedExpr& let : item.lets) calls.Of(let.value);
-  for (const ErrorClause& error : item.errors) calls.Of(error.condition);
-  for (const DomainClause& domain : item.domains) calls.Of(domain.condition);
-  for (const Law& law : item.laws) {
-    calls.Of(law.relation);
-    calls.Of(law.condition);
-  }
-  for (const SpecialClause& special : item.specials) {
-    calls.Of(special.equation.value);
-    calls.Of(special.condition);
-  }
-  for (const ApproximationClause& approximation : item.approximations) {
-    calls.Of(approximation.bound);
-    calls.Of(approximation.condition);
-    calls.Of(approximation.on);
-  }
-  for (const AccuracyClause& accuracy : item.accuracies) {
-    for (const ExprPtr& e :
-         {accuracy.bound, accuracy.condition, accuracy.eps_of}) {
-      calls.Of(e);
-    }
-    calls.Of(accuracy.on);
-  }
+  ForEachExprOfMeaning(item,
+                       [&names](const ExprPtr& e) { AddCalls(*e, names); });
   return names;
 }
 
 std::set<std::string> ComputedBy(const Item& item) {
   std::set<std::string> names;
-  CallNames(names).Of(item.body);
+  ForEachExpr(item.body, [&names](const ExprPtr& e) { AddCalls(*e, names); });
   return names;
 }
 

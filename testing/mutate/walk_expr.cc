@@ -1,6 +1,26 @@
 #include "testing/mutate/walk_expr.h"
 
 namespace cleave {
+namespace {
+
+using Visit = std::function<void(const ExprPtr&)>;
+
+void ForEachExpr(const TypeExpr& type, const Visit& visit) {
+  cleave::ForEachExpr(type.dtype, visit);
+  for (const AxisExpr& axis : type.axes) {
+    cleave::ForEachExpr(axis.size, visit);
+    cleave::ForEachExpr(axis.bound, visit);
+  }
+}
+
+void ForEachExpr(const std::vector<InputRange>& ranges, const Visit& visit) {
+  for (const InputRange& on : ranges) {
+    cleave::ForEachExpr(on.low, visit);
+    cleave::ForEachExpr(on.high, visit);
+  }
+}
+
+}  // namespace
 
 void ForEachExpr(const ExprPtr& expr,
                  const std::function<void(const ExprPtr&)>& visit) {
@@ -29,6 +49,47 @@ void ForEachExpr(const BodyPtr& body,
   if (body == nullptr) return;
   for (const Statement& statement : body->statements) {
     ForEachExpr(statement.equation, visit);
+  }
+}
+
+void ForEachExprOfMeaning(const Item& item,
+                          const std::function<void(const ExprPtr&)>& visit) {
+  ForEachExpr(item.spec, visit);
+  for (const InputDecl& input : item.inputs) ForEachExpr(input.type, visit);
+  for (const AttributeDecl& attribute : item.attributes) {
+    ForEachExpr(attribute.default_value, visit);
+    ForEachExpr(attribute.list_length, visit);
+  }
+  for (const ResultDecl& result : item.results) {
+    ForEachExpr(result.type, visit);
+    ForEachExpr(result.condition, visit);
+  }
+  for (const NamedExpr& let : item.lets) ForEachExpr(let.value, visit);
+  for (const ErrorClause& error : item.errors) {
+    ForEachExpr(error.condition, visit);
+  }
+  for (const DomainClause& domain : item.domains) {
+    ForEachExpr(domain.condition, visit);
+  }
+  for (const Law& law : item.laws) {
+    ForEachExpr(law.relation, visit);
+    ForEachExpr(law.condition, visit);
+  }
+  for (const SpecialClause& special : item.specials) {
+    ForEachExpr(special.equation.value, visit);
+    ForEachExpr(special.condition, visit);
+  }
+  for (const ApproximationClause& approximation : item.approximations) {
+    ForEachExpr(approximation.bound, visit);
+    ForEachExpr(approximation.condition, visit);
+    ForEachExpr(approximation.on, visit);
+  }
+  for (const AccuracyClause& accuracy : item.accuracies) {
+    for (const ExprPtr& e :
+         {accuracy.bound, accuracy.condition, accuracy.eps_of}) {
+      ForEachExpr(e, visit);
+    }
+    ForEachExpr(accuracy.on, visit);
   }
 }
 

@@ -17,6 +17,9 @@ void ForEachExpr(const Equation& equation,
                  const std::function<void(const ExprPtr&)>& visit);
 void ForEachExpr(const BodyPtr& body,
                  const std::function<void(const ExprPtr&)>& visit);
+// The parts of an op that say what it means: all but its body.
+void ForEachExprOfMeaning(const Item& item,
+                          const std::function<void(const ExprPtr&)>& visit);
 
 }  // namespace cleave
 

@@ -65,7 +65,9 @@ class TangentComparer {
   // f32, by half of the digits that it has less); where a tangent cancels to
   // less than that, over the reals it must be the derivative, and in floating
   // point lie within `tolerance` times the largest element of the result, too.
-  // A difference where the body sorts equal keys is left out, and NaN where the
+  // A difference where the body sorts equal keys is left out, and a tangent that
+  // is right at one of some points around that are nearer than any float, since
+  // there the result has a jump or a kink; and NaN where the
   // result is steep in some element of the operand (SteepAlong): an infinite
   // slope, times the 0 of the direction.
   absl::StatusOr<TangentComparison> CompareAlong(

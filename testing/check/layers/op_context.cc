@@ -63,6 +63,7 @@ double ElementCount(const SampledCall& call) {
 // Adds `call` if the op takes it. Whether it did.
 bool Prepare(const OpContext& context, SampledCall call, bool defaults,
              PreparedCalls& prepared) {
+  call.points = context.points;
   absl::StatusOr<Graph> graph = MakeCallGraph(context.rules(), call);
   if (!graph.ok()) {
     if (IsRejection(graph.status())) {

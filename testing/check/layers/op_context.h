@@ -42,6 +42,8 @@ struct OpContext {
       std::chrono::steady_clock::time_point::max();
   // Sizes of signatures that all samples have, by name.
   std::map<std::string, int64_t> sizes;
+  // The numbers that all floats are taken from; empty: any.
+  std::vector<double> points;
   // With a function for the op, or null.
   const HostKernels* host_kernels = nullptr;
   std::string host_replay;  // CheckOptions::host_replays

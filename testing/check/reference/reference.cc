@@ -15,8 +15,9 @@
 namespace cleave {
 namespace {
 
-// Differences for condition numbers are taken at x (1 +- 2^-40).
-constexpr int kStepBits = 40;
+// Differences for condition numbers are taken at x (1 +- 2^-60): a result
+// that the last bit of an f64 decides has a condition as large as that says.
+constexpr int kStepBits = 60;
 
 // x (1 + sign 2^-kStepBits).
 void Perturb(Real& x, int sign) {

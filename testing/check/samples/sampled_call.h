@@ -33,6 +33,8 @@ struct SampledCall {
   Attributes attributes;                // those given
   Attributes statics;                   // `static` inputs
   std::map<std::string, DType> dtypes;  // of the `where` variables
+  // The numbers that all floats are taken from; empty: any.
+  std::vector<double> points;
 
   // The operands in order: the tensors that are there.
   std::vector<TensorType> OperandTypes() const;

@@ -56,6 +56,12 @@ int64_t LargestInt(DType dtype) {
   }
 }
 
+void FillWith(const std::vector<double>& points, Tensor& tensor) {
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    tensor.SetDouble(i, points[i % points.size()]);
+  }
+}
+
 }  // namespace
 
 double ValueSampler::Normal() {
@@ -151,6 +157,11 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
       continue;
     }
     const int64_t n = tensor.size();
+    if (!call.points.empty()) {
+      FillWith(call.points, tensor);
+      tensors.push_back(std::move(tensor));
+      continue;
+    }
     const bool narrow = types[k].dtype == DType::kF16;
     const double mean = narrow ? 100 : 1e4;
     const double equal = Normal();
@@ -219,8 +230,24 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
   return tensors;
 }
 
+std::vector<Tensor> ValueSampler::GivenPoints(const SampledCall& call) {
+  const auto count = static_cast<int64_t>(call.points.size());
+  std::vector<Tensor> tensors;
+  for (const TensorType& type : call.OperandTypes()) {
+    Tensor& tensor =
+        tensors.emplace_back(type.dtype, std::vector<int64_t>{count});
+    if (IsFloat(type.dtype)) {
+      FillWith(call.points, tensor);
+    } else {
+      FillDiscrete(tensor, Pattern::kNormal);
+    }
+  }
+  return tensors;
+}
+
 std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
                                          bool exhaustive) {
+  if (!call.points.empty()) return GivenPoints(call);
   const std::vector<TensorType> types = call.OperandTypes();
   int floats = 0;
   for (const TensorType& type : types) floats += IsFloat(type.dtype);
@@ -294,6 +321,7 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
 
 std::vector<Tensor> ValueSampler::OrdinaryPoints(const SampledCall& call,
                                                  int64_t count) {
+  if (!call.points.empty()) return GivenPoints(call);
   std::vector<Tensor> tensors;
   for (const TensorType& type : call.OperandTypes()) {
     Tensor tensor(type.dtype, {count});
@@ -306,6 +334,7 @@ std::vector<Tensor> ValueSampler::OrdinaryPoints(const SampledCall& call,
 std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
                                              const std::vector<double>& guards,
                                              int64_t limit) {
+  if (!call.points.empty()) return GivenPoints(call);
   const std::vector<TensorType> types = call.OperandTypes();
   std::vector<std::vector<double>> values;
   int64_t total = 1;
@@ -355,6 +384,7 @@ std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
 std::vector<Tensor> ValueSampler::CellPoints(const SampledCall& call,
                                              const std::vector<double>& guards,
                                              int64_t count) {
+  if (!call.points.empty()) return GivenPoints(call);
   const std::vector<TensorType> types = call.OperandTypes();
   std::vector<double> bounds = guards;
   std::sort(bounds.begin(), bounds.end());

@@ -53,6 +53,8 @@ inline constexpr Pattern kDerivativePatterns[] = {
     Pattern::kNormal, Pattern::kUnit, Pattern::kWide,
     Pattern::kTies,   Pattern::kFar,  Pattern::kAllZero};
 
+// Floats are those of `SampledCall::points`, where there are such, whatever
+// else is asked for.
 class ValueSampler {
  public:
   explicit ValueSampler(uint64_t seed) : random_(seed) {}
@@ -91,6 +93,8 @@ class ValueSampler {
   std::mt19937_64& random() { return random_; }
 
  private:
+  // An element for each of the call's points.
+  std::vector<Tensor> GivenPoints(const SampledCall& call);
   double Normal();
   double LogUniform(double low, double high);  // exponents of two
   int64_t Uniform(int64_t low, int64_t high);  // inclusive
