@@ -92,8 +92,21 @@ RealFunction Beside(const RealFunction& function, uint64_t seed) {
 
 }  // namespace
 
+absl::StatusOr<Slopes> TangentComparer::SlopesAt(
+    absl::Span<const Tensor> inputs) const {
+  return SlopesAlong(Interpreted(primal_), inputs,
+                     Direction(inputs.size(), active_, Ones(inputs[active_])),
+                     true, kCoarseDifferences);
+}
+
 absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
     absl::Span<const Tensor> inputs) const {
+  CLEAVE_ASSIGN_OR_RETURN(const Slopes slopes, SlopesAt(inputs));
+  return ComparePoints(inputs, slopes);
+}
+
+absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
+    absl::Span<const Tensor> inputs, const Slopes& slopes) const {
   std::vector<Tensor> arguments(inputs.begin(), inputs.end());
   arguments.push_back(Ones(inputs[active_]));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
@@ -105,8 +118,6 @@ absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
                        Direction(at.size(), active_, Ones(at[active_])), true,
                        precision);
   };
-  CLEAVE_ASSIGN_OR_RETURN(const Slopes slopes,
-                          slopes_at(inputs, kCoarseDifferences));
   // |x_j d(slope)/dx_j / slope|, summed over the operands, at one point.
   const auto condition_at = [&](const std::vector<Tensor>& point,
                                 size_t result) -> absl::StatusOr<double> {

@@ -13,6 +13,7 @@
 #include "engine/ir/graph.h"
 #include "ops/reference/real.h"
 #include "ops/tensor.h"
+#include "testing/check/reference/derivative.h"
 
 namespace cleave {
 
@@ -59,17 +60,24 @@ class TangentComparer {
   // min, as long as the slope is one of those around.
   absl::StatusOr<TangentComparison> ComparePoints(
       absl::Span<const Tensor> inputs) const;
+  // The same with `slopes`, of SlopesAt, of these points and perhaps of others
+  // behind them.
+  absl::StatusOr<TangentComparison> ComparePoints(
+      absl::Span<const Tensor> inputs, const Slopes& slopes) const;
+  // The slopes of elementwise graphs over the reals, which are the same for all
+  // `jvp` graphs of one primal.
+  absl::StatusOr<Slopes> SlopesAt(absl::Span<const Tensor> inputs) const;
 
   // Any graph: the tangent along `direction`, within `tolerance` times the
   // largest element of the result's derivative (in f64; 2^14.5 times as much in
   // f32, by half of the digits that it has less); where a tangent cancels to
   // less than that, over the reals it must be the derivative, and in floating
   // point lie within `tolerance` times the largest element of the result, too.
-  // A difference where the body sorts equal keys is left out, and a tangent that
-  // is right at one of some points around that are nearer than any float, since
-  // there the result has a jump or a kink; and NaN where the
-  // result is steep in some element of the operand (SteepAlong): an infinite
-  // slope, times the 0 of the direction.
+  // A difference where the body sorts equal keys is left out, and a tangent
+  // that is right at one of some points around that are nearer than any float,
+  // since there the result has a jump or a kink; and NaN where the result is
+  // steep in some element of the operand (SteepAlong): an infinite slope, times
+  // the 0 of the direction.
   absl::StatusOr<TangentComparison> CompareAlong(
       absl::Span<const Tensor> inputs, const Tensor& direction,
       double tolerance) const;

@@ -32,7 +32,7 @@ struct DifferencePrecision {
   int bits;
   int step_exponent;
 };
-inline constexpr DifferencePrecision kCoarseDifferences = {640, -100};
+inline constexpr DifferencePrecision kCoarseDifferences = {512, -100};
 
 // `directions[k]` belongs to operand k: empty (of shape [0]) where it stays.
 absl::StatusOr<Slopes> SlopesAlong(
