@@ -81,8 +81,8 @@ State& CurrentState() {
 std::atomic<int64_t> real_bytes{0};
 constexpr int64_t kRealOverhead = 64;
 
-// What a thread has not added to `real_bytes` yet: threads that each make and
-// drop numbers would wait for one another at every one.
+// A thread's bytes that it has not added to `real_bytes` yet: threads that each
+// make and drop numbers would wait for one another at every one.
 class UncountedReals {
  public:
   UncountedReals() = default;

@@ -131,8 +131,8 @@ struct CheckOptions {
   std::optional<double> seconds_per_op;
   // Sizes of signatures by name: all samples have these, `n` in `x: T[n]`.
   std::map<std::string, int64_t> sizes;
-  // All floats of the samples, but for tangents, are taken from these numbers;
-  // empty: any. Of an elementwise op of one operand all of them are taken.
+  // All floats of the samples, but for tangents, are taken from these numbers,
+  // each of which an elementwise op of one operand meets; empty: any.
   std::vector<double> points;
   // The largest errors along the line of inputs, of pointwise ops of one input.
   bool error_profiles = false;

@@ -163,6 +163,56 @@ example named([1.5, 2.0], by: "two") = [3.0, 4.0]
   }
 }
 
+constexpr char kSum[] = R"(op added(a: T[S..], b: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = a[s..] + b[s..]
+  = a + b
+
+)";
+
+TEST(CheckExamples, HaveFillsAndDTypes) {
+  for (const char* example : {
+           // Out of the range of f32, which the other operand has, too.
+           "added(convert([1e200], dtype: f64), [1e200]) = [2e200]",
+           "added(full([70000], 1.0), full([70000], 2.0)) = full([70000], 3.0)",
+           "added(full([0, 3], 1.0), full([0, 3], 2.0)) = full([0, 3], 3.0)",
+           "added(full([2], 1.0, dtype: f16), [2.0, 1.0]) = [3.0, 2.0]",
+           "added(convert([1.0], dtype: f16), [2.0])"
+           " = convert([3.0], dtype: f16)",
+           "vjp added(convert([1.0], dtype: f64), [2.0])([1e300])"
+           " = (a = [1e300])",
+       }) {
+    const Verdict verdict =
+        ExamplesOf(absl::StrCat(kSum, "example ", example, "\n"), "added");
+    EXPECT_EQ(verdict.kind, VerdictKind::kAgrees) << example << verdict.why;
+  }
+  for (const char* example : {
+           "added(full([70000], 1.0), full([70000], 2.0)) = full([70000], 4.0)",
+           "added(full([0, 3], 1.0), full([0, 3], 2.0)) = full([3, 0], 3.0)",
+           "added([1.0], [2.0]) = convert([3.0], dtype: f64)",
+           "added(convert([1.0], dtype: f16), convert([2.0], dtype: f32))"
+           " = [3.0]",
+       }) {
+    const Verdict verdict =
+        ExamplesOf(absl::StrCat(kSum, "example ", example, "\n"), "added");
+    EXPECT_EQ(verdict.kind, VerdictKind::kDisagrees) << example << verdict.why;
+    // A tensor of many elements is not written out.
+    EXPECT_LT(verdict.counterexample->got.size(), 200u) << example;
+  }
+}
+
+TEST(CheckExamples, RefuseOtherWaysToWriteTensors) {
+  for (const char* value :
+       {"full([1000000, 1000000], 1.0)", "full([-1], 1.0)", "full([1.5], 1.0)",
+        "full(3, 1.0)", "convert([1.0])", "convert([1.0], type: f64)",
+        "convert([1.0], dtype: 3)", "sin([1.0])"}) {
+    const Verdict verdict = ExamplesOf(
+        absl::StrCat(kSum, "example added(", value, ", [1.0]) = [2.0]\n"),
+        "added");
+    EXPECT_EQ(verdict.kind, VerdictKind::kInconclusive) << value << verdict.why;
+  }
+}
+
 // An example has a value: a body that refuses the call is wrong.
 TEST(CheckExamples, RefusedCallDisagrees) {
   const Verdict verdict = ExamplesOf(R"(op joined(x: T[n], z: T[m]) -> T[n]

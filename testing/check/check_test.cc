@@ -3,13 +3,19 @@
 
 #include "testing/check/check.h"
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/strings/substitute.h"
+#include "engine/ir/context.h"
+#include "engine/rules/rule_files.h"
 #include "gtest/gtest.h"
 #include "testing/check/check_testing.h"
+#include "testing/status_matchers.h"
+#include "transforms/derived_rules.h"
 
 namespace cleave {
 namespace {
@@ -234,6 +240,63 @@ def outer(x, a, k)
   ExpectRefuted(Check(absl::StrReplaceAll(
                     kScaled, {{"+ convert(k[b]", "- convert(k[b]"}})),
                 Layer::kTransforms);
+}
+
+// The first precisions lose the logarithm: it is 2^-4328.
+TEST(Check, ConditionsAreThoseOfThePrecisionThatKnowsTheValue) {
+  const CheckReport report = CheckText("test.rules", R"(language 1
+
+op shifted_sum(a: T[S..], b: T[S..]) -> T[S..]
+  where T: float
+  domain abs(a) < 1e9 and abs(b) < 1e9
+  spec y[s..] = a[s..] + b[s..] + log(1 + exp(0 * a[s..] - 3000))
+  accuracy T within 1 ulp + 1 cond
+  = a + 1 + (b - 1)
+)",
+                                       "shifted_sum");
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
+            VerdictKind::kAgrees)
+      << report.ToString();
+}
+
+// Two rows of a matrix may be the pivot: rounding decides which, over the reals
+// and in floats by itself.
+TEST(Check, ATangentThatIsRightBesideAJumpRefutesNothing) {
+  CheckOptions options;
+  options.ops = "lu_factor";
+  options.layers = {Layer::kTransforms};
+  options.seed = 104;
+  const absl::StatusOr<std::vector<NamedSource>> shipped =
+      ReadRuleFiles({"rules"});
+  ASSERT_OK(shipped);
+  const LoadResult loaded =
+      LoadRules(*shipped, std::make_shared<Context>(), WithTransforms());
+  ASSERT_NE(loaded.rules, nullptr);
+  const CheckReport report = CheckedRules(loaded.rules, options);
+  EXPECT_EQ(report.Count(VerdictKind::kDisagrees), 0) << report.ToString();
+}
+
+// All samples are of these numbers.
+TEST(Check, PointsAreAllThatIsChecked) {
+  for (const double point : {2.0, 3.0}) {
+    CheckOptions options;
+    options.ops = "wrong_at_three";
+    options.points = {point};
+    const CheckReport report = CheckedRules(LoadText("test.rules", R"(language 1
+
+op wrong_at_three(x: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = x[s..] * x[s..]
+  accuracy T within 1 ulp
+  = select(x == 3, x, x * x)
+)"),
+                                            options);
+    ASSERT_EQ(report.ops.size(), 1u);
+    EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
+              point == 3 ? VerdictKind::kDisagrees : VerdictKind::kAgrees)
+        << report.ToString();
+  }
 }
 
 TEST(Check, ATangentThatCancelsIsRightOverTheReals) {

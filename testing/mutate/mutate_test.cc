@@ -129,6 +129,58 @@ TEST(Mutate, ProvesThatAMutantIsTheSame) {
   EXPECT_EQ(json["proved_equivalent"].size(), equivalent.size());
 }
 
+// The fate of the mutant of `rule` that has `after` in it.
+MutantFate FateOf(const MutationReport& report, const std::string& after) {
+  for (const MutantReport& mutant : report.mutants) {
+    if (mutant.after == after) return mutant.fate;
+  }
+  ADD_FAILURE() << "no mutant " << after << "\n" << report.ToString(80);
+  return MutantFate::kRejected;
+}
+
+// A list of numbers has no end of values; a whole number has no slope.
+TEST(Mutate, ProvesThatTiesOfWholeNumbersAreNone) {
+  const MutationReport report = Mutate(R"(language 1
+
+def behind(i, by) = max(i - by[0], 0)
+
+op delayed(x: T[n], *, by: int[1]) -> T[n]
+  where T: float
+  error value "by is negative" if by[0] < 0
+  spec y[i] = select(i < by[0], 0, x[max(i - by[0], 0)] ?? 0) + max(x[i], 0)
+{
+  y[i] = select(i < by[0], 0, x[behind(i, by)] ?? 0) + max(x[i], 0)
+}
+)",
+                                       "*");
+  EXPECT_EQ(FateOf(report, "max(i - by[0], 0) @tie(first)"),
+            MutantFate::kProvedEquivalent);
+  EXPECT_EQ(FateOf(report, "max(x[i], 0) @tie(first)"), MutantFate::kSurvived);
+}
+
+// The branches of `far_or_near` are both right where they meet, those of
+// `split` are not.
+TEST(Mutate, ProvesThatAMutantIsRightWhereItDiffers) {
+  constexpr char kText[] = R"(language 1
+
+def far_or_near(x) = select(x > 2, exp(x) - 1, expm1(x))
+
+op excess(x: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = exp(x[s..]) - 1
+  accuracy T within 3 ulp
+  = far_or_near(x)
+
+op split(x: T[S..]) -> T[S..]
+  where T: float
+  spec y[s..] = select(x[s..] > 2, 2 * x[s..], x[s..])
+  = select(x > 2, 2 * x, x)
+)";
+  EXPECT_EQ(FateOf(Mutate(kText, "def far_or_near"), "x >= 2"),
+            MutantFate::kProvedEquivalent);
+  EXPECT_EQ(FateOf(Mutate(kText, "split"), "x >= 2"), MutantFate::kKilled);
+}
+
 TEST(Mutate, DependsOnTheSeedAndNotOnTheJobs) {
   const auto mutants = [](int jobs) {
     std::vector<std::string> list;

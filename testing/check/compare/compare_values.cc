@@ -499,7 +499,8 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
     }
     CLEAVE_ASSIGN_OR_RETURN(const auto expected,
                             reference_->Evaluate(chosen, low));
-    std::vector<std::vector<double>> conditions;
+    std::vector<std::vector<double>> conditions;       // at `low` bits
+    std::vector<std::vector<double>> more_conditions;  // at `high` bits
     std::vector<RealTensor> again;
     for (size_t i = begin; i < end && !comparison.failure; ++i) {
       const Suspect& suspect = suspects[i];
@@ -513,20 +514,27 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
       double bound = suspect.ulp;
       // The bound of what is not finite may be NaN.
       const auto passes = [&] { return error == 0 || error <= bound; };
-      if (!IsLost(first) && !passes() && suspect.condition > 0 &&
-          std::isfinite(error)) {
-        if (conditions.empty()) {
-          CLEAVE_ASSIGN_OR_RETURN(conditions,
-                                  reference_->Conditions(chosen, low));
+      // Once, where the reference is known to so many bits.
+      const auto add_condition = [&](const Real& want, int bits,
+                                     auto& known) -> absl::Status {
+        if (IsLost(want) || passes() || suspect.condition == 0 ||
+            bound > suspect.ulp || !std::isfinite(error)) {
+          return absl::OkStatus();
         }
-        bound += suspect.condition * conditions[suspect.result][at];
-      }
+        if (known.empty()) {
+          CLEAVE_ASSIGN_OR_RETURN(known, reference_->Conditions(chosen, bits));
+        }
+        bound += suspect.condition * known[suspect.result][at];
+        return absl::OkStatus();
+      };
+      CLEAVE_RETURN_IF_ERROR(add_condition(first, low, conditions));
       if (IsLost(first) || !passes()) {
         if (again.empty()) {
           CLEAVE_ASSIGN_OR_RETURN(again, reference_->Evaluate(chosen, high));
         }
         const Real& second = again[suspect.result].reals[at];
         error = error_at(second);
+        CLEAVE_RETURN_IF_ERROR(add_condition(second, high, more_conditions));
         if (IsLost(second) || !passes()) {
           bool decided = !IsLost(second) && Settled(first, second);
           if (decided && MayHaveLeftRange(second)) {

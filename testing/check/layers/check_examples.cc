@@ -29,6 +29,16 @@ namespace {
 constexpr double kLawWork = 4e6;
 constexpr int64_t kShrunkElements = 1000;
 
+// A result whose element `i` is wrong: of one with many elements that alone.
+std::string ShownResult(const Tensor& got, int64_t i) {
+  constexpr int64_t kShownElements = 64;
+  if (got.size() <= kShownElements) return got.ToString();
+  return absl::StrCat(got.type().ToString(), ", and there element ", i, " is ",
+                      IsFloat(got.dtype())
+                          ? FloatToString(got.GetDouble(i), got.dtype())
+                          : absl::StrCat(got.GetInt(i)));
+}
+
 // The error allowed to each element of a result of an example.
 absl::StatusOr<std::vector<double>> Allowed(
     const OpContext& context, const ExampleCall& example,
@@ -117,34 +127,43 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
     const std::string& name = results.names[r];
     const Expr* right = ExpectedOf(*item.right, name);
     if (right == nullptr) continue;
-    std::vector<int64_t> shape;
-    std::vector<const Expr*> elements;
-    CLEAVE_RETURN_IF_ERROR(ReadElements(*right, 0, shape, elements));
+    CLEAVE_ASSIGN_OR_RETURN(const WrittenTensor expected, ReadWritten(*right));
     const Tensor& got = results.values[r];
     Counterexample shown =
         Shown(context, item, absl::StrCat("result ", name, " of an example"),
-              got.ToString());
+              got.type().ToString());
     shown.expected = PrintExpr(*right);
-    if (shape != got.shape()) {
+    if (expected.shape != got.shape()) {
       shown.what = absl::StrCat("shape of ", shown.what);
       return Verdict::Disagrees(std::move(shown));
     }
-    std::vector<double> allowed(got.size(), 0);
-    if (item.approximate && IsFloat(got.dtype())) {
-      CLEAVE_ASSIGN_OR_RETURN(
-          allowed, Allowed(context, example, results.graphs, got, r));
+    if (expected.dtype && *expected.dtype != got.dtype()) {
+      shown.what = absl::StrCat("dtype of ", shown.what);
+      return Verdict::Disagrees(std::move(shown));
     }
+    // The shape is all that there is of an empty result.
+    if (got.size() == 0) ++verdict.samples;
+    std::vector<double> allowed;  // once it is asked for
     for (int64_t i = 0; i < got.size(); ++i) {
-      CLEAVE_ASSIGN_OR_RETURN(const Exact want, ReadNumber(*elements[i]));
+      CLEAVE_ASSIGN_OR_RETURN(const Exact want,
+                              ReadNumber(*expected.elements[i]));
       ++verdict.samples;
       if (!IsFloat(got.dtype())) {
         if (want == Exact(got.GetInt(i))) continue;
+        shown.got = ShownResult(got, i);
         return Verdict::Disagrees(std::move(shown));
       }
       const Real real = item.approximate ? Real(want, kFirstReferenceBits)
                                          : Real(want.RoundTo(got.dtype()), 64);
       const double error = UlpError(real, got.GetDouble(i), got.dtype());
+      if (error == 0) continue;
+      if (allowed.empty() && item.approximate) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            allowed, Allowed(context, example, results.graphs, got, r));
+      }
+      allowed.resize(got.size());
       if (error <= allowed[i]) continue;
+      shown.got = ShownResult(got, i);
       shown.ulp = error;
       shown.bound = allowed[i];
       return Verdict::Disagrees(std::move(shown));
@@ -172,6 +191,8 @@ Verdict CheckExamples(const OpContext& context) {
                             : Verdict::Inconclusive(absl::StrCat(
                                   PrintExpr(*item->left), ": ",
                                   std::string(one.status().message()))));
+    // Only a counterexample that is shown is one among others.
+    if (!context.shrinks && verdict.kind == VerdictKind::kDisagrees) break;
   }
   return verdict;
 }

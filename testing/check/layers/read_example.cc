@@ -1,6 +1,8 @@
 #include "testing/check/layers/read_example.h"
 
 #include <algorithm>
+#include <map>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -11,6 +13,9 @@
 
 namespace cleave {
 namespace {
+
+// Of a tensor that an example fills.
+constexpr int64_t kMostElements = 1 << 20;
 
 absl::Status Misread(const Expr& expr) {
   return NotSupported("`", PrintExpr(expr), "` as a value of an example");
@@ -42,6 +47,58 @@ absl::StatusOr<StaticValue> ReadStatic(const Expr& expr,
   const auto whole = number.ToInt64();
   if (!whole) return Misread(expr);
   return StaticValue(*whole);
+}
+
+// [2, 0, 3].
+absl::StatusOr<std::vector<int64_t>> ReadShape(const Expr& expr) {
+  if (expr.kind != ExprKind::kList) return Misread(expr);
+  std::vector<int64_t> shape;
+  int64_t count = 1;
+  for (const ExprPtr& extent : expr.children) {
+    CLEAVE_ASSIGN_OR_RETURN(const Exact number, ReadNumber(*extent));
+    const std::optional<int64_t> whole = number.ToInt64();
+    if (!whole || *whole < 0 || *whole > kMostElements) return Misread(expr);
+    shape.push_back(*whole);
+    if (*whole > 0) count *= *whole;
+    if (count > kMostElements) {
+      return absl::ResourceExhaustedError(
+          absl::StrCat("`", PrintExpr(expr), "` has more than ", kMostElements,
+                       " elements, which is the limit of an example"));
+    }
+  }
+  return shape;
+}
+
+// The elements of nested lists, row by row, and their shape; `depth` is that of
+// `expr`.
+absl::Status ReadElements(const Expr& expr, size_t depth,
+                          std::vector<int64_t>& shape,
+                          std::vector<const Expr*>& elements) {
+  if (expr.kind != ExprKind::kList) {
+    if (depth != shape.size()) return Misread(expr);
+    elements.push_back(&expr);
+    return absl::OkStatus();
+  }
+  const auto size = static_cast<int64_t>(expr.children.size());
+  if (depth == shape.size()) {
+    if (!elements.empty()) return Misread(expr);
+    shape.push_back(size);
+  }
+  if (shape[depth] != size) return Misread(expr);
+  for (const ExprPtr& child : expr.children) {
+    CLEAVE_RETURN_IF_ERROR(ReadElements(*child, depth + 1, shape, elements));
+  }
+  return absl::OkStatus();
+}
+
+// The dtype that a value is written in.
+absl::StatusOr<std::optional<DType>> DTypeOf(const Expr& expr) {
+  if (expr.kind != ExprKind::kCall || expr.named.empty()) return std::nullopt;
+  const bool is_one = expr.named.size() == 1 && expr.named[0].name == "dtype";
+  if (!is_one || expr.named[0].value->kind != ExprKind::kName) {
+    return Misread(expr);
+  }
+  return ParseDType(expr.named[0].value->text);
 }
 
 // The inputs of a primitive have no types.
@@ -79,34 +136,38 @@ absl::StatusOr<Exact> ReadNumber(const Expr& expr) {
   }
 }
 
-absl::Status ReadElements(const Expr& expr, size_t depth,
-                          std::vector<int64_t>& shape,
-                          std::vector<const Expr*>& elements) {
-  if (expr.kind != ExprKind::kList) {
-    if (depth != shape.size()) return Misread(expr);
-    elements.push_back(&expr);
-    return absl::OkStatus();
+absl::StatusOr<WrittenTensor> ReadWritten(const Expr& expr) {
+  WrittenTensor written;
+  CLEAVE_ASSIGN_OR_RETURN(written.dtype, DTypeOf(expr));
+  const auto is_call = [&expr](const char* name, size_t arguments) {
+    return expr.kind == ExprKind::kCall && expr.text == name &&
+           expr.children.size() == arguments;
+  };
+  if (is_call("full", 2)) {
+    CLEAVE_ASSIGN_OR_RETURN(written.shape, ReadShape(*expr.children[0]));
+    int64_t count = 1;
+    for (const int64_t extent : written.shape) count *= extent;
+    written.elements.assign(count, expr.children[1].get());
+    written.is_fill = true;
+    return written;
   }
-  const auto size = static_cast<int64_t>(expr.children.size());
-  if (depth == shape.size()) {
-    if (!elements.empty()) return Misread(expr);
-    shape.push_back(size);
-  }
-  if (shape[depth] != size) return Misread(expr);
-  for (const ExprPtr& child : expr.children) {
-    CLEAVE_RETURN_IF_ERROR(ReadElements(*child, depth + 1, shape, elements));
-  }
-  return absl::OkStatus();
+  const bool is_convert = is_call("convert", 1) && written.dtype;
+  CLEAVE_RETURN_IF_ERROR(ReadElements(is_convert ? *expr.children[0] : expr, 0,
+                                      written.shape, written.elements));
+  return written;
 }
 
 absl::StatusOr<Tensor> ReadTensor(const Expr& expr,
                                   std::optional<DType> dtype) {
-  std::vector<int64_t> shape;
-  std::vector<const Expr*> elements;
-  CLEAVE_RETURN_IF_ERROR(ReadElements(expr, 0, shape, elements));
+  CLEAVE_ASSIGN_OR_RETURN(const WrittenTensor written, ReadWritten(expr));
+  const auto& [shape, elements, own, is_fill] = written;
+  if (own && dtype && *own != *dtype) return Misread(expr);
+  if (own) dtype = own;
+  std::vector<const Expr*> literals = elements;
+  if (is_fill && elements.empty()) literals = {expr.children[1].get()};
   bool real = false;
-  bool boolean = !elements.empty();
-  for (const Expr* element : elements) {
+  bool boolean = !literals.empty();
+  for (const Expr* element : literals) {
     const Expr& literal =
         element->kind == ExprKind::kUnary ? *element->children[0] : *element;
     real |= literal.text == "inf" || literal.text == "nan" ||
@@ -170,6 +231,20 @@ absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example) {
     }
     return nullptr;
   };
+  // A dtype that one input of a variable is written in is that of the others.
+  std::map<std::string, DType> written;
+  for (const InputDecl& input : inputs) {
+    const Expr* expr = find(input.name);
+    const Expr* type = input.type.dtype.get();
+    if (expr == nullptr || type == nullptr) continue;
+    std::vector<const Expr*> values = {expr};
+    for (const ExprPtr& child : expr->children) values.push_back(child.get());
+    for (const Expr* value : values) {
+      CLEAVE_ASSIGN_OR_RETURN(const std::optional<DType> dtype,
+                              DTypeOf(*value));
+      if (dtype) written.emplace(PrintExpr(*type), *dtype);
+    }
+  }
   for (const InputDecl& input : inputs) {
     const Expr* expr = find(input.name);
     if (input.is_static) {
@@ -188,6 +263,11 @@ absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example) {
       if (dtype.ok()) fixed = *dtype;
     }
     sampled.is_index = fixed && IsInt(*fixed);
+    std::optional<DType> alike;
+    if (!fixed && input.type.dtype != nullptr) {
+      const auto it = written.find(PrintExpr(*input.type.dtype));
+      if (it != written.end()) alike = it->second;
+    }
     std::vector<const Expr*> values;
     if (expr != nullptr && sampled.variadic) {
       for (const ExprPtr& child : expr->children) values.push_back(child.get());
@@ -199,7 +279,10 @@ absl::StatusOr<ExampleCall> ReadExample(const Item& op, const Item& example) {
         sampled.types.push_back(std::nullopt);
         continue;
       }
-      CLEAVE_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(*value, fixed));
+      CLEAVE_ASSIGN_OR_RETURN(const std::optional<DType> own, DTypeOf(*value));
+      CLEAVE_ASSIGN_OR_RETURN(Tensor tensor, ReadTensor(*value, fixed ? fixed
+                                                                : own ? own
+                                                                      : alike));
       sampled.types.push_back(tensor.type());
       result.operands.push_back(std::move(tensor));
     }

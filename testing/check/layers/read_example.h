@@ -21,13 +21,21 @@ namespace cleave {
 // Unimplemented for any other expression.
 absl::StatusOr<Exact> ReadNumber(const Expr& expr);
 
-// The elements of nested lists, row by row, and their shape; `depth` is that of
-// `expr`. Unimplemented where the lists are ragged.
-absl::Status ReadElements(const Expr& expr, size_t depth,
-                          std::vector<int64_t>& shape,
-                          std::vector<const Expr*>& elements);
+// A tensor as it is written: nested lists, row by row, `full([2, 0], 1.0)` with
+// one number for all of at most 2^20 elements, and either with a dtype, as in
+// `convert([1.5], dtype: f64)` and `full([70000], 1.0, dtype: f64)`.
+struct WrittenTensor {
+  std::vector<int64_t> shape;
+  std::vector<const Expr*> elements;  // of the expression
+  std::optional<DType> dtype;
+  bool is_fill = false;  // the second argument of `full` is each element
+};
+// Unimplemented where lists are ragged, and for any other expression;
+// ResourceExhausted for more elements.
+absl::StatusOr<WrittenTensor> ReadWritten(const Expr& expr);
 
-// A tensor of `dtype`, or of f32 where a number has a point, bool, else i64.
+// A tensor of `dtype`, or of that which is written, or of f32 where a number
+// has a point, bool, else i64.
 absl::StatusOr<Tensor> ReadTensor(const Expr& expr, std::optional<DType> dtype);
 
 // The op or primitive of an example: f of `f(x)` and of `jvp f(x)(dx)`.
