@@ -158,6 +158,7 @@ class OpChecker {
       Verdict verdict = CheckExamples(context_);
       if (!context_.item->laws.empty()) {
         PreparedCalls shaped = concrete;
+        AddCallsInEachDType(context_, shaped);
         shaped.large = prepared.large;
         const Verdict laws = CheckLawsOf(context_, shaped);
         if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();

@@ -276,7 +276,12 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
     return true;
   };
   for (const PreparedCall& call : prepared.calls) {
-    if (!check(call, {Pattern::kNormal, Pattern::kTies, Pattern::kAllEqual})) {
+    // Orders go wrong at few inputs: neighbours that a rule makes equal, and
+    // integers that it makes too large.
+    if (!check(call, {Pattern::kNormal, Pattern::kTies, Pattern::kAllEqual,
+                      Pattern::kNeighbours, Pattern::kNeighbours,
+                      Pattern::kNeighbours, Pattern::kWide, Pattern::kLargeMean,
+                      Pattern::kLargeMean, Pattern::kLargeMean})) {
       return verdict;
     }
   }

@@ -554,4 +554,23 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   return prepared;
 }
 
+void AddCallsInEachDType(const OpContext& context, PreparedCalls& prepared) {
+  constexpr int kCalls = 6;
+  constexpr int kTrials = 48;
+  SignatureSampler sampler(*context.item, context.seed + 23);
+  sampler.FixSizes(context.sizes);
+  DrawOptions options;
+  options.nonempty = true;
+  for (const DType dtype : WantedDTypes(context, sampler)) {
+    options.dtype = dtype;
+    int taken = 0;
+    for (int trial = 0; trial < kTrials && taken < kCalls; ++trial) {
+      if (prepared.exceeded || context.Expired()) return;
+      options.distinct = trial % 2 == 0;
+      absl::StatusOr<SampledCall> call = sampler.Draw(options);
+      taken += call.ok() && Prepare(context, *std::move(call), false, prepared);
+    }
+  }
+}
+
 }  // namespace cleave

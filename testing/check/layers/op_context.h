@@ -116,6 +116,9 @@ PreparedCalls PrepareSingleElements(const OpContext& context);
 // Adds `large` to them, which L3 and L5 take.
 void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
                    PreparedCalls& prepared);
+// Adds calls in each dtype to them, for laws, which a rule may break in one
+// dtype, at few inputs.
+void AddCallsInEachDType(const OpContext& context, PreparedCalls& prepared);
 // Inputs of the call within its domain: of that pattern, or, where few of those
 // are, of normal numbers. Nullopt where none were drawn.
 std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,

@@ -74,6 +74,27 @@ void CollectCompared(const BodyPtr& body, const std::set<std::string>& names,
   }
 }
 
+// The numbers from which a size must not differ: 3 of `n != 3`.
+void CollectRefused(const ExprPtr& expr, const std::set<std::string>& names,
+                    std::map<std::string, std::vector<int64_t>>& found) {
+  if (expr == nullptr) return;
+  if (expr->kind == ExprKind::kBinary && expr->text == "!=") {
+    const Expr& name = *expr->children[0];
+    const std::optional<StaticValue> value = LiteralOf(*expr->children[1]);
+    if (name.kind == ExprKind::kName && names.count(name.text) != 0 && value &&
+        value->kind() == StaticValue::Kind::kReal) {
+      constexpr int64_t kMost = 64;
+      const std::optional<int64_t> size = value->AsReal().ToInt64();
+      if (size && *size >= 0 && *size <= kMost) {
+        found[name.text].push_back(*size);
+      }
+    }
+  }
+  for (const ExprPtr& child : expr->children) {
+    CollectRefused(child, names, found);
+  }
+}
+
 // Whether the `where` clause lets the dtype variable be that.
 bool IsAllowed(const Item& item, const std::string& variable, DType dtype) {
   for (const WhereClause& where : item.where) {
@@ -98,6 +119,22 @@ ComparedValues ComparedConstants(const Item& item) {
     CollectCompared(error.condition, names, found);
   }
   return found;
+}
+
+std::map<std::string, std::vector<int64_t>> RequiredSizes(const Item& item) {
+  std::set<std::string> names;
+  for (const InputDecl& input : item.inputs) {
+    for (const AxisExpr& axis : input.type.axes) {
+      if (axis.size != nullptr && axis.size->kind == ExprKind::kName) {
+        names.insert(axis.size->text);
+      }
+    }
+  }
+  std::map<std::string, std::vector<int64_t>> sizes;
+  for (const ErrorClause& error : item.errors) {
+    CollectRefused(error.condition, names, sizes);
+  }
+  return sizes;
 }
 
 std::map<std::string, std::vector<DTypeClass>> AskedClasses(const Item& item) {
@@ -134,7 +171,7 @@ std::vector<StaticValue> AttributeValues(const Item& item,
   } else if (type == "int") {
     for (int value : {1, 2, -1, 0, 3, -2}) values.push_back(StaticValue(value));
   } else if (type == "dim") {
-    values = {StaticValue(1), StaticValue(2), StaticValue(3)};
+    values = {StaticValue(1), StaticValue(2), StaticValue(3), StaticValue(5)};
   } else if (type == "real" || type == "scalar") {
     // All of them are exact in every float dtype; not so their reciprocals.
     values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),

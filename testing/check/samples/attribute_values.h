@@ -20,6 +20,9 @@ using ComparedValues = std::map<std::string, std::vector<StaticValue>>;
 // attribute: 20 for `threshold` in `if threshold < 20 then ..`; numbers, also
 // negative ones, infinities and strings.
 ComparedValues ComparedConstants(const Item& item);
+// By the name of a size of the signature, the extents that it must have for the
+// errors of the op: 3 where `n != 3` is one.
+std::map<std::string, std::vector<int64_t>> RequiredSizes(const Item& item);
 
 // The classes that the body or the spec asks of a dtype variable behind the
 // first: bool of M in `if M is bool then ..`.

@@ -38,6 +38,7 @@ SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
     : item_(item),
       random_(seed),
       compared_(ComparedConstants(item)),
+      required_sizes_(RequiredSizes(item)),
       asked_(AskedClasses(item)) {
   for (const AttributeDecl& attribute : item.attributes) {
     if (attribute.list || attribute.type == "axis" || attribute.type == "dim") {
@@ -247,6 +248,10 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
       size = options.large->extent;
     } else if (options.large) {
       size = Uniform(1, 3);
+    } else if (const auto required =
+                   required_sizes_.find(name.substr(0, name.find('#')));
+               required != required_sizes_.end() && Chance(0.75)) {
+      size = required->second[Uniform(0, required->second.size() - 1)];
     } else if (options.distinct && !options.alike) {
       size = DistinctExtent(environment);
     } else if (size == 0 && options.nonempty) {

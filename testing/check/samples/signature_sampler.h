@@ -125,6 +125,8 @@ class SignatureSampler {
   std::mt19937_64 random_;
   // Attributes that the rule compares with constants, and those constants.
   const ComparedValues compared_;
+  // Sizes that the op's errors want to be constants, and those constants.
+  const std::map<std::string, std::vector<int64_t>> required_sizes_;
   // Classes that the rule asks of dtype variables.
   const std::map<std::string, std::vector<DTypeClass>> asked_;
   std::vector<Factor> factors_;

@@ -165,6 +165,9 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
     const bool narrow = types[k].dtype == DType::kF16;
     const double mean = narrow ? 100 : 1e4;
     const double equal = Normal();
+    const double small = pattern == Pattern::kNeighbours
+                             ? equal * std::exp2(-Uniform(0, 12))
+                             : equal;
     const int64_t zero = n > 0 ? Uniform(0, n - 1) : 0;
     const Exponents exponents = ExponentsOf(types[k].dtype, pattern);
     const double scale = std::abs(LogUniform(exponents.low, exponents.high));
@@ -189,6 +192,12 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
           break;
         case Pattern::kTies:
           value = static_cast<double>(Uniform(-1, 2));
+          break;
+        case Pattern::kNeighbours:
+          value = FromOrdinal(
+              Ordinal(RoundToDType(small, types[k].dtype), types[k].dtype) +
+                  Uniform(-1, 1),
+              types[k].dtype);
           break;
         case Pattern::kAllEqual:
           value = equal;

@@ -29,6 +29,8 @@ enum class Pattern : uint8_t {
   // Patterns for derivatives alone.
   kFar,  // every other one so large that exponentials of the others vanish
   kAllZero,
+  // For laws, of orders say: a few floats below 1, each next to another.
+  kNeighbours,
   // Patterns for L3 alone.
   kDominated,  // one is 0, the others lie below it by 1 to 13
   kSmall,      // all of one small scale, where a function is nearly linear
