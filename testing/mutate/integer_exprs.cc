@@ -1,6 +1,7 @@
 #include "testing/mutate/integer_exprs.h"
 
 #include <algorithm>
+#include <initializer_list>
 
 #include "testing/mutate/walk_expr.h"
 
@@ -48,6 +49,8 @@ class IntegerExprs::Scope {
       case ExprKind::kIf:
         return parts.size() == 3 && AreIntegers(parts, 1);
       case ExprKind::kCall:
+        // `iota(n, dtype: T)` counts in another dtype.
+        if (!e->named.empty()) return false;
         if (IsOneOf(e->text, {"len", "size", "iota", "shape"})) return true;
         if (e->text == "select") return AreIntegers(parts, 1);
         return IsOneOf(e->text, {"max", "min", "abs"}) && AreIntegers(parts, 0);
@@ -79,8 +82,9 @@ class IntegerExprs::Scope {
     for (size_t i = 0; i < item_.parameters.size(); ++i) {
       Bind(item_.parameters[i], item_.kind == ItemKind::kDef && IsPassed(i));
     }
-    for (const NamedExpr& let : item_.lets)
+    for (const NamedExpr& let : item_.lets) {
       Bind(let.name, IsInteger(let.value));
+    }
     if (item_.body == nullptr) return;
     // Indices first: the values of names are made of them.
     for (const Statement& statement : item_.body->statements) {

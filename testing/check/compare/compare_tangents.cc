@@ -72,7 +72,8 @@ bool IsSlope(const Real& tangent, const Real& slope) {
          std::max(std::abs(slope.ToDouble()), 1.0) * 0x1p-60;
 }
 
-// `function` a little beside each point, by random parts of 2^-60.
+// `function` a little beside each point, by random parts of 2^-60 of each
+// number (of 1 where that is larger, or 0).
 RealFunction Beside(const RealFunction& function, uint64_t seed) {
   return [&function, seed](const std::vector<RealTensor>& inputs, int bits) {
     constexpr int kBeside = -60;
@@ -83,6 +84,9 @@ RealFunction Beside(const RealFunction& function, uint64_t seed) {
       for (Real& x : input.reals) {
         Real shift(normal(random), bits);
         mpfr_mul_2si(shift.get(), shift.get(), kBeside, MPFR_RNDN);
+        if (!mpfr_zero_p(x.get()) && mpfr_cmpabs_ui(x.get(), 1) < 0) {
+          mpfr_mul(shift.get(), shift.get(), x.get(), MPFR_RNDN);
+        }
         mpfr_add(x.get(), x.get(), shift.get(), MPFR_RNDN);
       }
     }
