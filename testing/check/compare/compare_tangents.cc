@@ -72,22 +72,27 @@ bool IsSlope(const Real& tangent, const Real& slope) {
          std::max(std::abs(slope.ToDouble()), 1.0) * 0x1p-60;
 }
 
-// `function` a little beside each point, by random parts of 2^-60 of each
-// number (of 1 where that is larger, or 0).
-RealFunction Beside(const RealFunction& function, uint64_t seed) {
-  return [&function, seed](const std::vector<RealTensor>& inputs, int bits) {
-    constexpr int kBeside = -60;
-    std::mt19937_64 random(seed);
-    std::normal_distribution<double> normal;
+// `function` a little beside `at` and the points around it: by random parts of
+// 2^-60 of each number (of 1 where that is larger, or 0).
+RealFunction Beside(const RealFunction& function, absl::Span<const Tensor> at,
+                    uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<std::vector<double>> shifts;
+  for (const Tensor& input : at) {
+    std::vector<double>& shift = shifts.emplace_back();
+    if (!IsFloat(input.dtype())) continue;
+    for (int64_t i = 0; i < input.size(); ++i) {
+      const double x = std::abs(input.GetDouble(i));
+      shift.push_back(normal(random) * 0x1p-60 * (x > 0 && x < 1 ? x : 1));
+    }
+  }
+  return [&function, shifts](const std::vector<RealTensor>& inputs, int bits) {
     std::vector<RealTensor> moved = inputs;
-    for (RealTensor& input : moved) {
-      for (Real& x : input.reals) {
-        Real shift(normal(random), bits);
-        mpfr_mul_2si(shift.get(), shift.get(), kBeside, MPFR_RNDN);
-        if (!mpfr_zero_p(x.get()) && mpfr_cmpabs_ui(x.get(), 1) < 0) {
-          mpfr_mul(shift.get(), shift.get(), x.get(), MPFR_RNDN);
-        }
-        mpfr_add(x.get(), x.get(), shift.get(), MPFR_RNDN);
+    for (size_t k = 0; k < moved.size(); ++k) {
+      for (size_t i = 0; i < moved[k].reals.size(); ++i) {
+        Real& x = moved[k].reals[i];
+        mpfr_add_d(x.get(), x.get(), shifts[k][i], MPFR_RNDN);
       }
     }
     return function(moved, bits);
@@ -370,9 +375,9 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
       // Equal pivots: which of them is taken, rounding over the reals decides.
       bool is_beside = false;
       for (uint64_t trial = 0; trial < kTrialsBeside && !is_beside; ++trial) {
-        CLEAVE_ASSIGN_OR_RETURN(
-            const Slopes there,
-            SlopesAlong(Beside(function, trial), inputs, directions, false));
+        CLEAVE_ASSIGN_OR_RETURN(const Slopes there,
+                                SlopesAlong(Beside(function, inputs, trial),
+                                            inputs, directions, false));
         const std::optional<Real>& other = there.values[r][i];
         is_beside = other && std::abs(got - other->ToDouble()) <= unit;
       }
