@@ -14,7 +14,7 @@
 namespace cleave {
 namespace {
 
-// Of a tensor that an example fills.
+// The most that a tensor has which an example fills.
 constexpr int64_t kMostElements = 1 << 20;
 
 absl::Status Misread(const Expr& expr) {
