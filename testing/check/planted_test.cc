@@ -72,6 +72,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"complex_adjoint", Layer::kTransforms},
                     Planted{"slope_beside", Layer::kTransforms},
                     Planted{"slope_at_index", Layer::kTransforms},
+                    Planted{"slope_unsupported", Layer::kTransforms},
                     Planted{"rare_domain", Layer::kTransforms}),
     [](const testing::TestParamInfo<Planted>& info) {
       return std::string(info.param.name);

@@ -206,6 +206,8 @@ void Merge(Verdict& verdict, const Verdict& next) {
     verdict.strength = next.strength;
     verdict.why = next.why;
     verdict.counterexample = next.counterexample;
+  } else if (next.kind == verdict.kind && verdict.why.empty()) {
+    verdict.why = next.why;
   }
 }
 

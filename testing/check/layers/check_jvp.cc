@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
+#include "ops/budget.h"
 #include "ops/status_macros.h"
 #include "testing/check/compare/compare_tangents.h"
 #include "testing/check/compare/compare_values.h"
@@ -145,6 +146,26 @@ std::vector<Tensor> Concatenated(const std::vector<Tensor>& points,
   return all;
 }
 
+// The verdict where `graph`, of a transform, cannot be evaluated at
+// `arguments`, and the op can at `inputs`; nullopt where it can, or the op
+// cannot either.
+std::optional<Verdict> FaultOf(const OpContext& context,
+                               const PreparedCall& prepared,
+                               const std::string& mode, const Graph& graph,
+                               absl::Span<const Tensor> inputs,
+                               absl::Span<const Tensor> arguments) {
+  const absl::StatusOr<std::vector<Tensor>> results =
+      Interpret(graph, arguments);
+  if (results.ok() || EndsCall(results.status())) return std::nullopt;
+  return NotEvaluated(context, prepared, mode, inputs, results.status());
+}
+
+Tensor Ones(const Tensor& like) {
+  Tensor ones(like.dtype(), like.shape());
+  for (int64_t i = 0; i < ones.size(); ++i) ones.SetDouble(i, 1);
+  return ones;
+}
+
 // The slopes of an elementwise call, by one operand at a time, in forward and
 // in reverse mode. False once the layer is settled.
 bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
@@ -183,7 +204,20 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       slopes = *std::move(all);
     }
     const auto comparison = comparer.ComparePoints(points, *slopes);
-    if (!comparison.ok()) return AddStatus(where, comparison.status(), verdict);
+    if (!comparison.ok()) {
+      // The first of the points at which it is so, if it is one.
+      for (int64_t i = 0; i < points[0].size(); ++i) {
+        const std::vector<Tensor> point = SelectElements(points, {i});
+        std::vector<Tensor> arguments = point;
+        arguments.push_back(Ones(point[k]));
+        const auto fault =
+            FaultOf(context, prepared, mode, graphs.graph, point, arguments);
+        if (!fault) continue;
+        Merge(verdict, *fault);
+        return false;
+      }
+      return AddStatus(where, comparison.status(), verdict);
+    }
     if (mode == "jvp" && context.profiles != nullptr) {
       AddErrors(prepared, points, comparison->errors, context.profiles->slope);
     }
@@ -306,19 +340,16 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
         return comparer.CompareAlong(trial, direction, kStructuredTolerance);
       };
       const auto comparison = compare(inputs);
-      if (IsBadSample(comparison.status())) {
+      if (!comparison.ok()) {
         std::vector<Tensor> arguments = inputs;
         arguments.push_back(direction);
-        const auto tangents = Interpret(jvp->graph, arguments);
-        const auto fault = tangents.ok()
-                               ? std::nullopt
-                               : NotEvaluated(context, prepared, "jvp", inputs,
-                                              tangents.status());
+        const auto fault =
+            FaultOf(context, prepared, "jvp", jvp->graph, inputs, arguments);
         if (fault) {
           Merge(verdict, *fault);
           return false;
         }
-        continue;
+        if (IsBadSample(comparison.status())) continue;
       }
       if (!comparison.ok()) {
         if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
