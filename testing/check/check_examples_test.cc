@@ -163,12 +163,17 @@ example named([1.5, 2.0], by: "two") = [3.0, 4.0]
   }
 }
 
-constexpr char kSum[] = R"(op added(a: T[S..], b: T[S..]) -> T[S..]
+// The verdict on an example of a sum.
+Verdict OfSum(const std::string& example) {
+  return ExamplesOf(absl::StrCat(R"(op added(a: T[S..], b: T[S..]) -> T[S..]
   where T: float
   spec y[s..] = a[s..] + b[s..]
   = a + b
 
-)";
+example )",
+                                 example, "\n"),
+                    "added");
+}
 
 TEST(CheckExamples, HaveFillsAndDTypes) {
   for (const char* example : {
@@ -182,8 +187,7 @@ TEST(CheckExamples, HaveFillsAndDTypes) {
            "vjp added(convert([1.0], dtype: f64), [2.0])([1e300])"
            " = (a = [1e300])",
        }) {
-    const Verdict verdict =
-        ExamplesOf(absl::StrCat(kSum, "example ", example, "\n"), "added");
+    const Verdict verdict = OfSum(example);
     EXPECT_EQ(verdict.kind, VerdictKind::kAgrees) << example << verdict.why;
   }
   for (const char* example : {
@@ -193,8 +197,7 @@ TEST(CheckExamples, HaveFillsAndDTypes) {
            "added(convert([1.0], dtype: f16), convert([2.0], dtype: f32))"
            " = [3.0]",
        }) {
-    const Verdict verdict =
-        ExamplesOf(absl::StrCat(kSum, "example ", example, "\n"), "added");
+    const Verdict verdict = OfSum(example);
     EXPECT_EQ(verdict.kind, VerdictKind::kDisagrees) << example << verdict.why;
     // A tensor of many elements is not written out.
     EXPECT_LT(verdict.counterexample->got.size(), 200u) << example;
@@ -206,9 +209,8 @@ TEST(CheckExamples, RefuseOtherWaysToWriteTensors) {
        {"full([1000000, 1000000], 1.0)", "full([-1], 1.0)", "full([1.5], 1.0)",
         "full(3, 1.0)", "convert([1.0])", "convert([1.0], type: f64)",
         "convert([1.0], dtype: 3)", "sin([1.0])"}) {
-    const Verdict verdict = ExamplesOf(
-        absl::StrCat(kSum, "example added(", value, ", [1.0]) = [2.0]\n"),
-        "added");
+    const Verdict verdict =
+        OfSum(absl::StrCat("added(", value, ", [1.0]) = [2.0]"));
     EXPECT_EQ(verdict.kind, VerdictKind::kInconclusive) << value << verdict.why;
   }
 }

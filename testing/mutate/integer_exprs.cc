@@ -178,14 +178,8 @@ class IntegerExprs::Scope {
 IntegerExprs::IntegerExprs(const RuleTexts& texts) {
   for (const RuleTexts::Place& place : texts.Items()) {
     const Item& item = texts.item(place);
-    if (item.kind == ItemKind::kDef) defs_[item.name] = &item;
-  }
-  for (const RuleTexts::Place& place : texts.Items()) {
-    const Item& item = texts.item(place);
     const auto add = [&](const ExprPtr& e) {
-      if (e->kind == ExprKind::kCall && defs_.count(e->text) != 0) {
-        calls_[e->text].push_back({&item, e});
-      }
+      if (e->kind == ExprKind::kCall) calls_[e->text].push_back({&item, e});
     };
     ForEachExpr(item.body, add);
     ForEachExprOfMeaning(item, add);

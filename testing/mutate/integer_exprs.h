@@ -38,8 +38,7 @@ class IntegerExprs {
   };
   class Scope;
 
-  std::map<std::string, const Item*> defs_;
-  std::map<std::string, std::vector<Call>> calls_;  // by the name of the def
+  std::map<std::string, std::vector<Call>> calls_;  // by the name of the callee
 };
 
 }  // namespace cleave

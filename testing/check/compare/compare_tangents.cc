@@ -57,12 +57,6 @@ Tensor UnequalOnes(const Tensor& like) {
   return ones;
 }
 
-Tensor Ones(const Tensor& like) {
-  Tensor ones(like.dtype(), like.shape());
-  for (int64_t i = 0; i < ones.size(); ++i) ones.SetDouble(i, 1);
-  return ones;
-}
-
 // Whether a tangent over the reals is `slope`, but for the bits that constants
 // of a rule, and differences, do not have.
 bool IsSlope(const Real& tangent, const Real& slope) {
@@ -101,16 +95,18 @@ RealFunction Beside(const RealFunction& function, absl::Span<const Tensor> at,
 
 }  // namespace
 
-absl::StatusOr<Slopes> TangentComparer::SlopesAt(
-    absl::Span<const Tensor> inputs) const {
-  return SlopesAlong(Interpreted(primal_), inputs,
-                     Direction(inputs.size(), active_, Ones(inputs[active_])),
-                     true, kCoarseDifferences);
+absl::StatusOr<Slopes> PointSlopes(const Graph& primal,
+                                   absl::Span<const Tensor> inputs, int active,
+                                   DifferencePrecision precision) {
+  return SlopesAlong(Interpreted(primal), inputs,
+                     Direction(inputs.size(), active, Ones(inputs[active])),
+                     true, precision);
 }
 
 absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
     absl::Span<const Tensor> inputs) const {
-  CLEAVE_ASSIGN_OR_RETURN(const Slopes slopes, SlopesAt(inputs));
+  CLEAVE_ASSIGN_OR_RETURN(const Slopes slopes,
+                          PointSlopes(primal_, inputs, active_));
   return ComparePoints(inputs, slopes);
 }
 
@@ -123,9 +119,7 @@ absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
   const RealFunction function = Interpreted(primal_);
   const auto slopes_at = [&](absl::Span<const Tensor> at,
                              DifferencePrecision precision) {
-    return SlopesAlong(function, at,
-                       Direction(at.size(), active_, Ones(at[active_])), true,
-                       precision);
+    return PointSlopes(primal_, at, active_, precision);
   };
   // |x_j d(slope)/dx_j / slope|, summed over the operands, at one point.
   const auto condition_at = [&](const std::vector<Tensor>& point,

@@ -39,6 +39,12 @@ struct TangentComparison {
   std::optional<TangentFailure> failure;
 };
 
+// The slopes over the reals of an elementwise graph, `primal`, by operand
+// `active`: for ComparePoints.
+absl::StatusOr<Slopes> PointSlopes(
+    const Graph& primal, absl::Span<const Tensor> inputs, int active,
+    DifferencePrecision precision = kCoarseDifferences);
+
 class TangentComparer {
  public:
   // `primal` is differentiated over the reals: the spec, or `body` itself.
@@ -60,13 +66,10 @@ class TangentComparer {
   // min, as long as the slope is one of those around.
   absl::StatusOr<TangentComparison> ComparePoints(
       absl::Span<const Tensor> inputs) const;
-  // The same with `slopes`, of SlopesAt, of these points and perhaps of others
-  // behind them.
+  // The same with `slopes`, of PointSlopes, of these points and perhaps of
+  // others behind them.
   absl::StatusOr<TangentComparison> ComparePoints(
       absl::Span<const Tensor> inputs, const Slopes& slopes) const;
-  // The slopes of elementwise graphs over the reals, which are the same for all
-  // `jvp` graphs of one primal.
-  absl::StatusOr<Slopes> SlopesAt(absl::Span<const Tensor> inputs) const;
 
   // Any graph: the tangent along `direction`, within `tolerance` times the
   // largest element of the result's derivative (in f64; 2^14.5 times as much in

@@ -160,12 +160,6 @@ std::optional<Verdict> FaultOf(const OpContext& context,
   return NotEvaluated(context, prepared, mode, inputs, results.status());
 }
 
-Tensor Ones(const Tensor& like) {
-  Tensor ones(like.dtype(), like.shape());
-  for (int64_t i = 0; i < ones.size(); ++i) ones.SetDouble(i, 1);
-  return ones;
-}
-
 // The slopes of an elementwise call, by one operand at a time, in forward and
 // in reverse mode. False once the layer is settled.
 bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
@@ -192,18 +186,13 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
   // False once the layer is settled.
   const auto check = [&](const JvpGraphs& graphs, const std::string& mode,
                          int k, const std::vector<Tensor>& points,
-                         std::optional<Slopes>& slopes) {
+                         const Slopes& slopes) {
     const std::string where =
         absl::StrCat(mode, " of ", prepared.call.ToString());
     const TangentComparer comparer(Primal(prepared.graphs),
                                    prepared.graphs.body, graphs.graph,
                                    graphs.has_tangent, k);
-    if (!slopes) {
-      absl::StatusOr<Slopes> all = comparer.SlopesAt(points);
-      if (!all.ok()) return AddStatus(where, all.status(), verdict);
-      slopes = *std::move(all);
-    }
-    const auto comparison = comparer.ComparePoints(points, *slopes);
+    const auto comparison = comparer.ComparePoints(points, slopes);
     if (!comparison.ok()) {
       // The first of the points at which it is so, if it is one.
       for (int64_t i = 0; i < points[0].size(); ++i) {
@@ -276,8 +265,16 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       continue;
     }
     // One reference for both modes: it takes most of the time.
-    std::optional<Slopes> slopes;
-    if (!check(*jvp, "jvp", active, points.all, slopes)) return false;
+    const absl::StatusOr<Slopes> slopes =
+        PointSlopes(Primal(prepared.graphs), points.all, active);
+    if (!slopes.ok()) {
+      if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
+                     slopes.status(), verdict)) {
+        return false;
+      }
+      continue;
+    }
+    if (!check(*jvp, "jvp", active, points.all, *slopes)) return false;
     const auto vjp =
         DifferentiateInReverse(context, prepared.graphs.call, active, rules);
     if (!vjp.ok()) {
@@ -286,7 +283,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       }
       continue;
     }
-    if (*vjp && !check(**vjp, "vjp", active, normal_points, slopes)) {
+    if (*vjp && !check(**vjp, "vjp", active, normal_points, *slopes)) {
       return false;
     }
   }

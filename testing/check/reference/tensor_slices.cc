@@ -25,6 +25,12 @@ Tensor Stack(const Tensor& like, const std::vector<Tensor>& slices) {
   return stack;
 }
 
+Tensor Ones(const Tensor& like) {
+  Tensor ones(like.dtype(), like.shape());
+  for (int64_t i = 0; i < ones.size(); ++i) ones.SetDouble(i, 1);
+  return ones;
+}
+
 void CopyElement(const Tensor& from, int64_t i, Tensor& to, int64_t j) {
   const size_t width = ByteSize(from.dtype());
   std::memcpy(to.mutable_data() + j * width, from.data() + i * width, width);

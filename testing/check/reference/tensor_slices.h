@@ -1,4 +1,5 @@
-// Parts of tensors: slices along the leading axis, and their stack; elements.
+// Parts of tensors: slices along the leading axis, and their stack; elements;
+// tensors of ones.
 
 #ifndef CLEAVE_TESTING_CHECK_REFERENCE_TENSOR_SLICES_H_
 #define CLEAVE_TESTING_CHECK_REFERENCE_TENSOR_SLICES_H_
@@ -16,6 +17,9 @@ Tensor SliceOf(const Tensor& tensor, int64_t i);
 
 // `slices`, each of the type of `like`, along a new leading axis.
 Tensor Stack(const Tensor& like, const std::vector<Tensor>& slices);
+
+// Floats of the type of `like` that are all 1.
+Tensor Ones(const Tensor& like);
 
 // Makes element j of `to` element i of `from`, a tensor of that dtype.
 void CopyElement(const Tensor& from, int64_t i, Tensor& to, int64_t j);

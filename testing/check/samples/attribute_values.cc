@@ -27,13 +27,19 @@ std::optional<StaticValue> LiteralOf(const Expr& expr) {
   return std::nullopt;
 }
 
-// Each attribute that stands in a comparison with a literal, and the literals.
+const std::set<std::string>& Comparisons() {
+  static const auto* const comparisons =
+      new std::set<std::string>{"==", "!=", "<", "<=", ">", ">="};
+  return *comparisons;
+}
+
+// Each of the names that stands in such a comparison with a literal, and the
+// literals.
 void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
+                     const std::set<std::string>& comparisons,
                      ComparedValues& found) {
   if (expr == nullptr) return;
-  static const std::set<std::string> kComparisons = {"==", "!=", "<",
-                                                     "<=", ">",  ">="};
-  if (expr->kind == ExprKind::kBinary && kComparisons.count(expr->text)) {
+  if (expr->kind == ExprKind::kBinary && comparisons.count(expr->text)) {
     for (int side = 0; side < 2; ++side) {
       const Expr& name = *expr->children[side];
       const Expr& literal = *expr->children[1 - side];
@@ -43,13 +49,13 @@ void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
     }
   }
   for (const ExprPtr& child : expr->children) {
-    CollectCompared(child, names, found);
+    CollectCompared(child, names, comparisons, found);
   }
   for (const NamedExpr& named : expr->named) {
-    CollectCompared(named.value, names, found);
+    CollectCompared(named.value, names, comparisons, found);
   }
   for (const Equation& field : expr->fields) {
-    CollectCompared(field.value, names, found);
+    CollectCompared(field.value, names, comparisons, found);
   }
 }
 
@@ -70,28 +76,7 @@ void CollectCompared(const BodyPtr& body, const std::set<std::string>& names,
                      ComparedValues& found) {
   if (body == nullptr) return;
   for (const Statement& statement : body->statements) {
-    CollectCompared(statement.equation.value, names, found);
-  }
-}
-
-// The numbers from which a size must not differ: 3 of `n != 3`.
-void CollectRefused(const ExprPtr& expr, const std::set<std::string>& names,
-                    std::map<std::string, std::vector<int64_t>>& found) {
-  if (expr == nullptr) return;
-  if (expr->kind == ExprKind::kBinary && expr->text == "!=") {
-    const Expr& name = *expr->children[0];
-    const std::optional<StaticValue> value = LiteralOf(*expr->children[1]);
-    if (name.kind == ExprKind::kName && names.count(name.text) != 0 && value &&
-        value->kind() == StaticValue::Kind::kReal) {
-      constexpr int64_t kMost = 64;
-      const std::optional<int64_t> size = value->AsReal().ToInt64();
-      if (size && *size >= 0 && *size <= kMost) {
-        found[name.text].push_back(*size);
-      }
-    }
-  }
-  for (const ExprPtr& child : expr->children) {
-    CollectRefused(child, names, found);
+    CollectCompared(statement.equation.value, names, Comparisons(), found);
   }
 }
 
@@ -116,7 +101,7 @@ ComparedValues ComparedConstants(const Item& item) {
   CollectCompared(item.body, names, found);
   CollectCompared(item.spec, names, found);
   for (const ErrorClause& error : item.errors) {
-    CollectCompared(error.condition, names, found);
+    CollectCompared(error.condition, names, Comparisons(), found);
   }
   return found;
 }
@@ -130,9 +115,18 @@ std::map<std::string, std::vector<int64_t>> RequiredSizes(const Item& item) {
       }
     }
   }
-  std::map<std::string, std::vector<int64_t>> sizes;
+  ComparedValues found;
   for (const ErrorClause& error : item.errors) {
-    CollectRefused(error.condition, names, sizes);
+    CollectCompared(error.condition, names, {"!="}, found);
+  }
+  std::map<std::string, std::vector<int64_t>> sizes;
+  for (const auto& [name, values] : found) {
+    for (const StaticValue& value : values) {
+      constexpr int64_t kMost = 64;
+      if (value.kind() != StaticValue::Kind::kReal) continue;
+      const std::optional<int64_t> size = value.AsReal().ToInt64();
+      if (size && *size >= 0 && *size <= kMost) sizes[name].push_back(*size);
+    }
   }
   return sizes;
 }
