@@ -101,6 +101,16 @@ absl::StatusOr<bool> Domain::Contains(absl::Span<const Tensor> inputs) const {
       });
 }
 
+bool Domain::HoldsOfNothing() const {
+  return !clauses_.empty() &&
+         std::all_of(clauses_.begin(), clauses_.end(), [&](const Clause& c) {
+           const Shape& shape = result_types_[c.result].shape;
+           return std::any_of(
+               shape.begin(), shape.end(),
+               [](const Dim& extent) { return extent.Value() == 0; });
+         });
+}
+
 std::optional<std::vector<Tensor>> Domain::FirstWithin(
     absl::FunctionRef<std::vector<Tensor>(int)> draw) const {
   for (int drawn = 0; drawn < kDraws; ++drawn) {

@@ -39,6 +39,10 @@ class Domain {
   // symbolic.
   absl::StatusOr<bool> Contains(absl::Span<const Tensor> inputs) const;
 
+  // Whether the clauses hold because no result that they are about has an
+  // element: they tell nothing of the inputs then.
+  bool HoldsOfNothing() const;
+
   // The first inputs within that `draw` makes; it is told how many it has made
   // before. Nullopt where none of kDraws is: the domain is a rare one.
   static constexpr int kDraws = 24;
