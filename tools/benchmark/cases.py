@@ -6,13 +6,14 @@ import math
 import random
 
 import truth
+import truth_of_blocks as blocks
 
 
 @dataclasses.dataclass(frozen=True)
 class Array:
     dtype: str  # f32 or i64
     shape: tuple
-    data: str = "normal"  # normal, positive, logarithm, or class:COUNT
+    data: str = "normal"  # normal, small, positive, logarithm, class:COUNT
 
     @property
     def size(self):
@@ -115,12 +116,99 @@ def make_cases(scale=1):
         add(f"linear_gelu_{b}", "matmul", "linear_gelu",
             [f32(b, i), f32(o, i), f32(o)], [f32(b, o)], truth.linear_gelu,
             tolerance=1e-6 * i, flops=2 * b * i * o)
+    add_shapes(add, down)
+    add_blocks(add, down)
     flat = f32(down(1 << 24))
     add("chain_16m", "pointwise", "chain", [flat, flat], [flat], truth.chain)
     small = f32(4, 5)
     add("call_4x5", "overhead", "multiply_add", [small, small], [small],
         truth.multiply_add)
     return cases
+
+
+def add_shapes(add, down):
+    """Row and column work at extents that are thin, wide or odd."""
+    for name, rows, columns in (("narrow", 65536, 32), ("wide", 8, 131072),
+                                ("odd", 2047, 1021)):
+        x = f32(down(rows), down(columns))
+        add(f"softmax_{name}", "row", "softmax_rows", [x], [x], truth.softmax)
+    tall, thin = f32(down(1000000), 4), f32(down(1000000), 64)
+    add("sum_axis_1_tall", "reduction", "sum_axis_1", [tall],
+        [f32(tall.shape[0])], truth.sum_axis_1)
+    add("sum_axis_0_tall", "reduction", "sum_axis_0", [tall], [f32(4)],
+        truth.sum_axis_0, tolerance=1e-3)
+    add("sum_axis_0_thin", "reduction", "sum_axis_0", [thin],
+        [f32(thin.shape[1])], truth.sum_axis_0, tolerance=1e-3)
+    x, per_row = f32(down(2048), down(1024)), f32(down(2048))
+    add("var_axis_1", "reduction", "var_axis_1", [x], [per_row],
+        blocks.var_axis_1)
+    add("argmax_axis_1", "reduction", "argmax_axis_1", [x], [per_row],
+        blocks.argmax_axis_1)
+    line = f32(down(1000000))
+    add("cumsum_line", "scan", "cumsum_line", [line], [line],
+        blocks.cumsum_line, tolerance=1e-3)
+    add("cumsum_rows", "scan", "cumsum_rows", [x], [x], blocks.cumsum_rows,
+        tolerance=1e-4)
+
+
+def add_blocks(add, down):
+    """What moves, chooses and contracts blocks."""
+    x = f32(down(2048), down(2048))
+    add("transpose_2048", "movement", "transpose_2d", [x],
+        [f32(*reversed(x.shape))], blocks.transpose_2d)
+    x, y = f32(down(2048), down(1000)), f32(down(2048), down(24))
+    both = f32(x.shape[0], x.shape[1] + y.shape[1])
+    add("concatenate", "movement", "concatenate_rows", [x, y], [both],
+        blocks.concatenate_rows)
+    words, width = down(50000), 64
+    table, ids = f32(words, width), Array("i64", (down(4096), 16),
+                                          f"class:{words}")
+    add("embedding_sum", "indexing", "embedding_sum", [table, ids],
+        [f32(ids.shape[0], width)], blocks.embedding_sum)
+    places = Array("i64", (down(65536),), f"class:{words}")
+    add("scatter_rows", "indexing", "scatter_rows",
+        [table, places, f32(places.size, width)], [table],
+        blocks.scatter_rows, tolerance=1e-4)
+    rows = f32(down(1024), down(1024))
+    add("sort_rows", "indexing", "sort_rows", [rows], [rows],
+        blocks.sort_rows)
+    add("top_16", "indexing", "top_rows", [rows], [f32(rows.shape[0], 16)],
+        blocks.top_rows)
+    small = f32(down(100000), 4, 4)
+    add("matmul_4x4", "matmul", "matmul_batched", [small, small], [small],
+        blocks.matmul_batched)
+    add("matmul_row", "matmul", "matmul_2d",
+        [f32(1, down(4096)), f32(down(4096), down(4096))],
+        [f32(1, down(4096))], truth.matmul, tolerance=4e-3)
+    image, c = f32(1, down(64), 56, 56), down(64)
+    add("convolution_1x1", "convolution", "convolution_1x1",
+        [image, f32(c, c, 1, 1)], [image], blocks.convolution_1x1,
+        tolerance=1e-4, flops=2 * image.size * c)
+    wide = f32(1, down(128), 56, 56)
+    add("convolution_depthwise", "convolution", "convolution_depthwise",
+        [wide, f32(wide.shape[1], 1, 3, 3)], [wide],
+        blocks.convolution_depthwise)
+    large = f32(8, down(64), 56, 56)
+    add("max_pool", "convolution", "max_pool_2x2", [large],
+        [f32(8, down(64), 28, 28)], blocks.max_pool_2x2)
+    for name in ("attention", "attention_causal"):
+        head = f32(1, down(8), down(512), 64)
+        add(name, "attention", name, [head, head, head], [head],
+            getattr(blocks, name), flops=4 * head.size * head.shape[2])
+    points, others = f32(down(1024), 64), f32(down(1000), 64)
+    add("distances", "distance", "distances", [points, others],
+        [f32(points.shape[0], others.shape[0])], blocks.distances)
+    add("nearest", "distance", "nearest_square", [points, others],
+        [f32(points.shape[0])], blocks.nearest_square)
+    steps, batch, hidden = down(128), 8, down(128)
+    state = f32(batch, hidden)
+    add("lstm_128", "scan", "lstm_layer", [
+        f32(steps, batch, hidden), state, state,
+        f32(4 * hidden, hidden, data="small"),
+        f32(4 * hidden, hidden, data="small"),
+        f32(4 * hidden)
+    ], [f32(steps, batch, hidden)], blocks.lstm_layer, tolerance=1e-4,
+        flops=2 * steps * batch * 8 * hidden * hidden)
 
 
 # Distinct values; a prime number of them, so that rows differ.
@@ -137,6 +225,7 @@ def make_data(what, seed):
                             for _ in range(what.size)))
     make = {
         "normal": lambda: generator.gauss(0, 1),
+        "small": lambda: 0.1 * generator.gauss(0, 1),
         "positive": lambda: 0.5 + generator.random(),
         "logarithm": lambda: -7 - abs(generator.gauss(0, 1)),
     }[what.data]

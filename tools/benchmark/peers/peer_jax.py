@@ -33,6 +33,41 @@ def chain(x, y):
     return (a * a - x) / (1 + jnp.abs(y)) + 0.5
 
 
+def convolution_depthwise(x, w):
+    return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME",
+                                        feature_group_count=x.shape[1])
+
+
+def max_pool_2x2(x):
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2),
+                                 (1, 1, 2, 2), "VALID")
+
+
+def attention(q, k, v, is_causal=False):
+    # Heads lie inside of the length there.
+    q, k, v = (a.swapaxes(1, 2) for a in (q, k, v))
+    y = jax.nn.dot_product_attention(q, k, v, is_causal=is_causal)
+    return y.swapaxes(1, 2)
+
+
+def squares(x, z):
+    products = x @ z.T
+    return jnp.maximum((x * x).sum(1)[:, None] + (z * z).sum(1) - 2 * products,
+                       0)
+
+
+def lstm_layer(xs, h, c, wx, wh, bias):
+
+    def step(state, x):
+        h, c = state
+        i, f, g, o = jnp.split(x + h @ wh.T, 4, axis=1)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+
+    return jax.lax.scan(step, (h, c), xs @ wx.T + bias)[1]
+
+
 class Peer:
     FUNCTIONS = {
         "softmax_rows": jax.nn.softmax,
@@ -56,6 +91,25 @@ class Peer:
         "sum_axis_0": lambda x: x.sum(0),
         "sum_axis_1": lambda x: x.sum(1),
         "sum_all": lambda x: x.sum(),
+        "var_axis_1": lambda x: x.var(1, ddof=1),
+        "argmax_axis_1": lambda x: x.argmax(1).astype(jnp.float32),
+        "transpose_2d": jnp.transpose,
+        "concatenate_rows": lambda x, y: jnp.concatenate([x, y], 1),
+        "cumsum_line": jnp.cumsum,
+        "cumsum_rows": lambda x: jnp.cumsum(x, 1),
+        "matmul_batched": jnp.matmul,
+        "convolution_1x1": lambda x, w: jax.lax.conv(x, w, (1, 1), "VALID"),
+        "convolution_depthwise": convolution_depthwise,
+        "max_pool_2x2": max_pool_2x2,
+        "attention": attention,
+        "attention_causal": lambda q, k, v: attention(q, k, v, True),
+        "embedding_sum": lambda w, ids: w[ids].sum(1),
+        "scatter_rows": lambda x, ids, v: x.at[ids].add(v),
+        "distances": lambda x, z: jnp.sqrt(squares(x, z)),
+        "nearest_square": lambda x, z: squares(x, z).min(1),
+        "top_rows": lambda x: jax.lax.top_k(x, 16)[0],
+        "sort_rows": lambda x: jnp.sort(x, 1),
+        "lstm_layer": lstm_layer,
         "chain": chain,
         "multiply_add": lambda x, y: x * y + x,
     }

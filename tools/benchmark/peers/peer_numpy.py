@@ -121,6 +121,16 @@ class Peer:
         "sum_axis_0": plain(lambda x: x.sum(axis=0)),
         "sum_axis_1": plain(lambda x: x.sum(axis=1)),
         "sum_all": plain(lambda x: x.sum()),
+        "var_axis_1": plain(lambda x: x.var(axis=1, ddof=1)),
+        "argmax_axis_1": plain(lambda x: x.argmax(axis=1)),
+        "transpose_2d": plain(lambda x: np.ascontiguousarray(x.T)),
+        "concatenate_rows": plain(lambda x, y: np.concatenate([x, y], 1)),
+        "cumsum_line": with_scratch(lambda x, out: np.cumsum(x, out=out), 1),
+        "cumsum_rows": with_scratch(
+            lambda x, out: np.cumsum(x, axis=1, out=out), 1),
+        "matmul_batched": plain(np.matmul),
+        "embedding_sum": plain(lambda w, ids: w[ids].sum(axis=1)),
+        "sort_rows": plain(lambda x: np.sort(x, axis=1)),
         "chain": with_scratch(chain, 2),
         "multiply_add": with_scratch(multiply_add, 1),
     }

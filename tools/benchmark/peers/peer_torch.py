@@ -25,6 +25,16 @@ def chain(x, y):
     return (a * a - x) / (1 + torch.abs(y)) + 0.5
 
 
+def scatter_rows(x, ids, v):
+    return x.index_add(0, ids, v)
+
+
+def lstm_layer(xs, h, c, wx, wh, bias):
+    return torch.lstm(xs, (h[None], c[None]), (wx, wh, bias,
+                                               torch.zeros_like(bias)), True, 1,
+                      0.0, False, False, False)[0]
+
+
 class Peer:
     FUNCTIONS = {
         "softmax_rows": softmax,
@@ -48,6 +58,27 @@ class Peer:
         "sum_axis_0": lambda x: x.sum(0),
         "sum_axis_1": lambda x: x.sum(1),
         "sum_all": lambda x: x.sum(),
+        "var_axis_1": lambda x: x.var(1),
+        "argmax_axis_1": lambda x: x.argmax(1).float(),
+        "transpose_2d": lambda x: x.t().contiguous(),
+        "concatenate_rows": lambda x, y: torch.cat([x, y], 1),
+        "cumsum_line": lambda x: x.cumsum(0),
+        "cumsum_rows": lambda x: x.cumsum(1),
+        "matmul_batched": torch.bmm,
+        "convolution_1x1": F.conv2d,
+        "convolution_depthwise": lambda x, w: F.conv2d(
+            x, w, padding=1, groups=x.shape[1]),
+        "max_pool_2x2": lambda x: F.max_pool2d(x, 2),
+        "attention": F.scaled_dot_product_attention,
+        "attention_causal": lambda q, k, v: F.scaled_dot_product_attention(
+            q, k, v, is_causal=True),
+        "embedding_sum": lambda w, ids: F.embedding_bag(ids, w, mode="sum"),
+        "scatter_rows": scatter_rows,
+        "distances": torch.cdist,
+        "nearest_square": lambda x, z: torch.cdist(x, z).min(1).values.square(),
+        "top_rows": lambda x: x.topk(16, 1).values,
+        "sort_rows": lambda x: x.sort(1).values,
+        "lstm_layer": lstm_layer,
         "chain": chain,
         "multiply_add": lambda x, y: x * y + x,
     }
