@@ -28,7 +28,9 @@ absl::Status CheckSupported(const PlannedGraph& plan, const std::string& name) {
   std::vector<std::string> reasons;
   for (const PlannedStep& one : plan.steps) {
     if (HasCode(one.step.kind)) continue;
-    std::string reason = one.step.why;
+    std::string reason = one.step.kind == GroupKind::kLoop
+                             ? "a loop or a choice: no code of one function"
+                             : one.step.why;
     if (std::count(reasons.begin(), reasons.end(), reason) == 0) {
       reasons.push_back(std::move(reason));
     }

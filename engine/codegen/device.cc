@@ -30,6 +30,9 @@ absl::StatusOr<Device> ParseDevice(absl::string_view name) {
 }
 
 absl::Status CanRunOn(Device device, GroupKind kind) {
+  if (kind == GroupKind::kLoop) {
+    return absl::UnimplementedError("loops and choices run on the CPU");
+  }
   if (kind == GroupKind::kReference) {
     return absl::UnimplementedError("there is only a reference kernel");
   }

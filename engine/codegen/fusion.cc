@@ -122,6 +122,10 @@ class Planner {
       return;
     }
     const std::vector<BaseRead> reads = BaseReads(graph_, v);
+    if (no_code_.empty() && ClassOf(primitive) == PrimitiveClass::kControl) {
+      AddReads(NewGroup(GroupKind::kLoop, v), reads);
+      return;
+    }
     const absl::Status lowered = no_code_.empty()
                                      ? CanLower(graph_, v)
                                      : absl::UnimplementedError(no_code_);

@@ -37,6 +37,7 @@ enum class GroupKind : uint8_t {
   kReduction,    // over the same axes of one space, and of its rows to scalars
   kContraction,  // dot_general, conv
   kStructured,   // scans, scatter, windows_add: one node
+  kLoop,         // one scan, while or cond: its regions are kernels
   kReference,    // no vector code: the reference kernel of one node
   kHost,         // the call of one op that the host computes
 };
@@ -44,7 +45,8 @@ absl::string_view GroupKindName(GroupKind kind);
 
 // Whether a group of that kind becomes machine code.
 inline bool HasCode(GroupKind kind) {
-  return kind != GroupKind::kReference && kind != GroupKind::kHost;
+  return kind != GroupKind::kLoop && kind != GroupKind::kReference &&
+         kind != GroupKind::kHost;
 }
 
 struct FusionGroup {

@@ -123,6 +123,10 @@ FloatSource FloatSourceOf(Primitive primitive) {
 }
 
 absl::StatusOr<Graph> ApplyNumerics(const Graph& graph, const RuleSet& rules) {
+  if (graph.context() != rules.context()) {
+    return absl::InvalidArgumentError(
+        "the graph is of another context than the rules");
+  }
   return Rewriter(rules).Run(graph);
 }
 

@@ -59,7 +59,8 @@ absl::StatusOr<std::vector<Tensor>> Interpret(const Graph& graph,
                                               absl::Span<const Tensor> inputs,
                                               const InterpretOptions& options) {
   for (const Tensor& input : inputs) CLEAVE_RETURN_IF_ERROR(input.status());
-  return RunGraph(graph, inputs, ReferenceValues{&options.host_kernels},
+  return RunGraph(graph, inputs,
+                  ReferenceValues{&options.host_kernels, options.regions},
                   options.dims);
 }
 

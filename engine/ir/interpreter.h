@@ -24,6 +24,7 @@
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/host_kernel.h"
+#include "engine/ir/region_function.h"
 #include "ops/reference/real.h"
 #include "ops/tensor.h"
 #include "ops/tensor_type.h"
@@ -49,6 +50,9 @@ struct InterpretOptions {
   // The functions that compute the composite ops of the graph and of its
   // regions.
   HostKernels host_kernels;
+  // What computes regions of the graph in the interpreter's place; null:
+  // nothing does.
+  const RegionFunctions* regions = nullptr;
 };
 
 // One tensor per output. Tensors are freed after their last use. Errors of

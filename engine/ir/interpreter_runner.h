@@ -21,6 +21,7 @@
 #include "engine/ir/graph.h"
 #include "engine/ir/host_kernel.h"
 #include "engine/ir/loop_operands.h"
+#include "engine/ir/region_function.h"
 #include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -74,6 +75,10 @@ class Runner {
 
   // Needs the dimension variables that hold for every run.
   absl::Status Prepare(const DimValues& dims) {
+    if constexpr (Values::kHasHostKernels) {
+      function_ = values_.FunctionOf(graph_);
+      if (function_ != nullptr) return absl::OkStatus();
+    }
     const size_t size = static_cast<size_t>(graph_.size());
     last_use_.assign(size, 0);
     attributes_.resize(size);
@@ -138,6 +143,9 @@ class Runner {
   // Runs a region's graph again, on other inputs.
   absl::StatusOr<std::vector<TensorT>> RunAgain(std::vector<TensorT> inputs,
                                                 const DimValues& dims) {
+    if constexpr (Values::kHasHostKernels) {
+      if (function_ != nullptr) return (*function_)(inputs);
+    }
     return Deeper([&] { return Run(std::move(inputs), dims); });
   }
 
@@ -431,6 +439,7 @@ class Runner {
 
   const Graph& graph_;
   const Values values_;
+  const RegionFunction* function_ = nullptr;  // that runs instead
   std::vector<uint32_t> last_use_;
   // With the dims that were known; nullopt where there were no variables.
   std::vector<std::optional<Attributes>> attributes_;

@@ -13,6 +13,7 @@
 #include "absl/status/statusor.h"
 #include "absl/types/span.h"
 #include "engine/ir/host_kernel.h"
+#include "engine/ir/region_function.h"
 #include "ops/budget.h"
 #include "ops/reference/real.h"
 #include "ops/reference/reference.h"
@@ -36,6 +37,14 @@ struct ReferenceValues {
   using TensorT = Tensor;
   static constexpr bool kHasHostKernels = true;
   const HostKernels* host_kernels = nullptr;
+  const RegionFunctions* regions = nullptr;
+
+  // What computes a region in the interpreter's place; null: nothing does.
+  const RegionFunction* FunctionOf(const Graph& region) const {
+    if (regions == nullptr) return nullptr;
+    const auto it = regions->find(&region);
+    return it == regions->end() ? nullptr : &it->second;
+  }
 
   static DType DTypeOf(const Tensor& t) { return t.dtype(); }
   static const std::vector<int64_t>& ShapeOf(const Tensor& t) {

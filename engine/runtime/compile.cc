@@ -12,6 +12,7 @@
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/kernel_plan.h"
 #include "engine/runtime/messages.h"
+#include "engine/runtime/region_kernels.h"
 #include "ops/budget.h"
 #include "ops/status_macros.h"
 
@@ -21,6 +22,7 @@ using internal_kernel::Plan;
 using internal_kernel::PlannedGraph;
 using internal_kernel::PlannedStep;
 using internal_kernel::PlanSteps;
+using internal_kernel::RegionKernels;
 using internal_kernel::Step;
 
 namespace {
@@ -57,6 +59,22 @@ absl::Status AddDeviceCode(const std::vector<DeviceGroup>& groups,
     step.library = library;
     CLEAVE_ASSIGN_OR_RETURN(step.entry, library->Find(groups[next++].name));
   }
+  return absl::OkStatus();
+}
+
+// Compiles the regions of a loop or a choice; makes it a reference kernel where
+// that cannot be done.
+absl::Status AddRegions(const RuleSet& rules, const CompileOptions& options,
+                        Step& step) {
+  absl::StatusOr<RegionKernels> regions =
+      RegionKernels::Make(step.graph, rules, options);
+  if (absl::IsUnimplemented(regions.status())) {
+    step.kind = GroupKind::kReference;
+    step.why = std::string(regions.status().message());
+    return absl::OkStatus();
+  }
+  CLEAVE_RETURN_IF_ERROR(regions.status());
+  step.regions = std::make_shared<const RegionKernels>(*std::move(regions));
   return absl::OkStatus();
 }
 
@@ -119,6 +137,9 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
                               one.step.library->Find(kEntryName));
     }
     plan->steps.push_back(std::move(one.step));
+    if (kind == GroupKind::kLoop) {
+      CLEAVE_RETURN_IF_ERROR(AddRegions(rules, options, plan->steps.back()));
+    }
   }
   if (!on_device.empty()) {
     CLEAVE_RETURN_IF_ERROR(

@@ -383,14 +383,17 @@ const Graph& Kernel::graph() const { return impl_->plan().graph; }
 int Kernel::compiled_groups() const {
   int count = 0;
   for (const Step& step : impl_->plan().steps) {
-    count += HasCode(step.kind);
+    count += HasCode(step.kind) || step.kind == GroupKind::kLoop;
   }
   return count;
 }
 
 int Kernel::reference_groups() const {
-  return static_cast<int>(impl_->plan().steps.size()) - compiled_groups() -
-         host_groups();
+  int count = 0;
+  for (const Step& step : impl_->plan().steps) {
+    count += step.kind == GroupKind::kReference;
+  }
+  return count;
 }
 
 int Kernel::host_groups() const {

@@ -122,7 +122,8 @@ class Kernel {
   ~Kernel();
 
   const Graph& graph() const;
-  // Kernels, reference kernels and host kernels that one run calls.
+  // Kernels, loops of kernels among them, reference kernels and host kernels
+  // that one run calls.
   int compiled_groups() const;
   int reference_groups() const;
   int host_groups() const;

@@ -84,6 +84,8 @@ class KernelCall {
                    absl::FunctionRef<void(int64_t begin, int64_t end)> body);
 
   KernelCallReport report() const;
+  // Those of a call within this one.
+  KernelCallOptions options() const { return {pool_, allocator_, serial_}; }
 
  private:
   static constexpr int kSlots = 16;

@@ -129,7 +129,11 @@ class Kernel::Impl {
   // stays in its tensor.
   absl::Status RunReference(const internal_kernel::Step& step,
                             const StepInstance& instance, const DimValues& dims,
-                            absl::Span<void*> addresses, Kept* kept) const;
+                            absl::Span<void*> addresses, Kept* kept,
+                            const KernelCall& call) const;
+  absl::StatusOr<std::vector<Tensor>> InterpretStep(
+      const internal_kernel::Step& step, absl::Span<const Tensor> inputs,
+      const DimValues& dims, const KernelCall& call) const;
   absl::StatusOr<std::vector<Tensor>> RunDynamic(
       absl::Span<const Tensor> inputs, const RunOptions& options);
   void Report(const internal_kernel::Step& step, const StepInstance& instance,

@@ -25,6 +25,8 @@
 
 namespace cleave::internal_kernel {
 
+class RegionKernels;
+
 // A buffer of a step: a value of the graph in the shape that the step sees.
 struct Operand {
   Value value;
@@ -56,6 +58,8 @@ struct Step {
   std::vector<Dim> dims;
   // Without code: a graph whose inputs and outputs are the operands.
   Graph graph;
+  // Of a loop or a choice.
+  std::shared_ptr<const RegionKernels> regions;
 };
 
 struct Plan {

@@ -13,6 +13,7 @@
 #include "engine/ir/interpreter.h"
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/kernel_impl.h"
+#include "engine/runtime/region_kernels.h"
 #include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -115,11 +116,21 @@ absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
   return absl::OkStatus();
 }
 
+absl::StatusOr<std::vector<Tensor>> Kernel::Impl::InterpretStep(
+    const Step& step, absl::Span<const Tensor> inputs, const DimValues& dims,
+    const KernelCall& call) const {
+  RegionFunctions functions;
+  if (step.regions != nullptr) {
+    functions = step.regions->Functions(call.options());
+  }
+  return Interpret(step.graph, inputs, {dims, plan_->host_kernels, &functions});
+}
+
 absl::Status Kernel::Impl::RunReference(const Step& step,
                                         const StepInstance& instance,
                                         const DimValues& dims,
-                                        absl::Span<void*> addresses,
-                                        Kept* kept) const {
+                                        absl::Span<void*> addresses, Kept* kept,
+                                        const KernelCall& call) const {
   std::vector<Tensor> tensors;
   std::vector<std::shared_ptr<std::byte>> borrowed;
   for (size_t i = 0; i < step.inputs.size(); ++i) {
@@ -129,9 +140,8 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
         Borrow(step.inputs[i].dtype, buffer.shape, buffer.bytes,
                static_cast<std::byte*>(addresses[buffer.slot]), &borrowed));
   }
-  CLEAVE_ASSIGN_OR_RETURN(
-      std::vector<Tensor> results,
-      Interpret(step.graph, tensors, {dims, plan_->host_kernels}));
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                          InterpretStep(step, tensors, dims, call));
   for (size_t i = 0; i < results.size(); ++i) {
     const BufferInstance& buffer = instance.outputs[i];
     CLEAVE_CHECK(static_cast<int64_t>(results[i].byte_size()) == buffer.bytes);
@@ -187,7 +197,7 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
   CLEAVE_RETURN_IF_ERROR(CheckIndices(instance, addresses));
   if (instance.skipped) return absl::OkStatus();
   if (!HasCode(step.kind)) {
-    return RunReference(step, instance, dims, addresses, kept);
+    return RunReference(step, instance, dims, addresses, kept, call);
   }
   absl::InlinedVector<halide_buffer_t, 8> buffers(instance.buffers.begin(),
                                                   instance.buffers.end());
@@ -302,9 +312,8 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
             operands.emplace_back(),
             Reshaped(tensors[slots_.at(operand.value)], std::move(shape)));
       }
-      CLEAVE_ASSIGN_OR_RETURN(
-          std::vector<Tensor> results,
-          Interpret(step.graph, operands, {dims, plan_->host_kernels}));
+      CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
+                              InterpretStep(step, operands, dims, call));
       std::vector<DimEquation> found;
       for (size_t i = 0; i < results.size(); ++i) {
         const Operand& operand = step.outputs[i];
