@@ -109,8 +109,10 @@ absl::StatusOr<std::vector<NamedFile>> CompileAheadOfTime(
   const std::string& name = options.name;
   CLEAVE_ASSIGN_OR_RETURN(const CInterface interface,
                           MakeCInterface(graph, name));
+  FusionOptions fusion;
+  fusion.runtime_code = false;
   CLEAVE_ASSIGN_OR_RETURN(const PlannedGraph plan,
-                          internal_kernel::PlanSteps(graph, rules, {}, {}));
+                          internal_kernel::PlanSteps(graph, rules, fusion, {}));
   CLEAVE_RETURN_IF_ERROR(CheckSupported(plan, name));
   CLEAVE_RETURN_IF_ERROR(CheckLibraryTools());
   CLEAVE_ASSIGN_OR_RETURN(Code code, CompileSteps(plan, name, levels));

@@ -14,6 +14,17 @@ absl::Status No(Primitive primitive, absl::string_view why) {
       absl::StrCat("`", PrimitiveName(primitive), "`: ", why));
 }
 
+// Whether v is 0 everywhere, and not -0.
+bool IsZero(const Graph& graph, Value v) {
+  while (graph.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
+    v = graph.operands(v)[0];
+  }
+  if (IntegerConstant(graph, v) != 0) return false;
+  const StaticValue& value = graph.attributes(v).Get("value");
+  return value.kind() != StaticValue::Kind::kReal ||
+         !value.AsReal().IsNegativeZero();
+}
+
 }  // namespace
 
 bool IsMovement(const Graph& graph, Value node) {
@@ -85,6 +96,17 @@ absl::Status CanLower(const Graph& graph, Value node) {
     default:
       return No(primitive, "no vector code");
   }
+}
+
+bool HasRuntimeCode(const Graph& graph, Value node) {
+  const Primitive primitive = ToPrimitive(graph.node(node).op);
+  if (primitive == Primitive::kSort) return true;
+  if (primitive != Primitive::kLinearScan) return false;
+  // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
+  const DType dtype = graph.type(node).dtype;
+  return (IsFloat(dtype) || IsInt(dtype)) && ByteSize(dtype) >= 4 &&
+         IntegerConstant(graph, graph.operands(node)[0]) == 1 &&
+         IsZero(graph, graph.operands(node)[2]);
 }
 
 }  // namespace cleave

@@ -30,6 +30,9 @@ absl::StatusOr<Device> ParseDevice(absl::string_view name) {
 }
 
 absl::Status CanRunOn(Device device, GroupKind kind) {
+  if (kind == GroupKind::kRuntime) {
+    return absl::UnimplementedError("the runtime's own code is for the CPU");
+  }
   if (kind == GroupKind::kLoop) {
     return absl::UnimplementedError("loops and choices run on the CPU");
   }

@@ -34,9 +34,10 @@ constexpr char kReturned[] = "the graph returns it, too";
 
 class Planner {
  public:
-  Planner(const Graph& graph, std::string no_code)
+  Planner(const Graph& graph, const FusionOptions& options)
       : graph_(graph),
-        no_code_(std::move(no_code)),
+        no_code_(options.no_code),
+        runtime_code_(options.no_code.empty() && options.runtime_code),
         group_of_(graph.size(), -1),
         users_(graph.size()),
         returned_(graph.size(), false),
@@ -122,8 +123,13 @@ class Planner {
       return;
     }
     const std::vector<BaseRead> reads = BaseReads(graph_, v);
-    if (no_code_.empty() && ClassOf(primitive) == PrimitiveClass::kControl) {
+    const PrimitiveClass c = ClassOf(primitive);
+    if (no_code_.empty() && c == PrimitiveClass::kControl) {
       AddReads(NewGroup(GroupKind::kLoop, v), reads);
+      return;
+    }
+    if (runtime_code_ && HasRuntimeCode(graph_, v)) {
+      AddReads(NewGroup(GroupKind::kRuntime, v), reads);
       return;
     }
     const absl::Status lowered = no_code_.empty()
@@ -135,7 +141,6 @@ class Planner {
       AddReads(group, reads);
       return;
     }
-    const PrimitiveClass c = ClassOf(primitive);
     if (c != PrimitiveClass::kPointwise && c != PrimitiveClass::kReduction) {
       const int group =
           NewGroup(c == PrimitiveClass::kContraction ? GroupKind::kContraction
@@ -575,6 +580,7 @@ class Planner {
 
   const Graph& graph_;
   const std::string no_code_;
+  const bool runtime_code_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;  // -1: an input or movement
   // Nodes that read a node, movement seen through.
@@ -589,7 +595,7 @@ class Planner {
 absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
                                       const FusionOptions& options) {
   absl::StatusOr<FusionPlan> plan =
-      Planner(graph, options.no_code).Plan(options.host_kernels);
+      Planner(graph, options).Plan(options.host_kernels);
   if (!plan.ok() || !options.totals_with_rows) return plan;
   return FuseTotals(graph, *std::move(plan));
 }

@@ -37,16 +37,23 @@ enum class GroupKind : uint8_t {
   kReduction,    // over the same axes of one space, and of its rows to scalars
   kContraction,  // dot_general, conv
   kStructured,   // scans, scatter, windows_add: one node
+  kRuntime,      // one sort or cumulative sum, by the runtime's own code
   kLoop,         // one scan, while or cond: its regions are kernels
   kReference,    // no vector code: the reference kernel of one node
   kHost,         // the call of one op that the host computes
 };
 absl::string_view GroupKindName(GroupKind kind);
 
+// Whether a group of that kind is run by the interpreter, at least around its
+// regions, or by the host.
+inline bool IsInterpreted(GroupKind kind) {
+  return kind == GroupKind::kLoop || kind == GroupKind::kReference ||
+         kind == GroupKind::kHost;
+}
+
 // Whether a group of that kind becomes machine code.
 inline bool HasCode(GroupKind kind) {
-  return kind != GroupKind::kLoop && kind != GroupKind::kReference &&
-         kind != GroupKind::kHost;
+  return kind != GroupKind::kRuntime && !IsInterpreted(kind);
 }
 
 struct FusionGroup {
@@ -80,6 +87,9 @@ struct FusionOptions {
   // then stores them for itself. Not for devices: they have no arrays without
   // elements.
   bool totals_with_rows = true;
+  // Whether some primitives are computed by the runtime's own code. Not for
+  // libraries: they have no runtime.
+  bool runtime_code = true;
   // The functions that compute the composite nodes; null: there are none.
   const HostKernels* host_kernels = nullptr;
   // The reason why nothing becomes code: every node has a reference kernel.
@@ -95,6 +105,10 @@ absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
 
 // Unimplemented with the reason where a node has no vector code.
 absl::Status CanLower(const Graph& graph, Value node);
+
+// Whether the runtime has code of its own for the node: a sort, or a
+// linear_scan that is a cumulative sum of 32 or 64 bits.
+bool HasRuntimeCode(const Graph& graph, Value node);
 
 // Whether the node is an index map (or a constant, iota or extent).
 bool IsMovement(const Graph& graph, Value node);

@@ -34,6 +34,8 @@ std::optional<GroupKind> KindOfGroup(Primitive primitive) {
     case PrimitiveClass::kScan:
     case PrimitiveClass::kScatter:
       return GroupKind::kStructured;
+    case PrimitiveClass::kSort:
+      return GroupKind::kRuntime;
     case PrimitiveClass::kControl:
       return GroupKind::kLoop;
     default:
@@ -63,6 +65,7 @@ std::map<std::string, std::vector<std::string>> Reasons(Primitive primitive) {
 std::string DescribeSupport(Primitive primitive, Device device) {
   const std::optional<GroupKind> kind = KindOfGroup(primitive);
   if (!kind.has_value()) return "";
+  if (*kind == GroupKind::kRuntime) return "the runtime's own code";
   if (*kind == GroupKind::kLoop) return "kernels of its regions";
   if (*kind == GroupKind::kReference) return "reference kernel: no vector code";
   const absl::Status allowed = CanRunOn(device, *kind);

@@ -383,7 +383,8 @@ const Graph& Kernel::graph() const { return impl_->plan().graph; }
 int Kernel::compiled_groups() const {
   int count = 0;
   for (const Step& step : impl_->plan().steps) {
-    count += HasCode(step.kind) || step.kind == GroupKind::kLoop;
+    count += HasCode(step.kind) || step.kind == GroupKind::kRuntime ||
+             step.kind == GroupKind::kLoop;
   }
   return count;
 }

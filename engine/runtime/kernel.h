@@ -122,8 +122,8 @@ class Kernel {
   ~Kernel();
 
   const Graph& graph() const;
-  // Kernels, loops of kernels among them, reference kernels and host kernels
-  // that one run calls.
+  // Kernels (sorts and loops of kernels among them), reference kernels and host
+  // kernels that one run calls.
   int compiled_groups() const;
   int reference_groups() const;
   int host_groups() const;

@@ -131,6 +131,10 @@ class Kernel::Impl {
                             const StepInstance& instance, const DimValues& dims,
                             absl::Span<void*> addresses, Kept* kept,
                             const KernelCall& call) const;
+  // A sort, or a cumulative sum.
+  static absl::Status RunOwnCode(const internal_kernel::Step& step,
+                                 const StepInstance& instance,
+                                 Addresses addresses, KernelCall& call);
   absl::StatusOr<std::vector<Tensor>> InterpretStep(
       const internal_kernel::Step& step, absl::Span<const Tensor> inputs,
       const DimValues& dims, const KernelCall& call) const;

@@ -12,8 +12,10 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/runtime/allocator.h"
+#include "engine/runtime/cumulative_sums.h"
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/region_kernels.h"
+#include "engine/runtime/sort_lines.h"
 #include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -21,9 +23,11 @@
 namespace cleave {
 
 using internal_kernel::BufferInstance;
+using internal_kernel::CumulativeSums;
 using internal_kernel::IndexRange;
 using internal_kernel::Now;
 using internal_kernel::Operand;
+using internal_kernel::SortedArray;
 using internal_kernel::Step;
 using internal_kernel::StepInstance;
 
@@ -170,6 +174,36 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
   return absl::OkStatus();
 }
 
+absl::Status Kernel::Impl::RunOwnCode(const Step& step,
+                                      const StepInstance& instance,
+                                      Addresses addresses, KernelCall& call) {
+  const Graph& graph = step.graph;
+  const DType dtype = step.inputs[0].dtype;
+  const std::vector<int64_t>& shape = instance.inputs[0].shape;
+  const void* const x = addresses[instance.inputs[0].slot];
+  const Value first = graph.outputs()[0].value;
+  if (graph.node(first).op == ToOpId(Primitive::kLinearScan)) {
+    const Attributes& scan = graph.attributes(first);
+    return CumulativeSums(
+        {dtype, shape, scan.GetInt("axis"), scan.GetBool("reverse"), x,
+         addresses[instance.outputs[0].slot]},
+        call);
+  }
+  const Attributes& sort = graph.attributes(graph.operands(first)[0]);
+  SortedArray array = {dtype, shape, sort.GetInt("axis"),
+                       sort.GetBool("descending"), x};
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const Value result = graph.outputs()[i].value;
+    void* const address = addresses[instance.outputs[i].slot];
+    if (graph.attributes(result).GetInt("index") == 0) {
+      array.values = address;
+    } else {
+      array.indices = static_cast<int64_t*>(address);
+    }
+  }
+  return SortLines(array, call);
+}
+
 absl::Status Kernel::Impl::BringOperands(const Step& step,
                                          const StepInstance& instance,
                                          DeviceMemory& memory) {
@@ -196,8 +230,11 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
   }
   CLEAVE_RETURN_IF_ERROR(CheckIndices(instance, addresses));
   if (instance.skipped) return absl::OkStatus();
-  if (!HasCode(step.kind)) {
+  if (IsInterpreted(step.kind)) {
     return RunReference(step, instance, dims, addresses, kept, call);
+  }
+  if (step.kind == GroupKind::kRuntime) {
+    return RunOwnCode(step, instance, addresses, call);
   }
   absl::InlinedVector<halide_buffer_t, 8> buffers(instance.buffers.begin(),
                                                   instance.buffers.end());
@@ -298,7 +335,7 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
     CLEAVE_RETURN_IF_ERROR(PollBudget());
     const int64_t begin = options.report != nullptr ? Now() : 0;
     StepInstance instance;
-    if (!HasCode(step.kind)) {
+    if (IsInterpreted(step.kind)) {
       std::vector<Tensor> operands;
       if (memory.has_value()) {
         for (const Operand& operand : step.inputs) {
