@@ -48,6 +48,7 @@ struct Stage {
     kInline,       // no loops of its own
     kPanel,        // of a contraction: columns of its right side, side by side
     kTile,         // of a contraction: rows by columns, in registers
+    kCopied,       // what a transpose reads: a tile of it in order
     kBlock,        // of a contraction: the tiles of a panel and a task's rows
   };
   Halide::Func func;
@@ -111,6 +112,8 @@ class Lowering {
   void AddStages(const std::vector<Value>& needed);
   bool IsFull(Value v) const { return graph_.type(v).shape == space_.shape; }
   void StoreValue(Value v, Stage::Role role);
+  // Finds transposed_ and makes copied_.
+  void TileTranspose(const std::vector<Value>& outputs);
   static Halide::Expr ForEach(const Halide::RDom& domain,
                               const Halide::Expr& value);
   // Elements of v are read from the stage's Func from here on.
@@ -161,6 +164,8 @@ class Lowering {
 
   // ---- Schedules (schedule.cc).
   void Schedule(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleTransposed(Halide::Func out,
+                          const std::vector<Halide::Var>& axes);
   void SchedulePointwise(Halide::Func out,
                          const std::vector<Halide::Var>& axes);
   void ScheduleRows(Halide::Func out, const std::vector<Halide::Var>& axes);
@@ -202,6 +207,9 @@ class Lowering {
   const bool plain_schedule_;
   // Where the loops of a reduction group run: those that are added now.
   ReductionSpace space_;
+  // The transpose of a pointwise group by which its loops are tiled.
+  std::optional<Value> transposed_;
+  Halide::Func copied_;  // its operand
   // Where the group reduces its rows' values to scalars.
   std::optional<RowsAndTotals> rows_and_totals_;
 

@@ -24,6 +24,10 @@ constexpr int kRowsAtATime = 8;
 constexpr int kLittleCost = 16;
 // Vectors in a block of columns that are reduced side by side.
 constexpr int kColumnVectors = 16;
+// Elements of a tile of a transpose along the last axis of its operand, which
+// are a line of the cache, and along that of its result.
+constexpr int kTileReads = 16;
+constexpr int kTileWrites = 64;
 
 }  // namespace
 
@@ -109,10 +113,40 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
   SchedulePointwise(out, axes);
 }
 
+// In tiles: those of the operand are copied in vectors along its last axis,
+// and read from the copy in vectors along the result's.
+void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
+  const std::vector<int64_t> from =
+      graph_.attributes(*transposed_).GetInts("axes");
+  const size_t reads = std::find(from.begin(), from.end(),
+                                 static_cast<int64_t>(from.size()) - 1) -
+                       from.begin();
+  const Var x = axes.back();
+  const Var row = axes[reads];
+  const Var in_x("in_x");
+  const Var in_row("in_row");
+  const Var lane("lane");
+  const int width = VectorWidth(WidestElement(out));
+  out.split(x, x, in_x, kTileWrites, TailStrategy::GuardWithIf)
+      .split(in_x, in_x, lane, width, TailStrategy::GuardWithIf)
+      .split(row, row, in_row, kTileReads, TailStrategy::GuardWithIf);
+  std::vector<Halide::VarOrRVar> order = {lane, in_x, in_row};
+  order.insert(order.end(), axes.rbegin(), axes.rend());
+  out.reorder(order).vectorize(lane).parallel(axes.front());
+  for (Stage& stage : stages_) {
+    if (stage.role != Stage::Role::kCopied) continue;
+    stage.func.compute_at(out, x).store_in(MemoryType::Stack);
+    stage.func.vectorize(stage.func.args().front(),
+                         VectorWidth(WidestElement(stage.func)),
+                         TailStrategy::GuardWithIf);
+  }
+}
+
 // The innermost loop in vectors; one axis in chunks, or the outermost of
 // several, in parallel.
 void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
   if (axes.empty()) return;
+  if (transposed_.has_value()) return ScheduleTransposed(out, axes);
   const Var x = axes.back();
   const int bytes = WidestElement(out);
   const int width = plain_schedule_ ? 1 : VectorWidth(bytes);
