@@ -1,10 +1,12 @@
 // PrepareFusion: the graph that fusion is planned on, by the passes of
-// products_of_windows.h, sums_of_products.h and sink_gathers.h.
+// products_of_windows.h, sums_of_products.h, sink_gathers.h and
+// reductions_of_lines.h.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 
 #include "engine/codegen/products_of_windows.h"
+#include "engine/codegen/reductions_of_lines.h"
 #include "engine/codegen/sink_gathers.h"
 #include "engine/codegen/sums_of_products.h"
 
@@ -12,7 +14,8 @@ namespace cleave {
 
 // The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph) {
-  return SinkGathers(SumsOfProducts(ProductsOfWindows(graph)));
+  return ReductionsOfLines(
+      SinkGathers(SumsOfProducts(ProductsOfWindows(graph))));
 }
 
 }  // namespace cleave

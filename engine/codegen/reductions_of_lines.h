@@ -1,0 +1,25 @@
+// Reductions along the last axis that vectors do not serve as they are.
+//
+//   argmax(%x, axes: [1])            // x: f32[m, n]
+//   -> the least number of an element that equals reduce_max(%x, axes: [1])
+//
+//   reduce_sum(%x, axes: [1])        // x: f32[m, 3]
+//   -> add(add(x[:, 0], x[:, 1]), x[:, 2])
+
+#ifndef CLEAVE_ENGINE_CODEGEN_REDUCTIONS_OF_LINES_H_
+#define CLEAVE_ENGINE_CODEGEN_REDUCTIONS_OF_LINES_H_
+
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// The graph with each argmax and argmin along the last axis as two reductions,
+// which run in vectors, and each sum, maximum and minimum of an input along a
+// last axis of a few elements as operations on its slices, which run in vectors
+// over the axes before. All results stay the same, but for the order of a sum.
+// O(nodes).
+Graph ReductionsOfLines(const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_REDUCTIONS_OF_LINES_H_

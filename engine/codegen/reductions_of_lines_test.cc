@@ -1,0 +1,95 @@
+#include "engine/codegen/reductions_of_lines.h"
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/ir/context.h"
+#include "engine/ir/graph_text.h"
+#include "engine/ir/interpreter.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ops/tensor.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// Compares what both graphs give for x, and returns the text of the new one.
+std::string Checked(const std::string& text, const Tensor& x) {
+  const auto graph = ParseGraph(text, std::make_shared<Context>());
+  if (!graph.ok()) return std::string(graph.status().message());
+  const Graph rewritten = ReductionsOfLines(*graph);
+  const auto want = Interpret(*graph, {x});
+  const auto got = Interpret(rewritten, {x});
+  if (!want.ok() || !got.ok()) {
+    ADD_FAILURE() << want.status() << got.status();
+    return "";
+  }
+  for (size_t i = 0; i < want->size(); ++i) {
+    EXPECT_EQ((*got)[i].ToString(), (*want)[i].ToString());
+  }
+  return PrintGraph(rewritten);
+}
+
+TEST(ReductionsOfLines, FindsTheFirstOfTheExtremes) {
+  const double inf = std::numeric_limits<double>::infinity();
+  const double nan = std::nan("");
+  const Tensor x = Tensor::FromDoubles(
+      DType::kF32, {6, 4},
+      {1, 3,    3,   2,    -inf, -inf, -inf, -inf, inf, 1,   inf, 2,
+       1, -0.0, 0.0, -0.0, 5,    nan,  7,    nan,  nan, nan, nan, nan});
+  const std::string text = Checked(
+      R"(graph (%x: f32[m, n]) -> (a: i64[m], b: i64[m]) {
+  %1: i64[m] = argmax(%x, axes: [1])
+  %2: i64[m] = argmin(%x, axes: [1])
+  return a = %1, b = %2
+})",
+      x);
+  EXPECT_THAT(text, Not(HasSubstr("argm")));
+  EXPECT_THAT(text, HasSubstr("reduce_max"));
+  EXPECT_THAT(text, HasSubstr("reduce_min"));
+}
+
+TEST(ReductionsOfLines, KeepsOtherAxes) {
+  const Tensor x = Tensor::FromDoubles(DType::kF32, {2, 2}, {1, 3, 4, 2});
+  const std::string text = Checked(
+      R"(graph (%x: f32[m, n]) -> (a: i64[n], b: i64[], c: f32[m]) {
+  %1: i64[n] = argmax(%x, axes: [0])
+  %2: i64[] = argmin(%x, axes: [0, 1])
+  %3: f32[m] = reduce_sum(%x, axes: [1])
+  return a = %1, b = %2, c = %3
+})",
+      x);
+  EXPECT_THAT(text, HasSubstr("argmax"));
+  EXPECT_THAT(text, HasSubstr("argmin"));
+  EXPECT_THAT(text, HasSubstr("reduce_sum"));
+}
+
+TEST(ReductionsOfLines, TakesShortLinesOfInputsApart) {
+  const double nan = std::nan("");
+  const Tensor x = Tensor::FromDoubles(DType::kF32, {3, 3},
+                                       {1, 3, 4, 2, nan, 1, -0.0, 0, 0});
+  const std::string text = Checked(
+      R"(graph (%x: f32[m, 3]) -> (a: f32[m], b: f32[m], c: f32[m], d: f32[m]) {
+  %1: f32[m] = reduce_sum(%x, axes: [1])
+  %2: f32[m] = reduce_max(%x, axes: [1], tie: "even")
+  %3: f32[m] = reduce_min(%x, axes: [1], tie: "even")
+  %4: f32[m, 3] = exp(%x)
+  %5: f32[m] = reduce_sum(%4, axes: [1])
+  return a = %1, b = %2, c = %3, d = %5
+})",
+      x);
+  EXPECT_THAT(text, Not(HasSubstr("reduce_max")));
+  EXPECT_THAT(text, Not(HasSubstr("reduce_min")));
+  // A computed value would be computed for each slice.
+  EXPECT_THAT(text, HasSubstr("reduce_sum(%"));
+}
+
+}  // namespace
+}  // namespace cleave
