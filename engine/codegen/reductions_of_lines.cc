@@ -1,9 +1,9 @@
 #include "engine/codegen/reductions_of_lines.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <limits>
 #include <numeric>
-#include <optional>
 #include <vector>
 
 #include "engine/ir/rewrite_graph.h"
@@ -15,44 +15,67 @@
 namespace cleave {
 namespace {
 
-// The longest line that is taken apart.
-constexpr int64_t kShortLine = 8;
+// The most elements that are taken apart.
+constexpr int64_t kFewElements = 16;
 
 bool IsNumber(DType dtype) { return IsFloat(dtype) || IsInt(dtype); }
 
-// Whether v reduces the last axis, and none else.
-bool ReducesLast(const Graph& graph, Value v) {
+bool IsArg(const Graph& graph, Value v) {
+  const OpId op = graph.node(v).op;
+  return op == ToOpId(Primitive::kArgmax) || op == ToOpId(Primitive::kArgmin);
+}
+
+// Whether v is an argmax or argmin along the last axis, and none else.
+bool IsArgOfLines(const Graph& graph, Value v) {
+  if (!IsArg(graph, v)) return false;
   const TensorType& x = graph.type(graph.operands(v)[0]);
   const std::vector<int64_t> axes = graph.attributes(v).GetInts("axes");
   return axes.size() == 1 && axes[0] + 1 == x.rank() && IsNumber(x.dtype);
 }
 
-bool IsArg(const Graph& graph, Value v) {
-  const OpId op = graph.node(v).op;
-  return (op == ToOpId(Primitive::kArgmax) ||
-          op == ToOpId(Primitive::kArgmin)) &&
-         ReducesLast(graph, v);
+// Whether v is an input, or reads one at other places: nothing is computed
+// again where it is read in slices.
+bool IsRead(const Graph& graph, Value v) {
+  while (graph.node(v).op != ToOpId(Primitive::kInput)) {
+    if (!IsPrimitive(graph.node(v).op)) return false;
+    switch (ToPrimitive(graph.node(v).op)) {
+      case Primitive::kReshape:
+      case Primitive::kTranspose:
+      case Primitive::kSlice:
+      case Primitive::kWindows:
+        v = graph.operands(v)[0];
+        break;
+      default:
+        return false;
+    }
+  }
+  return true;
 }
 
-// The primitive that combines two elements of a reduction of a short line of an
-// input. Of narrow floats the sums are kept wider: nullopt.
-std::optional<Primitive> CombinerOf(const Graph& graph, Value v) {
+// Whether v reduces axes of what is read that have few elements, and leaves
+// others. Of narrow floats the sums are kept wider.
+bool ReducesFew(const Graph& graph, Value v) {
   const OpId op = graph.node(v).op;
-  const bool sum = op == ToOpId(Primitive::kReduceSum);
-  const bool max = op == ToOpId(Primitive::kReduceMax);
-  if (!sum && !max && op != ToOpId(Primitive::kReduceMin)) return std::nullopt;
+  if (op != ToOpId(Primitive::kReduceSum) &&
+      op != ToOpId(Primitive::kReduceMax) &&
+      op != ToOpId(Primitive::kReduceMin) && !IsArg(graph, v)) {
+    return false;
+  }
   const Value x = graph.operands(v)[0];
-  if (graph.node(x).op != ToOpId(Primitive::kInput) || !ReducesLast(graph, v)) {
-    return std::nullopt;
-  }
   const TensorType& type = graph.type(x);
-  const auto length = type.shape.back().Value();
-  // A line alone is no work for vectors over lines.
-  if (type.rank() < 2 || !length.has_value() || *length < 1 ||
-      *length > kShortLine || ByteSize(type.dtype) < 4) {
-    return std::nullopt;
+  const std::vector<int64_t> axes = graph.attributes(v).GetInts("axes");
+  if (axes.empty() || static_cast<int>(axes.size()) == type.rank())
+    return false;
+  int64_t elements = 1;
+  for (const int64_t axis : axes) {
+    const auto extent = type.shape[axis].Value();
+    if (!extent.has_value() || *extent < 1 || *extent > kFewElements) {
+      return false;
+    }
+    elements *= *extent;
   }
-  return sum ? Primitive::kAdd : max ? Primitive::kMax : Primitive::kMin;
+  return elements <= kFewElements && IsNumber(type.dtype) &&
+         ByteSize(type.dtype) >= 4 && IsRead(graph, x);
 }
 
 Attributes Axes(const std::vector<int>& axes) {
@@ -65,6 +88,10 @@ Value Convert(GraphBuilder& builder, Value x, DType dtype) {
   Attributes attributes;
   attributes.Set("dtype", dtype);
   return builder.Apply(Primitive::kConvert, {x}, attributes);
+}
+
+Value IsNan(GraphBuilder& builder, Value x) {
+  return builder.Apply(Primitive::kNe, {x, x});
 }
 
 // The least number of an element that is the largest or smallest of its line:
@@ -81,8 +108,7 @@ Value FirstOfExtremes(GraphBuilder& builder, Value x, bool max) {
   Value found = builder.Apply(
       Primitive::kEq, {x, builder.BroadcastInDim(extreme, type.shape, kept)});
   if (IsFloat(type.dtype)) {
-    found = builder.Apply(Primitive::kOr,
-                          {found, builder.Apply(Primitive::kNe, {x, x})});
+    found = builder.Apply(Primitive::kOr, {found, IsNan(builder, x)});
   }
   // Extents of kernels are below 2^31.
   Attributes line;
@@ -100,29 +126,86 @@ Value FirstOfExtremes(GraphBuilder& builder, Value x, bool max) {
                  DType::kI64);
 }
 
-// The elements of a short line, one after the other.
-Value Combined(GraphBuilder& builder, Value x, Primitive combiner) {
+// The elements along the axes, in the order that a reduction numbers them, each
+// for all places along the others.
+std::vector<Value> Elements(GraphBuilder& builder, Value x,
+                            const std::vector<int64_t>& axes) {
   const TensorType type = builder.type(x);
-  const int last = type.rank() - 1;
-  const int64_t length = *type.shape[last].Value();
-  Shape kept = type.shape;
-  kept.pop_back();
-  Attributes attributes;
-  if (combiner != Primitive::kAdd) attributes.Set("tie", "even");
-  Value result;
-  for (int64_t i = 0; i < length; ++i) {
+  Shape size = type.shape;
+  int64_t count = 1;
+  for (const int64_t axis : axes) {
+    count *= *type.shape[axis].Value();
+    size[axis] = Dim(1);
+  }
+  Shape outer;
+  for (int64_t d = 0; d < type.rank(); ++d) {
+    if (std::find(axes.begin(), axes.end(), d) == axes.end()) {
+      outer.push_back(type.shape[d]);
+    }
+  }
+  std::vector<Value> elements;
+  for (int64_t i = 0; i < count; ++i) {
     std::vector<Dim> start(type.rank(), Dim(0));
-    start[last] = Dim(i);
-    Shape size = type.shape;
-    size[last] = Dim(1);
+    int64_t rest = i;
+    for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+      const int64_t extent = *type.shape[*axis].Value();
+      start[*axis] = Dim(rest % extent);
+      rest /= extent;
+    }
     Attributes slice;
     slice.Set("start", StaticValue::Dims(start));
     slice.Set("size", StaticValue::Dims(size));
     slice.Set("stride", StaticValue::Ints(std::vector<int>(type.rank(), 1)));
-    const Value element =
-        builder.Reshape(builder.Apply(Primitive::kSlice, {x}, slice), kept);
-    result = i == 0 ? element
-                    : builder.Apply(combiner, {result, element}, attributes);
+    elements.push_back(
+        builder.Reshape(builder.Apply(Primitive::kSlice, {x}, slice), outer));
+  }
+  return elements;
+}
+
+// The number of the first that is the largest or smallest, or of the first NaN.
+Value NumberOfExtreme(GraphBuilder& builder, const std::vector<Value>& elements,
+                      bool max) {
+  const TensorType type = builder.type(elements[0]);
+  const TensorType numbers = {DType::kI32, type.shape};
+  Value best = elements[0];
+  Value at = builder.Constant(Exact(0), numbers);
+  for (size_t i = 1; i < elements.size(); ++i) {
+    const Value one = elements[i];
+    Value better =
+        builder.Apply(max ? Primitive::kGt : Primitive::kLt, {one, best});
+    if (IsFloat(type.dtype)) {
+      // Nothing is better than a NaN, and a NaN than all else: equals are not.
+      const Value known = builder.Apply(Primitive::kEq, {best, best});
+      better = builder.Apply(
+          Primitive::kAnd,
+          {known,
+           builder.Apply(Primitive::kOr, {better, IsNan(builder, one)})});
+    }
+    best = builder.Apply(Primitive::kSelect, {better, one, best});
+    at = builder.Apply(
+        Primitive::kSelect,
+        {better, builder.Constant(Exact(static_cast<int64_t>(i)), numbers),
+         at});
+  }
+  return Convert(builder, at, DType::kI64);
+}
+
+// A reduction of few elements, one after the other.
+Value Combined(GraphBuilder& builder, Value x, Primitive reduction,
+               const std::vector<int64_t>& axes) {
+  const std::vector<Value> elements = Elements(builder, x, axes);
+  if (reduction == Primitive::kArgmax || reduction == Primitive::kArgmin) {
+    return NumberOfExtreme(builder, elements, reduction == Primitive::kArgmax);
+  }
+  Attributes attributes;
+  if (reduction != Primitive::kReduceSum) attributes.Set("tie", "even");
+  const Primitive combiner =
+      reduction == Primitive::kReduceSum   ? Primitive::kAdd
+      : reduction == Primitive::kReduceMax ? Primitive::kMax
+                                           : Primitive::kMin;
+  Value result = elements[0];
+  for (size_t i = 1; i < elements.size(); ++i) {
+    result = builder.Apply(combiner, {result, elements[i]}, attributes);
   }
   return result;
 }
@@ -132,18 +215,21 @@ Value Combined(GraphBuilder& builder, Value x, Primitive combiner) {
 Graph ReductionsOfLines(const Graph& graph) {
   bool any = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= IsArg(graph, Value{id}) || CombinerOf(graph, Value{id}).has_value();
+    const Value v{id};
+    any |= IsArgOfLines(graph, v) || ReducesFew(graph, v);
   }
   if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
     GraphBuilder& builder = copy.builder();
+    const OpId op = graph.node(v).op;
     builder.SetProvenance(graph.node(v).provenance);
-    if (IsArg(graph, v)) {
-      return FirstOfExtremes(builder, copy.Operands(v)[0],
-                             graph.node(v).op == ToOpId(Primitive::kArgmax));
+    if (ReducesFew(graph, v)) {
+      return Combined(builder, copy.Operands(v)[0], ToPrimitive(op),
+                      graph.attributes(v).GetInts("axes"));
     }
-    if (const auto combiner = CombinerOf(graph, v)) {
-      return Combined(builder, copy.Operands(v)[0], *combiner);
+    if (IsArgOfLines(graph, v)) {
+      return FirstOfExtremes(builder, copy.Operands(v)[0],
+                             op == ToOpId(Primitive::kArgmax));
     }
     return copy.Keep(v);
   });

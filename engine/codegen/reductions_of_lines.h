@@ -14,10 +14,10 @@
 namespace cleave {
 
 // The graph with each argmax and argmin along the last axis as two reductions,
-// which run in vectors, and each sum, maximum and minimum of an input along a
-// last axis of a few elements as operations on its slices, which run in vectors
-// over the axes before. All results stay the same, but for the order of a sum.
-// O(nodes).
+// which run in vectors, and each reduction of what is read along axes of a few
+// elements, as the windows of a pooling are, as operations on its slices,
+// which run in vectors over the axes before. All results stay the same, but for
+// the order of a sum. O(nodes).
 Graph ReductionsOfLines(const Graph& graph);
 
 }  // namespace cleave

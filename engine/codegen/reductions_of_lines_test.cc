@@ -91,5 +91,24 @@ TEST(ReductionsOfLines, TakesShortLinesOfInputsApart) {
   EXPECT_THAT(text, HasSubstr("reduce_sum(%"));
 }
 
+TEST(ReductionsOfLines, TakesWindowsApart) {
+  const double nan = std::nan("");
+  const Tensor x = Tensor::FromDoubles(
+      DType::kF32, {4, 4},
+      {1, 3, 3, 3, 2, 0, nan, 3, nan, 1, 7, nan, 4, 8, -0.0, nan});
+  const std::string text = Checked(
+      R"(graph (%x: f32[4, 4]) -> (a: i64[2, 2], b: i64[2, 2], c: f32[2, 2]) {
+  %1: f32[2, 2, 2, 2] = reshape(%x, shape: [2, 2, 2, 2])
+  %2: f32[2, 2, 2, 2] = transpose(%1, axes: [0, 2, 1, 3])
+  %3: i64[2, 2] = argmax(%2, axes: [2, 3])
+  %4: i64[2, 2] = argmin(%2, axes: [2, 3])
+  %5: f32[2, 2] = reduce_max(%1, axes: [1, 3], tie: "first")
+  return a = %3, b = %4, c = %5
+})",
+      x);
+  EXPECT_THAT(text, Not(HasSubstr("argm")));
+  EXPECT_THAT(text, Not(HasSubstr("reduce")));
+}
+
 }  // namespace
 }  // namespace cleave

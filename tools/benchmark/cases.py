@@ -191,6 +191,8 @@ def add_blocks(add, down):
     large = f32(8, down(64), 56, 56)
     add("max_pool", "convolution", "max_pool_2x2", [large],
         [f32(8, down(64), 28, 28)], blocks.max_pool_2x2)
+    add("max_pool_3x3", "convolution", "max_pool_3x3", [large],
+        [f32(8, down(64), 28, 28)], blocks.max_pool_3x3)
     for name in ("attention", "attention_causal"):
         head = f32(1, down(8), down(512), 64)
         add(name, "attention", name, [head, head, head], [head],

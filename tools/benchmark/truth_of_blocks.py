@@ -107,6 +107,19 @@ def max_pool_2x2(arrays, shapes):
     return _at_places((batch, channels, height // 2, width // 2), value)
 
 
+def max_pool_3x3(arrays, shapes):
+    batch, channels, height, width = shapes[0]
+
+    def value(b, c, i, j):
+        base = (b * channels + c) * height
+        return max(arrays[0][(base + p) * width + q]
+                   for p in range(max(0, 2 * i - 1), min(height, 2 * i + 2))
+                   for q in range(max(0, 2 * j - 1), min(width, 2 * j + 2)))
+
+    return _at_places(
+        (batch, channels, (height + 1) // 2, (width + 1) // 2), value)
+
+
 def _attention(is_causal):
 
     def sample(arrays, shapes):

@@ -43,6 +43,12 @@ def max_pool_2x2(x):
                                  (1, 1, 2, 2), "VALID")
 
 
+def max_pool_3x3(x):
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 3, 3),
+                                 (1, 1, 2, 2),
+                                 ((0, 0), (0, 0), (1, 1), (1, 1)))
+
+
 def attention(q, k, v, is_causal=False):
     # Heads lie inside of the length there.
     q, k, v = (a.swapaxes(1, 2) for a in (q, k, v))
@@ -101,6 +107,7 @@ class Peer:
         "convolution_1x1": lambda x, w: jax.lax.conv(x, w, (1, 1), "VALID"),
         "convolution_depthwise": convolution_depthwise,
         "max_pool_2x2": max_pool_2x2,
+        "max_pool_3x3": max_pool_3x3,
         "attention": attention,
         "attention_causal": lambda q, k, v: attention(q, k, v, True),
         "embedding_sum": lambda w, ids: w[ids].sum(1),

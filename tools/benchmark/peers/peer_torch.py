@@ -69,6 +69,7 @@ class Peer:
         "convolution_depthwise": lambda x, w: F.conv2d(
             x, w, padding=1, groups=x.shape[1]),
         "max_pool_2x2": lambda x: F.max_pool2d(x, 2),
+        "max_pool_3x3": lambda x: F.max_pool2d(x, 3, 2, 1),
         "attention": F.scaled_dot_product_attention,
         "attention_causal": lambda q, k, v: F.scaled_dot_product_attention(
             q, k, v, is_causal=True),
