@@ -5,6 +5,7 @@
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
 #include "engine/codegen/integer_constant.h"
+#include "engine/ir/rewrite_graph.h"
 
 namespace cleave {
 namespace {
@@ -98,15 +99,44 @@ absl::Status CanLower(const Graph& graph, Value node) {
   }
 }
 
-bool HasRuntimeCode(const Graph& graph, Value node) {
+std::optional<Value> RuntimeOperand(const Graph& graph, Value node) {
+  if (!IsPrimitive(graph.node(node).op)) return std::nullopt;
   const Primitive primitive = ToPrimitive(graph.node(node).op);
-  if (primitive == Primitive::kSort) return true;
-  if (primitive != Primitive::kLinearScan) return false;
+  const auto operands = graph.operands(node);
+  if (primitive == Primitive::kSort) return operands[0];
+  if (primitive != Primitive::kLinearScan) return std::nullopt;
   // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
   const DType dtype = graph.type(node).dtype;
-  return (IsFloat(dtype) || IsInt(dtype)) && ByteSize(dtype) >= 4 &&
-         IntegerConstant(graph, graph.operands(node)[0]) == 1 &&
-         IsZero(graph, graph.operands(node)[2]);
+  if ((!IsFloat(dtype) && !IsInt(dtype)) || ByteSize(dtype) < 4 ||
+      IntegerConstant(graph, operands[0]) != 1 || !IsZero(graph, operands[2])) {
+    return std::nullopt;
+  }
+  return operands[1];
+}
+
+Graph StoreRuntimeOperands(const Graph& graph) {
+  const auto moved = [&](Value v) {
+    const std::optional<Value> operand = RuntimeOperand(graph, v);
+    return operand.has_value() && IsMovement(graph, *operand);
+  };
+  bool any = false;
+  for (uint32_t id = 0; id < graph.size(); ++id) any |= moved(Value{id});
+  if (!any) return graph;
+  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
+    if (!moved(v)) return copy.Keep(v);
+    GraphBuilder& builder = copy.builder();
+    builder.SetProvenance(graph.node(v).provenance);
+    const auto copied = copy.Operands(v);
+    std::vector<Value> operands(copied.begin(), copied.end());
+    const auto given = graph.operands(v);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (given[i] == *RuntimeOperand(graph, v)) {
+        operands[i] = builder.Apply(Primitive::kNograd, {operands[i]});
+      }
+    }
+    return builder.Apply(ToPrimitive(graph.node(v).op), operands,
+                         graph.attributes(v));
+  });
 }
 
 }  // namespace cleave

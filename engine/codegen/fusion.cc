@@ -128,7 +128,8 @@ class Planner {
       AddReads(NewGroup(GroupKind::kLoop, v), reads);
       return;
     }
-    if (runtime_code_ && HasRuntimeCode(graph_, v)) {
+    const std::optional<Value> read = RuntimeOperand(graph_, v);
+    if (runtime_code_ && read.has_value() && !IsMovement(graph_, *read)) {
       AddReads(NewGroup(GroupKind::kRuntime, v), reads);
       return;
     }

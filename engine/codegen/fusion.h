@@ -23,6 +23,7 @@
 #define CLEAVE_ENGINE_CODEGEN_FUSION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -106,9 +107,13 @@ absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
 // Unimplemented with the reason where a node has no vector code.
 absl::Status CanLower(const Graph& graph, Value node);
 
-// Whether the runtime has code of its own for the node: a sort, or a
-// linear_scan that is a cumulative sum of 32 or 64 bits.
-bool HasRuntimeCode(const Graph& graph, Value node);
+// The operand that the runtime's own code for the node reads: of a sort, or of
+// a linear_scan that is a cumulative sum of 32 or 64 bits. Nullopt where there
+// is no such code. The operand must be stored: see StoreRuntimeOperands.
+std::optional<Value> RuntimeOperand(const Graph& graph, Value node);
+
+// The graph with each such operand that is movement as a value of its own.
+Graph StoreRuntimeOperands(const Graph& graph);
 
 // Whether the node is an index map (or a constant, iota or extent).
 bool IsMovement(const Graph& graph, Value node);

@@ -47,8 +47,8 @@ std::string Failure(const absl::Status& status) {
 
 // The graph for one kernel: what is compiled, or interpreted.
 Graph KernelGraph(const FusionGroup& group, const ExtractedGroup& extracted) {
-  return group.kind == GroupKind::kReference ? extracted.graph
-                                             : *CollapseAxes(extracted.graph);
+  return !HasCode(group.kind) ? extracted.graph
+                              : *CollapseAxes(extracted.graph);
 }
 
 // A node is in one group, behind the groups that it reads; an edge between

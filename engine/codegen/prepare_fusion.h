@@ -5,6 +5,7 @@
 #ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 
+#include "engine/codegen/fusion.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/codegen/reductions_of_lines.h"
 #include "engine/codegen/sink_gathers.h"
@@ -13,9 +14,10 @@
 namespace cleave {
 
 // The same values, computed by nodes that share more kernels.
-inline Graph PrepareFusion(const Graph& graph) {
-  return ReductionsOfLines(
-      SinkGathers(SumsOfProducts(ProductsOfWindows(graph))));
+inline Graph PrepareFusion(const Graph& graph, const FusionOptions& options) {
+  const Graph prepared =
+      ReductionsOfLines(SinkGathers(SumsOfProducts(ProductsOfWindows(graph))));
+  return options.runtime_code ? StoreRuntimeOperands(prepared) : prepared;
 }
 
 }  // namespace cleave

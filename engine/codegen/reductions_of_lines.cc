@@ -115,15 +115,21 @@ Value FirstOfExtremes(GraphBuilder& builder, Value x, bool max) {
   line.Set("size", type.shape[last]);
   const Value numbers =
       Convert(builder, builder.Apply(Primitive::kIota, {}, line), DType::kI32);
-  const Value beyond =
-      builder.Constant(Exact(std::numeric_limits<int32_t>::max()),
-                       TensorType{DType::kI32, type.shape});
+  const Exact beyond(std::numeric_limits<int32_t>::max());
   const Value numbered = builder.Apply(
       Primitive::kSelect,
-      {found, builder.BroadcastInDim(numbers, type.shape, {last}), beyond});
-  return Convert(builder,
-                 builder.Apply(Primitive::kReduceMin, {numbered}, reduced),
-                 DType::kI64);
+      {found, builder.BroadcastInDim(numbers, type.shape, {last}),
+       builder.Constant(beyond, TensorType{DType::kI32, type.shape})});
+  const Value first = builder.Apply(Primitive::kReduceMin, {numbered}, reduced);
+  // The first of nothing is -1.
+  const TensorType firsts = builder.type(first);
+  const Value none =
+      builder.Apply(Primitive::kEq, {first, builder.Constant(beyond, firsts)});
+  return Convert(
+      builder,
+      builder.Apply(Primitive::kSelect,
+                    {none, builder.Constant(Exact(-1), firsts), first}),
+      DType::kI64);
 }
 
 // The elements along the axes, in the order that a reduction numbers them, each

@@ -84,7 +84,7 @@ class KernelCall {
                    absl::FunctionRef<void(int64_t begin, int64_t end)> body);
 
   KernelCallReport report() const;
-  // Those of a call within this one.
+  // The options of a call within this one.
   KernelCallOptions options() const { return {pool_, allocator_, serial_}; }
 
  private:

@@ -58,7 +58,7 @@ struct Step {
   std::vector<Dim> dims;
   // Without code: a graph whose inputs and outputs are the operands.
   Graph graph;
-  // Of a loop or a choice.
+  // The regions of a loop or a choice.
   std::shared_ptr<const RegionKernels> regions;
 };
 

@@ -23,7 +23,8 @@ struct SortedArray {
   int64_t axis = 0;
   bool descending = false;
   const void* x = nullptr;
-  // Of that shape, dense in row-major order; null where nobody reads it.
+  // Results have that shape, dense in row-major order; null where nobody reads
+  // them.
   void* values = nullptr;
   int64_t* indices = nullptr;
 };
