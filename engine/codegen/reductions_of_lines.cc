@@ -53,7 +53,8 @@ bool IsRead(const Graph& graph, Value v) {
 }
 
 // Whether v reduces axes of what is read that have few elements, and leaves
-// others. Of narrow floats the sums are kept wider.
+// others. Sums of narrow floats
+// are kept wider.
 bool ReducesFew(const Graph& graph, Value v) {
   const OpId op = graph.node(v).op;
   if (op != ToOpId(Primitive::kReduceSum) &&

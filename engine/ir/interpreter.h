@@ -50,8 +50,8 @@ struct InterpretOptions {
   // The functions that compute the composite ops of the graph and of its
   // regions.
   HostKernels host_kernels;
-  // What computes regions of the graph in the interpreter's place; null:
-  // nothing does.
+  // The functions that compute regions of the graph in the interpreter's place;
+  // null: there are none.
   const RegionFunctions* regions = nullptr;
 };
 

@@ -39,7 +39,7 @@ struct ReferenceValues {
   const HostKernels* host_kernels = nullptr;
   const RegionFunctions* regions = nullptr;
 
-  // What computes a region in the interpreter's place; null: nothing does.
+  // The function that computes a region in the interpreter's place, or null.
   const RegionFunction* FunctionOf(const Graph& region) const {
     if (regions == nullptr) return nullptr;
     const auto it = regions->find(&region);

@@ -1,5 +1,5 @@
-// RegionFunctions: what computes the regions of loops and choices in the
-// interpreter's place, as their kernels.
+// RegionFunctions: functions that compute the regions of loops and choices in
+// the interpreter's place, as kernels do.
 //
 //   RegionFunctions functions;
 //   functions[scan.AsRegion().graph.get()] = [&](const auto& inputs) {

@@ -18,7 +18,7 @@ absl::StatusOr<bool> HasTie(const Graph& graph,
 
 // Whether some sort of `graph` meets equal keys then. An element in the middle
 // of equal ones moves with none of them alone, whichever way it is looked at.
-// Of a sort within a loop the keys are not known: true where an input has equal
+// The keys of a sort within a loop are not known: true where an input has equal
 // elements.
 absl::StatusOr<bool> SortsEqualKeys(const Graph& graph,
                                     absl::Span<const Tensor> inputs);
