@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -99,38 +100,57 @@ absl::Status CanLower(const Graph& graph, Value node) {
   }
 }
 
-std::optional<Value> RuntimeOperand(const Graph& graph, Value node) {
-  if (!IsPrimitive(graph.node(node).op)) return std::nullopt;
+std::vector<Value> RuntimeOperands(const Graph& graph, Value node) {
+  if (!IsPrimitive(graph.node(node).op)) return {};
   const Primitive primitive = ToPrimitive(graph.node(node).op);
   const auto operands = graph.operands(node);
-  if (primitive == Primitive::kSort) return operands[0];
-  if (primitive != Primitive::kLinearScan) return std::nullopt;
-  // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
+  if (primitive == Primitive::kSort) return {operands[0]};
   const DType dtype = graph.type(node).dtype;
-  if ((!IsFloat(dtype) && !IsInt(dtype)) || ByteSize(dtype) < 4 ||
-      IntegerConstant(graph, operands[0]) != 1 || !IsZero(graph, operands[2])) {
-    return std::nullopt;
+  if ((!IsFloat(dtype) && !IsInt(dtype)) || ByteSize(dtype) < 4) return {};
+  const Attributes& attributes = graph.attributes(node);
+  if (primitive == Primitive::kLinearScan) {
+    // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
+    if (IntegerConstant(graph, operands[0]) != 1 ||
+        !IsZero(graph, operands[2])) {
+      return {};
+    }
+    return {operands[1]};
   }
-  return operands[1];
+  if (primitive != Primitive::kScatter ||
+      attributes.Get("mode").AsString() != "add" ||
+      attributes.GetInts("axes") != std::vector<int64_t>{0} ||
+      attributes.GetInt("batch") != 0 || graph.type(operands[1]).rank() != 2) {
+    return {};
+  }
+  if (IsZero(graph, operands[0])) return {operands[1], operands[2]};
+  return {operands[0], operands[1], operands[2]};
 }
 
 Graph StoreRuntimeOperands(const Graph& graph) {
   const auto moved = [&](Value v) {
-    const std::optional<Value> operand = RuntimeOperand(graph, v);
-    return operand.has_value() && IsMovement(graph, *operand);
+    std::vector<Value> result = RuntimeOperands(graph, v);
+    result.erase(std::remove_if(result.begin(), result.end(),
+                                [&](Value operand) {
+                                  return !IsMovement(graph, operand);
+                                }),
+                 result.end());
+    return result;
   };
   bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) any |= moved(Value{id});
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    any |= !moved(Value{id}).empty();
+  }
   if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    if (!moved(v)) return copy.Keep(v);
+    const std::vector<Value> stored = moved(v);
+    if (stored.empty()) return copy.Keep(v);
     GraphBuilder& builder = copy.builder();
     builder.SetProvenance(graph.node(v).provenance);
     const auto copied = copy.Operands(v);
     std::vector<Value> operands(copied.begin(), copied.end());
     const auto given = graph.operands(v);
     for (size_t i = 0; i < operands.size(); ++i) {
-      if (given[i] == *RuntimeOperand(graph, v)) {
+      if (std::count(stored.begin(), stored.end(), given[i]) > 0) {
         operands[i] = builder.Apply(Primitive::kNograd, {operands[i]});
       }
     }

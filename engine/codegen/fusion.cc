@@ -128,8 +128,11 @@ class Planner {
       AddReads(NewGroup(GroupKind::kLoop, v), reads);
       return;
     }
-    const std::optional<Value> read = RuntimeOperand(graph_, v);
-    if (runtime_code_ && read.has_value() && !IsMovement(graph_, *read)) {
+    const std::vector<Value> own = RuntimeOperands(graph_, v);
+    if (runtime_code_ && !own.empty() &&
+        std::none_of(own.begin(), own.end(), [this](Value operand) {
+          return IsMovement(graph_, operand);
+        })) {
       AddReads(NewGroup(GroupKind::kRuntime, v), reads);
       return;
     }

@@ -23,7 +23,6 @@
 #define CLEAVE_ENGINE_CODEGEN_FUSION_H_
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,7 +37,7 @@ enum class GroupKind : uint8_t {
   kReduction,    // over the same axes of one space, and of its rows to scalars
   kContraction,  // dot_general, conv
   kStructured,   // scans, scatter, windows_add: one node
-  kRuntime,      // one sort or cumulative sum, by the runtime's own code
+  kRuntime,      // one sort, cumulative sum or scatter: the runtime's code
   kLoop,         // one scan, while or cond: its regions are kernels
   kReference,    // no vector code: the reference kernel of one node
   kHost,         // the call of one op that the host computes
@@ -107,10 +106,11 @@ absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
 // Unimplemented with the reason where a node has no vector code.
 absl::Status CanLower(const Graph& graph, Value node);
 
-// The operand that the runtime's own code for the node reads: of a sort, or of
-// a linear_scan that is a cumulative sum of 32 or 64 bits. Nullopt where there
-// is no such code. The operand must be stored: see StoreRuntimeOperands.
-std::optional<Value> RuntimeOperand(const Graph& graph, Value node);
+// The operands that the runtime's own code for the node reads: of a sort, of a
+// linear_scan that is a cumulative sum, of a scatter that adds to rows, both of
+// 32 or 64 bits. Empty where there is no such code. They must be stored: see
+// StoreRuntimeOperands. A scatter into zeros does not read them.
+std::vector<Value> RuntimeOperands(const Graph& graph, Value node);
 
 // The graph with each such operand that is movement as a value of its own.
 Graph StoreRuntimeOperands(const Graph& graph);

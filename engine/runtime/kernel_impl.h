@@ -131,7 +131,7 @@ class Kernel::Impl {
                             const StepInstance& instance, const DimValues& dims,
                             absl::Span<void*> addresses, Kept* kept,
                             const KernelCall& call) const;
-  // A sort, or a cumulative sum.
+  // A sort, a cumulative sum, or a scatter of rows.
   static absl::Status RunOwnCode(const internal_kernel::Step& step,
                                  const StepInstance& instance,
                                  Addresses addresses, KernelCall& call);

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <functional>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -15,6 +17,7 @@
 #include "engine/runtime/cumulative_sums.h"
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/region_kernels.h"
+#include "engine/runtime/scatter_rows.h"
 #include "engine/runtime/sort_lines.h"
 #include "ops/budget.h"
 #include "ops/check.h"
@@ -22,11 +25,13 @@
 
 namespace cleave {
 
+using internal_kernel::AddRows;
 using internal_kernel::BufferInstance;
 using internal_kernel::CumulativeSums;
 using internal_kernel::IndexRange;
 using internal_kernel::Now;
 using internal_kernel::Operand;
+using internal_kernel::ScatteredRows;
 using internal_kernel::SortedArray;
 using internal_kernel::Step;
 using internal_kernel::StepInstance;
@@ -178,24 +183,47 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
                                       const StepInstance& instance,
                                       Addresses addresses, KernelCall& call) {
   const Graph& graph = step.graph;
-  const DType dtype = step.inputs[0].dtype;
-  const std::vector<int64_t>& shape = instance.inputs[0].shape;
-  const void* const x = addresses[instance.inputs[0].slot];
-  const Value first = graph.outputs()[0].value;
-  if (graph.node(first).op == ToOpId(Primitive::kLinearScan)) {
-    const Attributes& scan = graph.attributes(first);
-    return CumulativeSums(
-        {dtype, shape, scan.GetInt("axis"), scan.GetBool("reverse"), x,
-         addresses[instance.outputs[0].slot]},
-        call);
+  // The buffer of an operand of the node; null for one that is no input.
+  const auto buffer_of = [&](Value operand) -> const BufferInstance* {
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      if (graph.inputs()[i].value == operand) return &instance.inputs[i];
+    }
+    return nullptr;
+  };
+  const Value result = graph.outputs()[0].value;
+  void* const y = addresses[instance.outputs[0].slot];
+  if (graph.node(result).op == ToOpId(Primitive::kLinearScan)) {
+    const Attributes& scan = graph.attributes(result);
+    const BufferInstance& x = *buffer_of(graph.operands(result)[1]);
+    return CumulativeSums({step.outputs[0].dtype, x.shape, scan.GetInt("axis"),
+                           scan.GetBool("reverse"), addresses[x.slot], y},
+                          call);
   }
-  const Attributes& sort = graph.attributes(graph.operands(first)[0]);
-  SortedArray array = {dtype, shape, sort.GetInt("axis"),
-                       sort.GetBool("descending"), x};
+  if (graph.node(result).op == ToOpId(Primitive::kScatter)) {
+    const auto operands = graph.operands(result);
+    const BufferInstance* const x = buffer_of(operands[0]);
+    const BufferInstance& indices = *buffer_of(operands[1]);
+    const std::vector<int64_t>& shape = instance.outputs[0].shape;
+    ScatteredRows array;
+    array.dtype = step.outputs[0].dtype;
+    array.rows = shape[0];
+    array.width = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1},
+                                  std::multiplies<>());
+    array.updates = indices.shape[0];
+    if (x != nullptr) array.x = addresses[x->slot];
+    array.indices = static_cast<const int64_t*>(addresses[indices.slot]);
+    array.u = addresses[buffer_of(operands[2])->slot];
+    array.y = y;
+    return AddRows(array, call);
+  }
+  const Value node = graph.operands(result)[0];
+  const Attributes& sort = graph.attributes(node);
+  const BufferInstance& x = *buffer_of(graph.operands(node)[0]);
+  SortedArray array = {step.inputs[0].dtype, x.shape, sort.GetInt("axis"),
+                       sort.GetBool("descending"), addresses[x.slot]};
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
-    const Value result = graph.outputs()[i].value;
     void* const address = addresses[instance.outputs[i].slot];
-    if (graph.attributes(result).GetInt("index") == 0) {
+    if (graph.attributes(graph.outputs()[i].value).GetInt("index") == 0) {
       array.values = address;
     } else {
       array.indices = static_cast<int64_t*>(address);

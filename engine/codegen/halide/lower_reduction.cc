@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -49,6 +50,17 @@ Expr Identity(Primitive primitive, DType dtype) {
   }
 }
 
+// The lanes that a line of one axis is reduced in. Those of a short one are so
+// many that none has more than two elements: the tree over kReductionLanes
+// would add these two first, so that the bits are those of an open extent.
+int LanesOf(const Dim& extent) {
+  const auto length = extent.Value();
+  int lanes = kReductionLanes;
+  if (!length.has_value()) return lanes;
+  while (lanes > 1 && lanes >= *length) lanes /= 2;
+  return lanes;
+}
+
 }  // namespace
 
 // An update that does not name its variables would run once, not for each.
@@ -93,9 +105,9 @@ void Lowering::AddReduction(Value v) {
   AddSerialReduction(v);
 }
 
-// Each of kReductionLanes lanes takes every kReductionLanes-th element of the
-// last axis; a tree of halvings brings them together. Over everything, blocks
-// are reduced so, each on its own, and then one after the other.
+// Each of so many lanes takes every so many-th element of the last axis; a tree
+// of halvings brings them together. Over everything, blocks are reduced so,
+// each on its own, and then one after the other.
 void Lowering::AddLaneReduction(Value v) {
   const Primitive primitive = ToPrimitive(graph_.node(v).op);
   const Value x = graph_.operands(v)[0];
@@ -105,6 +117,9 @@ void Lowering::AddLaneReduction(Value v) {
     return Combine(primitive, dtype, a, b);
   };
   const bool blocked = space_.keeps_none();
+  const bool by_lines = !blocked && std::count(space_.reduced.begin(),
+                                               space_.reduced.end(), true) == 1;
+  const int lanes = by_lines ? LanesOf(space_.shape.back()) : kReductionLanes;
   const Var lane("lane");
   const Var block("block");
   const Expr length = Extent(space_.shape.back());
@@ -116,12 +131,10 @@ void Lowering::AddLaneReduction(Value v) {
   }
 
   // The reduced axes before the last are whole; each lane has every
-  // kReductionLanes-th element of the last.
+  // `lanes`-th element of the last.
   std::vector<Expr> extents = {
-      (blocked ? Halide::min(length, kReductionBlock) : length) /
-      kReductionLanes};
-  std::vector<Expr> tail_extents = {blocked ? Expr(kReductionLanes)
-                                            : length % kReductionLanes};
+      (blocked ? Halide::min(length, kReductionBlock) : length) / lanes};
+  std::vector<Expr> tail_extents = {blocked ? Expr(lanes) : length % lanes};
   for (int d = rank - 1; d-- > 0;) {
     if (!space_.reduced[d]) continue;
     extents.push_back(Extent(space_.shape[d]));
@@ -130,8 +143,8 @@ void Lowering::AddLaneReduction(Value v) {
   RDom domain = Domain(extents, "r");
   RDom tail = Domain(tail_extents, "t");
   if (blocked) {
-    domain.where(domain[0] < count / kReductionLanes);
-    tail.where(tail[0] < count % kReductionLanes);
+    domain.where(domain[0] < count / lanes);
+    tail.where(tail[0] < count % lanes);
   }
   std::vector<Var> kept;
   const auto element = [&](const RDom& r, const Expr& last) {
@@ -163,7 +176,7 @@ void Lowering::AddLaneReduction(Value v) {
   Stage partial;
   partial.func = MakeFunc("lanes");
   partial.role = Stage::Role::kPartial;
-  partial.lanes = kReductionLanes;
+  partial.lanes = lanes;
   partial.blocked = blocked;
   std::vector<Var> pure = {lane};
   for (const Var& var : Reversed(vars)) pure.push_back(var);
@@ -174,13 +187,12 @@ void Lowering::AddLaneReduction(Value v) {
     return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
                    : place;
   };
-  const Expr at = inside(begin + lane + kReductionLanes * domain[0]);
+  const Expr at = inside(begin + lane + lanes * domain[0]);
   partial.func(pure) =
       combine(partial.func(pure), ForEach(domain, element(domain, at)));
   const auto fixed = space_.shape.back().Value();
-  if (!fixed.has_value() || *fixed % kReductionLanes != 0) {
-    const Expr rest =
-        inside(begin + tail[0] + count / kReductionLanes * kReductionLanes);
+  if (!fixed.has_value() || *fixed % lanes != 0) {
+    const Expr rest = inside(begin + tail[0] + count / lanes * lanes);
     partial.func(indices(tail[0])) = combine(
         partial.func(indices(tail[0])), ForEach(tail, element(tail, rest)));
     partial.has_tail = true;
@@ -189,7 +201,7 @@ void Lowering::AddLaneReduction(Value v) {
   partial.reduced = Variables(domain);
   Func current = partial.func;
   stages_.push_back(std::move(partial));
-  for (int width = kReductionLanes / 2; width >= 1; width /= 2) {
+  for (int width = lanes / 2; width >= 1; width /= 2) {
     Stage half;
     half.func = MakeFunc("half");
     half.role = Stage::Role::kHalving;

@@ -1,0 +1,42 @@
+// AddRows: updates added to the rows of an array that indices name, on threads.
+//
+//   AddRows({DType::kF32, /*rows=*/3, /*width=*/2, /*updates=*/4, x, indices,
+//   u,
+//            y},
+//           call);  // y = x; y[indices[i]] += u[i]
+
+#ifndef CLEAVE_ENGINE_RUNTIME_SCATTER_ROWS_H_
+#define CLEAVE_ENGINE_RUNTIME_SCATTER_ROWS_H_
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "engine/runtime/kernel_call.h"
+#include "ops/dtype.h"
+
+namespace cleave::internal_kernel {
+
+// Arrays are dense in row-major order.
+struct ScatteredRows {
+  DType dtype = DType::kF32;  // f32 or f64, or an integer of 32 or 64 bits
+  int64_t rows = 0;
+  int64_t width = 0;        // elements of a row
+  int64_t updates = 0;      // rows of u, and indices
+  const void* x = nullptr;  // null: zeros
+  const int64_t* indices = nullptr;
+  const void* u = nullptr;
+  void* y = nullptr;
+};
+
+// Updates are sorted by their rows; the thread that has a row adds its updates
+// in their order, so that the result does not depend on the threads. Sums of
+// floats are kept in f64 and rounded once; a row without updates is copied as
+// it is; integers wrap. An index that is no row drops its update. There are
+// fewer than 2^31 rows and updates. O(rows * width + updates * width).
+// ResourceExhausted where memory for two numbers per update and one per row is
+// refused.
+absl::Status AddRows(const ScatteredRows& array, KernelCall& call);
+
+}  // namespace cleave::internal_kernel
+
+#endif  // CLEAVE_ENGINE_RUNTIME_SCATTER_ROWS_H_

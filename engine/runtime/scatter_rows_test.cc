@@ -1,0 +1,83 @@
+#include "engine/runtime/scatter_rows.h"
+
+#include <cstdint>
+#include <cstring>
+#include <random>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "engine/runtime/kernel_call.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ops/reference/reference.h"
+#include "ops/tensor.h"
+#include "testing/status_matchers.h"
+
+namespace cleave::internal_kernel {
+namespace {
+
+Tensor Numbers(DType dtype, const std::vector<int64_t>& shape,
+               std::mt19937& generator) {
+  Tensor tensor(dtype, shape);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    const auto drawn = static_cast<int64_t>(generator() % 2001);
+    if (IsFloat(dtype)) {
+      // Sums of these are exact in f64: the reference rounds its own once.
+      tensor.SetDouble(i, static_cast<double>(drawn - 1000) / 64);
+    } else {
+      tensor.SetInt(i, drawn);
+    }
+  }
+  return tensor;
+}
+
+TEST(AddRows, AddsAsTheReferenceDoes) {
+  std::mt19937 generator(20261126);
+  struct Extents {
+    int64_t rows;
+    int64_t width;
+    int64_t updates;
+  };
+  for (const DType dtype :
+       {DType::kF32, DType::kF64, DType::kI32, DType::kU64}) {
+    for (const Extents& e : std::vector<Extents>{{0, 3, 4},
+                                                 {3, 0, 4},
+                                                 {5, 2, 0},
+                                                 {1, 1, 9},
+                                                 {7, 3, 50},
+                                                 {300, 40, 100},
+                                                 {4, 1025, 11}}) {
+      for (const bool zeros : {false, true}) {
+        SCOPED_TRACE(absl::StrCat(DTypeName(dtype), ", ", e.rows, " rows of ",
+                                  e.width, ", ", e.updates, " updates"));
+        const Tensor x = zeros ? Tensor(dtype, {e.rows, e.width})
+                               : Numbers(dtype, {e.rows, e.width}, generator);
+        const Tensor u = Numbers(dtype, {e.updates, e.width}, generator);
+        Tensor indices(DType::kI64, {e.updates, 1});
+        for (int64_t i = 0; i < e.updates; ++i) {
+          // Some are no rows.
+          indices.SetInt(i,
+                         static_cast<int64_t>(generator() % (e.rows + 2)) - 1);
+        }
+        ASSERT_OK_AND_ASSIGN(
+            const std::vector<Tensor> want,
+            EvalReference(Primitive::kScatter,
+                          {{"axes", StaticValue::Ints(std::vector<int>{0})},
+                           {"batch", 0},
+                           {"mode", "add"}},
+                          {x, indices, u}));
+        Tensor y(dtype, {e.rows, e.width});
+        KernelCall call;
+        ASSERT_OK(AddRows(
+            {dtype, e.rows, e.width, e.updates, zeros ? nullptr : x.data(),
+             reinterpret_cast<const int64_t*>(indices.data()), u.data(),
+             y.mutable_data()},
+            call));
+        EXPECT_EQ(std::memcmp(y.data(), want[0].data(), y.byte_size()), 0);
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace cleave::internal_kernel
