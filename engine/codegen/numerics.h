@@ -19,7 +19,8 @@ namespace cleave {
 // operands' dtype replaced by its body. One on f16 or bf16 that has none there
 // but one of f32 becomes conversions to f32, the body, and the conversion back.
 // Regions are changed, too; types, names and guards stay. InvalidArgument for a
-// composite node (expand first); errors of RuleSet::Numeric.
+// composite node (expand first) and for a graph of another context than that of
+// the rules; errors of RuleSet::Numeric.
 absl::StatusOr<Graph> ApplyNumerics(const Graph& graph, const RuleSet& rules);
 
 // The numeric that ApplyNumerics uses for `primitive` on operands of `dtype`;
