@@ -17,6 +17,12 @@ namespace {
 
 // The most elements that are taken apart.
 constexpr int64_t kFewElements = 16;
+// The most columns that are too few for a task of each thread.
+constexpr int64_t kFewColumns = 1024;
+constexpr int64_t kMostRowBlocks = 16;
+// Elements of what is read as one row.
+constexpr int64_t kRowElements = 64;
+constexpr int64_t kLeastRowsOfBlock = 512;
 
 bool IsNumber(DType dtype) { return IsFloat(dtype) || IsInt(dtype); }
 
@@ -77,6 +83,49 @@ bool ReducesFew(const Graph& graph, Value v) {
   }
   return elements <= kFewElements && IsNumber(type.dtype) &&
          ByteSize(type.dtype) >= 4 && IsRead(graph, x);
+}
+
+// Whether v is computed by a kernel of its own, or is read: a reshape of it is
+// free.
+bool IsStored(const Graph& graph, Value v) {
+  if (IsRead(graph, v)) return true;
+  if (!IsPrimitive(graph.node(v).op)) return true;
+  const PrimitiveClass c = ClassOf(ToPrimitive(graph.node(v).op));
+  return c == PrimitiveClass::kContraction || c == PrimitiveClass::kScatter ||
+         c == PrimitiveClass::kScan || c == PrimitiveClass::kProjection;
+}
+
+// The blocks of rows that a reduction of many rows of few columns is taken
+// apart into; 1 for others. Rounding the sums of blocks of narrow floats would
+// show.
+int64_t RowBlocks(const Graph& graph, Value v) {
+  const OpId op = graph.node(v).op;
+  if (op != ToOpId(Primitive::kReduceSum) &&
+      op != ToOpId(Primitive::kReduceMax) &&
+      op != ToOpId(Primitive::kReduceMin)) {
+    return 1;
+  }
+  const Value x = graph.operands(v)[0];
+  const TensorType& type = graph.type(x);
+  if (graph.attributes(v).GetInts("axes") != std::vector<int64_t>{0} ||
+      type.rank() < 2 || !IsNumber(type.dtype) || ByteSize(type.dtype) < 4 ||
+      !IsStored(graph, x)) {
+    return 1;
+  }
+  int64_t columns = 1;
+  for (int d = 1; d < type.rank(); ++d) {
+    const auto extent = type.shape[d].Value();
+    if (!extent.has_value()) return 1;
+    columns *= *extent;
+    if (columns > kFewColumns) return 1;
+  }
+  const int64_t rows = type.shape[0].Value().value_or(0);
+  int64_t blocks = kMostRowBlocks;
+  while (blocks > 1 &&
+         (rows % blocks != 0 || rows / blocks < kLeastRowsOfBlock)) {
+    blocks /= 2;
+  }
+  return blocks;
 }
 
 Attributes Axes(const std::vector<int>& axes) {
@@ -217,13 +266,37 @@ Value Combined(GraphBuilder& builder, Value x, Primitive reduction,
   return result;
 }
 
+// A reduction of rows by blocks of them, and then of what these give. Some rows
+// of few columns lie side by side as one.
+Value ReducedByBlocks(GraphBuilder& builder, Value x, Primitive reduction,
+                      int64_t blocks) {
+  Shape shape = builder.type(x).shape;
+  int64_t columns = 1;
+  for (size_t d = 1; d < shape.size(); ++d) columns *= *shape[d].Value();
+  int64_t rows = *shape[0].Value() / blocks;
+  int64_t together = 1;
+  while (rows % 2 == 0 && together * columns < kRowElements) {
+    rows /= 2;
+    together *= 2;
+  }
+  shape[0] = Dim(together);
+  shape.insert(shape.begin(), {Dim(blocks), Dim(rows)});
+  const auto reduce = [&](Value of, const std::vector<int>& axes) {
+    Attributes attributes = Axes(axes);
+    if (reduction != Primitive::kReduceSum) attributes.Set("tie", "even");
+    return builder.Apply(reduction, {of}, attributes);
+  };
+  return reduce(reduce(builder.Reshape(x, shape), {1}), {0, 1});
+}
+
 }  // namespace
 
 Graph ReductionsOfLines(const Graph& graph) {
   bool any = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value v{id};
-    any |= IsArgOfLines(graph, v) || ReducesFew(graph, v);
+    any |= IsArgOfLines(graph, v) || ReducesFew(graph, v) ||
+           RowBlocks(graph, v) > 1;
   }
   if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
@@ -233,6 +306,10 @@ Graph ReductionsOfLines(const Graph& graph) {
     if (ReducesFew(graph, v)) {
       return Combined(builder, copy.Operands(v)[0], ToPrimitive(op),
                       graph.attributes(v).GetInts("axes"));
+    }
+    if (const int64_t blocks = RowBlocks(graph, v); blocks > 1) {
+      return ReducedByBlocks(builder, copy.Operands(v)[0], ToPrimitive(op),
+                             blocks);
     }
     if (IsArgOfLines(graph, v)) {
       return FirstOfExtremes(builder, copy.Operands(v)[0],

@@ -1,4 +1,4 @@
-// Reductions along the last axis that vectors do not serve as they are.
+// Reductions that vectors or threads do not serve as they are.
 //
 //   argmax(%x, axes: [1])            // x: f32[m, n]
 //   -> the least number of an element that equals reduce_max(%x, axes: [1])
@@ -16,8 +16,10 @@ namespace cleave {
 // The graph with each argmax and argmin along the last axis as two reductions,
 // which run in vectors, and each reduction of what is read along axes of a few
 // elements, as the windows of a pooling are, as operations on its slices,
-// which run in vectors over the axes before. All results stay the same, but for
-// the order of a sum. O(nodes).
+// which run in vectors over the axes before. A reduction of many rows of few
+// columns is one of blocks of rows, which threads share: how many follows from
+// the extents alone. All results stay the same, but for the order of a sum.
+// O(nodes).
 Graph ReductionsOfLines(const Graph& graph);
 
 }  // namespace cleave

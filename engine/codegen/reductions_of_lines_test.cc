@@ -110,5 +110,35 @@ TEST(ReductionsOfLines, TakesWindowsApart) {
   EXPECT_THAT(text, Not(HasSubstr("reduce")));
 }
 
+TEST(ReductionsOfLines, TakesManyRowsInBlocks) {
+  Tensor x(DType::kF32, {4096, 3});
+  for (int64_t i = 0; i < x.size(); ++i) {
+    x.SetDouble(i, static_cast<double>(i % 17) - 8);  // sums are exact
+  }
+  const std::string text = Checked(
+      R"(graph (%x: f32[4096, 3]) -> (a: f32[3], b: f32[3]) {
+  %1: f32[3] = reduce_sum(%x, axes: [0])
+  %2: f32[3] = reduce_max(%x, axes: [0], tie: "even")
+  return a = %1, b = %2
+})",
+      x);
+  EXPECT_THAT(text, HasSubstr("f32[8, 16, 32, 3] = reshape(%x"));
+  EXPECT_THAT(text, HasSubstr("f32[8, 32, 3] = reduce_sum("));
+  EXPECT_THAT(text, HasSubstr("f32[8, 32, 3] = reduce_max("));
+}
+
+// Bytes of a row would be read by other kernels than now: a value that is
+// computed on the way stays on its way.
+TEST(ReductionsOfLines, LeavesRowsThatAreComputed) {
+  const std::string text = Checked(
+      R"(graph (%x: f32[4096, 3]) -> (a: f32[3]) {
+  %1: f32[4096, 3] = neg(%x)
+  %2: f32[3] = reduce_sum(%1, axes: [0])
+  return a = %2
+})",
+      Tensor(DType::kF32, {4096, 3}));
+  EXPECT_THAT(text, Not(HasSubstr("reshape")));
+}
+
 }  // namespace
 }  // namespace cleave
