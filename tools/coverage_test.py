@@ -65,7 +65,10 @@ class CoverageTest(CommandTest):
             for how in devices.values():
                 self.assertRegex(how, "^kernel|^(reference kernel|cpu): .")
         self.assertEqual(primitives["exp"]["opencl"], "kernel")
-        self.assertRegex(primitives["sort"]["cpu"], "^reference kernel: ")
+        self.assertEqual(primitives["sort"]["cpu"], "kernel: the runtime's own")
+        self.assertRegex(primitives["sort"]["cuda"], "^cpu: ")
+        self.assertEqual(primitives["scan"]["cpu"], "kernels of its regions")
+        self.assertRegex(primitives["nonzero"]["cpu"], "^reference kernel: ")
         self.assertRegex(primitives["scatter"]["cuda"], "^cpu: a structured")
         self.assertRegex(self.succeed("coverage", "--kernels"),
                          r"(?m)^scatter +kernel; opencl: cpu: ")

@@ -30,12 +30,6 @@ absl::StatusOr<Device> ParseDevice(absl::string_view name) {
 }
 
 absl::Status CanRunOn(Device device, GroupKind kind) {
-  if (kind == GroupKind::kRuntime) {
-    return absl::UnimplementedError("the runtime's own code is for the CPU");
-  }
-  if (kind == GroupKind::kLoop) {
-    return absl::UnimplementedError("loops and choices run on the CPU");
-  }
   if (kind == GroupKind::kReference) {
     return absl::UnimplementedError("there is only a reference kernel");
   }
@@ -43,6 +37,12 @@ absl::Status CanRunOn(Device device, GroupKind kind) {
     return absl::UnimplementedError("the host computes it");
   }
   if (device == Device::kCpu) return absl::OkStatus();
+  if (kind == GroupKind::kRuntime) {
+    return absl::UnimplementedError("the runtime's own code is for the CPU");
+  }
+  if (kind == GroupKind::kLoop) {
+    return absl::UnimplementedError("loops and choices run on the CPU");
+  }
   if (kind == GroupKind::kStructured) {
     return absl::UnimplementedError(absl::StrCat(
         "a structured kernel has no schedule for ", DeviceName(device)));

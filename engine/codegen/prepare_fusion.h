@@ -14,10 +14,12 @@
 namespace cleave {
 
 // The same values, computed by nodes that share more kernels.
-inline Graph PrepareFusion(const Graph& graph, const FusionOptions& options) {
+inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
+                           const ExtractOptions& extract) {
   const Graph prepared =
-      ReductionsOfLines(SinkGathers(SumsOfProducts(ProductsOfWindows(graph))));
-  return options.runtime_code ? StoreRuntimeOperands(prepared) : prepared;
+      ReductionsOfLines(SinkGathers(SumsOfProducts(ProductsOfWindows(graph))),
+                        extract.generalize_extents);
+  return fusion.runtime_code ? StoreRuntimeOperands(prepared) : prepared;
 }
 
 }  // namespace cleave

@@ -65,11 +65,11 @@ std::map<std::string, std::vector<std::string>> Reasons(Primitive primitive) {
 std::string DescribeSupport(Primitive primitive, Device device) {
   const std::optional<GroupKind> kind = KindOfGroup(primitive);
   if (!kind.has_value()) return "";
-  if (*kind == GroupKind::kRuntime) return "the runtime's own code";
-  if (*kind == GroupKind::kLoop) return "kernels of its regions";
   if (*kind == GroupKind::kReference) return "reference kernel: no vector code";
   const absl::Status allowed = CanRunOn(device, *kind);
   if (!allowed.ok()) return absl::StrCat("cpu: ", allowed.message());
+  if (*kind == GroupKind::kRuntime) return "kernel: the runtime's own";
+  if (*kind == GroupKind::kLoop) return "kernels of its regions";
   std::string text = "kernel";
   if (ClassOf(primitive) != PrimitiveClass::kPointwise) return text;
   size_t all = 0;

@@ -11,11 +11,11 @@
 
 namespace cleave {
 
-// "kernel"; "kernels of its regions"; "the runtime's own
-// code"; "kernel; reference kernel in DTYPES: why" where some dtypes have no
-// code; "reference kernel: why"; or, for a device, "cpu: why" where it leaves
-// the primitive to the CPU. Empty for inputs, constants and results of tuples,
-// which compute nothing.
+// "kernel"; "kernel: the runtime's own"; "kernels of its regions"; "kernel;
+// reference kernel in DTYPES: why" where some dtypes have no code; "reference
+// kernel: why"; or, for a device, "cpu: why" where it leaves the primitive to
+// the CPU. Empty for inputs, constants and results of tuples, which compute
+// nothing.
 std::string DescribeSupport(Primitive primitive, Device device);
 
 }  // namespace cleave

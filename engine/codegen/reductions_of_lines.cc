@@ -6,6 +6,7 @@
 #include <numeric>
 #include <vector>
 
+#include "absl/types/span.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
 #include "ops/exact.h"
@@ -218,40 +219,58 @@ std::vector<Value> Elements(GraphBuilder& builder, Value x,
   return elements;
 }
 
-// The number of the first that is the largest or smallest, or of the first NaN.
-Value NumberOfExtreme(GraphBuilder& builder, const std::vector<Value>& elements,
-                      bool max) {
-  const TensorType type = builder.type(elements[0]);
-  const TensorType numbers = {DType::kI32, type.shape};
-  Value best = elements[0];
-  Value at = builder.Constant(Exact(0), numbers);
-  for (size_t i = 1; i < elements.size(); ++i) {
-    const Value one = elements[i];
-    Value better =
-        builder.Apply(max ? Primitive::kGt : Primitive::kLt, {one, best});
-    if (IsFloat(type.dtype)) {
-      // Nothing is better than a NaN, and a NaN than all else: equals are not.
-      const Value known = builder.Apply(Primitive::kEq, {best, best});
-      better = builder.Apply(
-          Primitive::kAnd,
-          {known,
-           builder.Apply(Primitive::kOr, {better, IsNan(builder, one)})});
-    }
-    best = builder.Apply(Primitive::kSelect, {better, one, best});
-    at = builder.Apply(
-        Primitive::kSelect,
-        {better, builder.Constant(Exact(static_cast<int64_t>(i)), numbers),
-         at});
+// An element and its number.
+struct Numbered {
+  Value element;
+  Value at;
+};
+
+// The larger or smaller of two, the first of equals, and the first NaN.
+Numbered MoreExtreme(GraphBuilder& builder, const Numbered& a,
+                     const Numbered& b, bool max) {
+  Value better = builder.Apply(max ? Primitive::kGt : Primitive::kLt,
+                               {b.element, a.element});
+  if (IsFloat(builder.type(a.element).dtype)) {
+    const Value known = builder.Apply(Primitive::kEq, {a.element, a.element});
+    better = builder.Apply(
+        Primitive::kAnd,
+        {known,
+         builder.Apply(Primitive::kOr, {better, IsNan(builder, b.element)})});
   }
-  return Convert(builder, at, DType::kI64);
+  return {
+      builder.Apply(Primitive::kSelect, {better, b.element, a.element}),
+      builder.Apply(Primitive::kSelect, {better, b.at, a.at}),
+  };
 }
 
-// A reduction of few elements, one after the other.
+// `combine` over all, by halves: each is read by few, however many there are,
+// and what reads expressions as trees sees no large one.
+template <typename T, typename Combine>
+T ByHalves(absl::Span<const T> all, Combine combine) {
+  if (all.size() == 1) return all[0];
+  const size_t half = (all.size() + 1) / 2;
+  return combine(ByHalves(all.first(half), combine),
+                 ByHalves(all.subspan(half), combine));
+}
+
+// A reduction of few elements.
 Value Combined(GraphBuilder& builder, Value x, Primitive reduction,
                const std::vector<int64_t>& axes) {
   const std::vector<Value> elements = Elements(builder, x, axes);
-  if (reduction == Primitive::kArgmax || reduction == Primitive::kArgmin) {
-    return NumberOfExtreme(builder, elements, reduction == Primitive::kArgmax);
+  const bool argmax = reduction == Primitive::kArgmax;
+  if (argmax || reduction == Primitive::kArgmin) {
+    const TensorType numbers = {DType::kI32, builder.type(elements[0]).shape};
+    std::vector<Numbered> numbered;
+    for (size_t i = 0; i < elements.size(); ++i) {
+      numbered.push_back(
+          {elements[i],
+           builder.Constant(Exact(static_cast<int64_t>(i)), numbers)});
+    }
+    const Numbered best =
+        ByHalves<Numbered>(numbered, [&](const Numbered& a, const Numbered& b) {
+          return MoreExtreme(builder, a, b, argmax);
+        });
+    return Convert(builder, best.at, DType::kI64);
   }
   Attributes attributes;
   if (reduction != Primitive::kReduceSum) attributes.Set("tie", "even");
@@ -259,11 +278,9 @@ Value Combined(GraphBuilder& builder, Value x, Primitive reduction,
       reduction == Primitive::kReduceSum   ? Primitive::kAdd
       : reduction == Primitive::kReduceMax ? Primitive::kMax
                                            : Primitive::kMin;
-  Value result = elements[0];
-  for (size_t i = 1; i < elements.size(); ++i) {
-    result = builder.Apply(combiner, {result, elements[i]}, attributes);
-  }
-  return result;
+  return ByHalves<Value>(elements, [&](Value a, Value b) {
+    return builder.Apply(combiner, {a, b}, attributes);
+  });
 }
 
 // A reduction of rows by blocks of them, and then of what these give. Some rows
@@ -291,23 +308,28 @@ Value ReducedByBlocks(GraphBuilder& builder, Value x, Primitive reduction,
 
 }  // namespace
 
-Graph ReductionsOfLines(const Graph& graph) {
+Graph ReductionsOfLines(const Graph& graph, bool open_extents) {
+  const auto reduces_few = [&](Value v) {
+    return !open_extents && ReducesFew(graph, v);
+  };
+  const auto row_blocks = [&](Value v) {
+    return open_extents ? 1 : RowBlocks(graph, v);
+  };
   bool any = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value v{id};
-    any |= IsArgOfLines(graph, v) || ReducesFew(graph, v) ||
-           RowBlocks(graph, v) > 1;
+    any |= IsArgOfLines(graph, v) || reduces_few(v) || row_blocks(v) > 1;
   }
   if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
     GraphBuilder& builder = copy.builder();
     const OpId op = graph.node(v).op;
     builder.SetProvenance(graph.node(v).provenance);
-    if (ReducesFew(graph, v)) {
+    if (reduces_few(v)) {
       return Combined(builder, copy.Operands(v)[0], ToPrimitive(op),
                       graph.attributes(v).GetInts("axes"));
     }
-    if (const int64_t blocks = RowBlocks(graph, v); blocks > 1) {
+    if (const int64_t blocks = row_blocks(v); blocks > 1) {
       return ReducedByBlocks(builder, copy.Operands(v)[0], ToPrimitive(op),
                              blocks);
     }

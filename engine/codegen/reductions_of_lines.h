@@ -19,8 +19,9 @@ namespace cleave {
 // which run in vectors over the axes before. A reduction of many rows of few
 // columns is one of blocks of rows, which threads share: how many follows from
 // the extents alone. All results stay the same, but for the order of a sum.
-// O(nodes).
-Graph ReductionsOfLines(const Graph& graph);
+// O(nodes). With open extents, code is to serve all numbers that stand in the
+// graph's types: what follows from these stays as it is.
+Graph ReductionsOfLines(const Graph& graph, bool open_extents);
 
 }  // namespace cleave
 

@@ -40,7 +40,7 @@ absl::StatusOr<LoweredGraph> LowerPrimitives(const Graph& graph,
                                              const PipelineObserver& observer) {
   const Reporter reporter(observer);
   LoweredGraph result;
-  result.graph = PrepareFusion(graph, options.fusion);
+  result.graph = PrepareFusion(graph, options.fusion, options.extract);
   reporter.Report("prepare", result.graph);
   CLEAVE_ASSIGN_OR_RETURN(FusionPlan plan,
                           PlanFusion(result.graph, options.fusion));

@@ -166,8 +166,8 @@ class Kernel {
 // Where the system lets no process make code (CodeStatus), all groups have
 // reference kernels, which is said on stderr, once.
 //
-// InvalidArgument for a composite node without a host kernel (expand first), and
-// for a graph of another context than that of the rules; FailedPrecondition
+// InvalidArgument for a composite node without a host kernel (expand first),
+// and for a graph of another context than that of the rules; FailedPrecondition
 // where this machine has no such device; Internal where code cannot be made;
 // errors of the cache.
 absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,

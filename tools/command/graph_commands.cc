@@ -75,7 +75,7 @@ int PrintTransformed(const GraphOptions& options, Transform transform,
     std::cout << PrintGraph(*graph, print);
     return kExitOk;
   }
-  const Graph prepared = PrepareFusion(*graph, {});
+  const Graph prepared = PrepareFusion(*graph, {}, {});
   const absl::StatusOr<FusionPlan> plan = PlanFusion(prepared);
   if (!plan.ok()) return Complain(plan.status());
   std::cout << PrintFusionPlan(prepared, *plan);
