@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <limits>
 #include <numeric>
+#include <set>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -32,9 +33,35 @@ bool IsArg(const Graph& graph, Value v) {
   return op == ToOpId(Primitive::kArgmax) || op == ToOpId(Primitive::kArgmin);
 }
 
+// Whether the kernel of v may read elements by indices or of windows: much
+// code, which two reductions would repeat.
+bool ReadsElsewhere(const Graph& graph, Value v) {
+  std::set<Value> seen;
+  std::vector<Value> stack = {v};
+  while (!stack.empty()) {
+    const Value at = stack.back();
+    stack.pop_back();
+    if (!IsPrimitive(graph.node(at).op) || !seen.insert(at).second) continue;
+    switch (ClassOf(ToPrimitive(graph.node(at).op))) {
+      case PrimitiveClass::kGather:
+      case PrimitiveClass::kWindow:
+        return true;
+      case PrimitiveClass::kPointwise:
+      case PrimitiveClass::kMovement:
+        for (const Value operand : graph.operands(at)) stack.push_back(operand);
+        break;
+      default:
+        break;
+    }
+  }
+  return false;
+}
+
 // Whether v is an argmax or argmin along the last axis, and none else.
 bool IsArgOfLines(const Graph& graph, Value v) {
-  if (!IsArg(graph, v)) return false;
+  if (!IsArg(graph, v) || ReadsElsewhere(graph, graph.operands(v)[0])) {
+    return false;
+  }
   const TensorType& x = graph.type(graph.operands(v)[0]);
   const std::vector<int64_t> axes = graph.attributes(v).GetInts("axes");
   return axes.size() == 1 && axes[0] + 1 == x.rank() && IsNumber(x.dtype);
