@@ -50,9 +50,9 @@ Expr Identity(Primitive primitive, DType dtype) {
   }
 }
 
-// The lanes that a line of one axis is reduced in. Those of a short one are so
-// many that none has more than two elements: the tree over kReductionLanes
-// would add these two first, so that the bits are those of an open extent.
+// The lanes that a line of one axis is reduced in. A short one has so many that
+// none adds more than two elements: the tree over kReductionLanes would add
+// these two first, so that the bits are those of an open extent.
 int LanesOf(const Dim& extent) {
   const auto length = extent.Value();
   int lanes = kReductionLanes;
