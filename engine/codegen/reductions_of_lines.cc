@@ -169,7 +169,7 @@ Value Convert(GraphBuilder& builder, Value x, DType dtype) {
 }
 
 Value IsNan(GraphBuilder& builder, Value x) {
-  return builder.Apply(Primitive::kNe, {x, x});
+  return builder.Apply(Primitive::kIsnan, {x});
 }
 
 // The least number of an element that is the largest or smallest of its line:
@@ -258,11 +258,11 @@ Numbered MoreExtreme(GraphBuilder& builder, const Numbered& a,
   Value better = builder.Apply(max ? Primitive::kGt : Primitive::kLt,
                                {b.element, a.element});
   if (IsFloat(builder.type(a.element).dtype)) {
-    const Value known = builder.Apply(Primitive::kEq, {a.element, a.element});
-    better = builder.Apply(
-        Primitive::kAnd,
-        {known,
-         builder.Apply(Primitive::kOr, {better, IsNan(builder, b.element)})});
+    const Value known =
+        builder.Apply(Primitive::kNot, {IsNan(builder, a.element)});
+    const Value first_nan =
+        builder.Apply(Primitive::kAnd, {IsNan(builder, b.element), known});
+    better = builder.Apply(Primitive::kOr, {better, first_nan});
   }
   return {
       builder.Apply(Primitive::kSelect, {better, b.element, a.element}),

@@ -467,14 +467,12 @@ TEST(Check, KernelsThatAreLessAccurateThanDeclaredAreRefuted) {
 }
 
 TEST(Check, KernelsOfPrimitivesWithoutCodeAreNotChecked) {
-  const Verdict verdict = CheckKernelsOf(R"(op checked(x: T[n]) -> T[n]
-  where T: float
-  = sort(x, axis: 0).values
+  const Verdict verdict = CheckKernelsOf(R"(op checked(x: f32[n]) -> f32[n]
+  = real(complex(x, x))
 )");
   EXPECT_EQ(verdict.kind, VerdictKind::kNotChecked) << verdict.ToString();
-  EXPECT_EQ(
-      verdict.why,
-      "by reference kernels: `sort`: several results have no vector code");
+  EXPECT_THAT(verdict.why, ::testing::HasSubstr("by reference kernels: `"));
+  EXPECT_THAT(verdict.why, ::testing::HasSubstr("no vector code for c64"));
 }
 
 }  // namespace

@@ -56,7 +56,8 @@ class BenchTest(unittest.TestCase):
                 self.assertEqual(result["peers"], {})
                 self.assertEqual(result["failed"], {})
                 self.assertGreaterEqual(result["kernels"], 1)
-                self.assertLess(result["errors"]["cleave"], 1e-4)
+                # Long sums have the most: of some 10,000 elements of size 1.
+                self.assertLess(result["errors"]["cleave"], 1e-3)
                 self.assertIn("cleave", result["compile_ms"])
                 # The second process found all kernels on disk.
                 self.assertEqual(result["compiled_again"], 0)
@@ -79,7 +80,7 @@ class BenchTest(unittest.TestCase):
             ((), "--json FILE says where the report goes"),
             (("--json", "x", "--peers", "tensorflow"), "no `tensorflow`"),
             (("--json", "x", "--filter", "("), "--filter:"),
-            (("--json", "x", "--filter", "tan"), "no name has a match"),
+            (("--json", "x", "--filter", "tanh"), "no name has a match"),
             (("--json", "x", "--rounds", "0"), "--rounds"),
             (("--json", "/no/where/x"), "no folder for /no/where/x"),
         ):
@@ -100,7 +101,7 @@ class BenchTest(unittest.TestCase):
         with subprocess.Popen(
                 command("--json", str(self.json), "--peers", "none",
                         "--scale", "64", "--rounds", "100", "--filter",
-                        "sum_a"), env=self.environment, text=True,
+                        "^sum_a[^_]*(_[01])?$"), env=self.environment, text=True,
                 stdout=subprocess.PIPE, stderr=subprocess.PIPE) as ran:
             self.assertIn("[1/3] sum_axis_0", ran.stderr.readline())
             ran.send_signal(signal.SIGINT)
