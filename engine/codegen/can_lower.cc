@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -6,6 +7,7 @@
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
 #include "engine/codegen/integer_constant.h"
+#include "engine/ir/filled_with.h"
 #include "engine/ir/rewrite_graph.h"
 
 namespace cleave {
@@ -18,13 +20,8 @@ absl::Status No(Primitive primitive, absl::string_view why) {
 
 // Whether v is 0 everywhere, and not -0.
 bool IsZero(const Graph& graph, Value v) {
-  while (graph.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
-    v = graph.operands(v)[0];
-  }
-  if (IntegerConstant(graph, v) != 0) return false;
-  const StaticValue& value = graph.attributes(v).Get("value");
-  return value.kind() != StaticValue::Kind::kReal ||
-         !value.AsReal().IsNegativeZero();
+  const std::optional<Exact> value = FilledWith(graph, v);
+  return value == Exact(0) && !value->IsNegativeZero();
 }
 
 }  // namespace
@@ -106,11 +103,11 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node) {
   const auto operands = graph.operands(node);
   if (primitive == Primitive::kSort) return {operands[0]};
   const DType dtype = graph.type(node).dtype;
-  if ((!IsFloat(dtype) && !IsInt(dtype)) || ByteSize(dtype) < 4) return {};
+  if (!InClass(dtype, DTypeClass::kReal) || ByteSize(dtype) < 4) return {};
   const Attributes& attributes = graph.attributes(node);
   if (primitive == Primitive::kLinearScan) {
     // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
-    if (IntegerConstant(graph, operands[0]) != 1 ||
+    if (FilledWith(graph, operands[0]) != Exact(1) ||
         !IsZero(graph, operands[2])) {
       return {};
     }

@@ -26,8 +26,6 @@ constexpr int64_t kMostRowBlocks = 16;
 constexpr int64_t kRowElements = 64;
 constexpr int64_t kLeastRowsOfBlock = 512;
 
-bool IsNumber(DType dtype) { return IsFloat(dtype) || IsInt(dtype); }
-
 bool IsArg(const Graph& graph, Value v) {
   const OpId op = graph.node(v).op;
   return op == ToOpId(Primitive::kArgmax) || op == ToOpId(Primitive::kArgmin);
@@ -64,7 +62,8 @@ bool IsArgOfLines(const Graph& graph, Value v) {
   }
   const TensorType& x = graph.type(graph.operands(v)[0]);
   const std::vector<int64_t> axes = graph.attributes(v).GetInts("axes");
-  return axes.size() == 1 && axes[0] + 1 == x.rank() && IsNumber(x.dtype);
+  return axes.size() == 1 && axes[0] + 1 == x.rank() &&
+         InClass(x.dtype, DTypeClass::kReal);
 }
 
 // Whether v is an input, or reads one at other places: nothing is computed
@@ -109,7 +108,7 @@ bool ReducesFew(const Graph& graph, Value v) {
     }
     elements *= *extent;
   }
-  return elements <= kFewElements && IsNumber(type.dtype) &&
+  return elements <= kFewElements && InClass(type.dtype, DTypeClass::kReal) &&
          ByteSize(type.dtype) >= 4 && IsRead(graph, x);
 }
 
@@ -136,8 +135,8 @@ int64_t RowBlocks(const Graph& graph, Value v) {
   const Value x = graph.operands(v)[0];
   const TensorType& type = graph.type(x);
   if (graph.attributes(v).GetInts("axes") != std::vector<int64_t>{0} ||
-      type.rank() < 2 || !IsNumber(type.dtype) || ByteSize(type.dtype) < 4 ||
-      !IsStored(graph, x)) {
+      type.rank() < 2 || !InClass(type.dtype, DTypeClass::kReal) ||
+      ByteSize(type.dtype) < 4 || !IsStored(graph, x)) {
     return 1;
   }
   int64_t columns = 1;
@@ -177,8 +176,7 @@ Value IsNan(GraphBuilder& builder, Value x) {
 Value FirstOfExtremes(GraphBuilder& builder, Value x, bool max) {
   const TensorType type = builder.type(x);
   const int last = type.rank() - 1;
-  Attributes reduced = Axes({last});
-  reduced.Set("tie", "even");
+  const Attributes reduced = Axes({last});
   const Value extreme = builder.Apply(
       max ? Primitive::kReduceMax : Primitive::kReduceMin, {x}, reduced);
   std::vector<int> kept(last);
@@ -299,14 +297,12 @@ Value Combined(GraphBuilder& builder, Value x, Primitive reduction,
         });
     return Convert(builder, best.at, DType::kI64);
   }
-  Attributes attributes;
-  if (reduction != Primitive::kReduceSum) attributes.Set("tie", "even");
   const Primitive combiner =
       reduction == Primitive::kReduceSum   ? Primitive::kAdd
       : reduction == Primitive::kReduceMax ? Primitive::kMax
                                            : Primitive::kMin;
   return ByHalves<Value>(elements, [&](Value a, Value b) {
-    return builder.Apply(combiner, {a, b}, attributes);
+    return builder.Apply(combiner, {a, b});
   });
 }
 
@@ -326,9 +322,7 @@ Value ReducedByBlocks(GraphBuilder& builder, Value x, Primitive reduction,
   shape[0] = Dim(together);
   shape.insert(shape.begin(), {Dim(blocks), Dim(rows)});
   const auto reduce = [&](Value of, const std::vector<int>& axes) {
-    Attributes attributes = Axes(axes);
-    if (reduction != Primitive::kReduceSum) attributes.Set("tie", "even");
-    return builder.Apply(reduction, {of}, attributes);
+    return builder.Apply(reduction, {of}, Axes(axes));
   };
   return reduce(reduce(builder.Reshape(x, shape), {1}), {0, 1});
 }

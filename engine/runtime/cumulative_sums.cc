@@ -213,13 +213,10 @@ class Sums {
 
 }  // namespace
 
-bool HasCumulativeSums(DType dtype) {
-  return dtype == DType::kF32 || dtype == DType::kF64 ||
-         (IsInt(dtype) && ByteSize(dtype) >= 4);
-}
-
 absl::Status CumulativeSums(const SummedArray& array, KernelCall& call) {
-  CLEAVE_CHECK(HasCumulativeSums(array.dtype)) << DTypeName(array.dtype);
+  CLEAVE_CHECK(InClass(array.dtype, DTypeClass::kReal) &&
+               ByteSize(array.dtype) >= 4)
+      << DTypeName(array.dtype);
   if (array.dtype == DType::kF32) return Sums<float, double>(array, call).Run();
   if (array.dtype == DType::kF64) {
     return Sums<double, double>(array, call).Run();

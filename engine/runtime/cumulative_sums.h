@@ -16,16 +16,13 @@
 namespace cleave::internal_kernel {
 
 struct SummedArray {
-  DType dtype = DType::kF32;  // one of HasCumulativeSums
+  DType dtype = DType::kF32;  // a real of 4 bytes or more
   absl::Span<const int64_t> shape;
   int64_t axis = 0;
   bool reverse = false;  // from the end on
   const void* x = nullptr;
   void* y = nullptr;  // of that shape; both dense in row-major order
 };
-
-// f32, f64 and integers of 32 and 64 bits.
-bool HasCumulativeSums(DType dtype);
 
 // Floats are summed in f64 and rounded once; integers wrap. A long line is
 // summed in blocks of a fixed length, which threads share: the result does not
