@@ -87,9 +87,6 @@ struct FusionOptions {
   // then stores them for itself. Not for devices: they have no arrays without
   // elements.
   bool totals_with_rows = true;
-  // Whether PrepareFusion takes ReductionsOfLines. Not for devices: an element
-  // that equals the extremum of its row was not always found there (PoCL).
-  bool reductions_of_lines = true;
   // Whether some primitives are computed by the runtime's own code. Not for
   // libraries: they have no runtime.
   bool runtime_code = true;

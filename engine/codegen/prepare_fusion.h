@@ -16,10 +16,9 @@ namespace cleave {
 // The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
-  Graph prepared = SinkGathers(SumsOfProducts(ProductsOfWindows(graph)));
-  if (fusion.reductions_of_lines) {
-    prepared = ReductionsOfLines(prepared, extract.generalize_extents);
-  }
+  Graph prepared =
+      ReductionsOfLines(SinkGathers(SumsOfProducts(ProductsOfWindows(graph))),
+                        extract.generalize_extents);
   return fusion.runtime_code ? StoreRuntimeOperands(prepared) : prepared;
 }
 

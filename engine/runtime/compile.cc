@@ -98,7 +98,6 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   extract.generalize_extents = options.generalize_extents;
   FusionOptions fusion;
   fusion.totals_with_rows = options.device == Device::kCpu;
-  fusion.reductions_of_lines = options.device == Device::kCpu;
   fusion.host_kernels = &options.host_kernels;
   if (!CodeStatus().ok() && options.device == Device::kCpu) {
     fusion.no_code = std::string(CodeStatus().message());

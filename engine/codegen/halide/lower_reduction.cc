@@ -69,7 +69,15 @@ Expr Lowering::ForEach(const RDom& domain, const Expr& value) {
   for (int i = 0; i < domain.dimensions(); ++i) {
     all = Halide::Internal::And::make(all, domain[i] >= 0);
   }
-  return Halide::select(all, value, value);
+  return Opaque(Halide::select(all, value, value));
+}
+
+// Halide leaves out the steps of a loop that change nothing. For the minimum of
+// numbers that follow from the loop's variable it solves for these steps, and
+// that overflows where the minimum is the largest number, as the first is.
+Expr Lowering::Opaque(const Expr& value) {
+  if (value.type() != Int(32)) return value;
+  return ~~value;
 }
 
 Lowering::Reduced Lowering::ReducedBy(Value v, const std::vector<Var>& vars) {

@@ -327,7 +327,7 @@ void Lowering::AddScatter(Value v) {
   stage.role = Stage::Role::kSequential;
   stage.func(Reversed(vars)) = widen(At(x, here));
   const Expr old = Call(stage.func, place);
-  const Expr update = widen(At(updates, source));
+  const Expr update = Opaque(widen(At(updates, source)));
   Expr changed = update;
   if (mode == "add") changed = AddElement(state, old, update);
   if (mode == "mul") changed = MulElement(state, old, update);

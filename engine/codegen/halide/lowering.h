@@ -116,6 +116,8 @@ class Lowering {
   void TileTranspose(const std::vector<Value>& outputs);
   static Halide::Expr ForEach(const Halide::RDom& domain,
                               const Halide::Expr& value);
+  // The value, whose relation to the loops Halide does not see.
+  static Halide::Expr Opaque(const Halide::Expr& value);
   // Elements of v are read from the stage's Func from here on.
   void AddStage(Value v, Stage stage);
   // A domain of these extents, and its variables, innermost first.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
@@ -160,6 +161,37 @@ std::optional<Verdict> FaultOf(const OpContext& context,
   return NotEvaluated(context, prepared, mode, inputs, results.status());
 }
 
+// The derivatives by each float operand at a time, in forward mode.
+std::map<int, absl::StatusOr<JvpGraphs>> Derivatives(
+    const OpContext& context, const PreparedCall& prepared,
+    const std::vector<TensorType>& types, const RuleSet& rules) {
+  std::map<int, absl::StatusOr<JvpGraphs>> derivatives;
+  for (size_t k = 0; k < types.size(); ++k) {
+    if (!IsFloat(types[k].dtype)) continue;
+    std::vector<bool> mask(types.size());
+    mask[k] = true;
+    derivatives.emplace(
+        k, Differentiate(context, prepared.graphs.call, mask, rules));
+  }
+  return derivatives;
+}
+
+// The constants that the body and its derivatives compare with: branches of a
+// derivative meet where none of the body's do.
+std::vector<double> GuardsOf(
+    const CallGraphs& graphs,
+    const std::map<int, absl::StatusOr<JvpGraphs>>& derivatives) {
+  std::vector<double> guards = GuardConstants(graphs.body);
+  for (const auto& [k, jvp] : derivatives) {
+    if (!jvp.ok()) continue;
+    const std::vector<double> more = GuardConstants(jvp->graph);
+    guards.insert(guards.end(), more.begin(), more.end());
+  }
+  std::sort(guards.begin(), guards.end());
+  guards.erase(std::unique(guards.begin(), guards.end()), guards.end());
+  return guards;
+}
+
 // The slopes of an elementwise call, by one operand at a time, in forward and
 // in reverse mode. False once the layer is settled.
 bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
@@ -168,6 +200,8 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
   const std::vector<TensorType> types = prepared.call.OperandTypes();
   const std::vector<std::string> names = prepared.call.OperandNames();
   const bool narrow = SignificandBits(MainDType(prepared.call)) < 24;
+  const std::map<int, absl::StatusOr<JvpGraphs>> derivatives =
+      Derivatives(context, prepared, types, rules);
   const std::vector<Tensor> sampled = Concatenated(
       sampler.Points(prepared.call,
                      prepared.default_attributes ? kTangentPoints
@@ -175,7 +209,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
                                                  : kVariantTangentPoints,
                      false),
       NormalFirst(sampler.EdgePoints(prepared.call,
-                                     GuardConstants(prepared.graphs.body),
+                                     GuardsOf(prepared.graphs, derivatives),
                                      kTangentEdgePoints))
           .Normal());
   const SortedPoints points =
@@ -248,16 +282,11 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
     Merge(verdict, agrees);
     return true;
   };
-  for (size_t k = 0; k < types.size(); ++k) {
-    if (!IsFloat(types[k].dtype)) continue;
+  for (const auto& [active, jvp] : derivatives) {
     if (context.Expired()) {
       Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       return false;
     }
-    const int active = static_cast<int>(k);
-    std::vector<bool> mask(types.size());
-    mask[k] = true;
-    const auto jvp = Differentiate(context, prepared.graphs.call, mask, rules);
     if (!jvp.ok()) {
       if (!AddRefusal(context, prepared, "jvp", jvp.status(), verdict)) {
         return false;
