@@ -24,6 +24,21 @@ bool IsZero(const Graph& graph, Value v) {
   return value == Exact(0) && !value->IsNegativeZero();
 }
 
+// Whether the node puts tensors one behind the other that are stored in any
+// case: inputs, and what no kernel computes along with others.
+bool JoinsStored(const Graph& graph, Value node) {
+  if (graph.node(node).op != ToOpId(Primitive::kConcatenate)) return false;
+  const auto operands = graph.operands(node);
+  return std::all_of(operands.begin(), operands.end(), [&](Value operand) {
+    if (!IsPrimitive(graph.node(operand).op)) return true;
+    const Primitive primitive = ToPrimitive(graph.node(operand).op);
+    if (primitive == Primitive::kInput) return true;
+    const PrimitiveClass c = ClassOf(primitive);
+    return c == PrimitiveClass::kContraction || c == PrimitiveClass::kControl ||
+           c == PrimitiveClass::kProjection;
+  });
+}
+
 }  // namespace
 
 bool IsMovement(const Graph& graph, Value node) {
@@ -121,6 +136,17 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node) {
   }
   if (IsZero(graph, operands[0])) return {operands[1], operands[2]};
   return {operands[0], operands[1], operands[2]};
+}
+
+bool HasRuntimeCode(const Graph& graph, Value node,
+                    const FusionOptions& options) {
+  if (!options.runtime_code || !options.no_code.empty()) return false;
+  if (options.runtime_copies && JoinsStored(graph, node)) return true;
+  const std::vector<Value> own = RuntimeOperands(graph, node);
+  return !own.empty() &&
+         std::none_of(own.begin(), own.end(), [&](Value operand) {
+           return IsMovement(graph, operand);
+         });
 }
 
 Graph StoreRuntimeOperands(const Graph& graph) {

@@ -36,8 +36,7 @@ class Planner {
  public:
   Planner(const Graph& graph, const FusionOptions& options)
       : graph_(graph),
-        no_code_(options.no_code),
-        runtime_code_(options.no_code.empty() && options.runtime_code),
+        options_(options),
         group_of_(graph.size(), -1),
         users_(graph.size()),
         returned_(graph.size(), false),
@@ -124,21 +123,17 @@ class Planner {
     }
     const std::vector<BaseRead> reads = BaseReads(graph_, v);
     const PrimitiveClass c = ClassOf(primitive);
-    if (no_code_.empty() && c == PrimitiveClass::kControl) {
+    if (options_.no_code.empty() && c == PrimitiveClass::kControl) {
       AddReads(NewGroup(GroupKind::kLoop, v), reads);
       return;
     }
-    const std::vector<Value> own = RuntimeOperands(graph_, v);
-    if (runtime_code_ && !own.empty() &&
-        std::none_of(own.begin(), own.end(), [this](Value operand) {
-          return IsMovement(graph_, operand);
-        })) {
+    if (HasRuntimeCode(graph_, v, options_)) {
       AddReads(NewGroup(GroupKind::kRuntime, v), reads);
       return;
     }
-    const absl::Status lowered = no_code_.empty()
-                                     ? CanLower(graph_, v)
-                                     : absl::UnimplementedError(no_code_);
+    const absl::Status lowered =
+        options_.no_code.empty() ? CanLower(graph_, v)
+                                 : absl::UnimplementedError(options_.no_code);
     if (!lowered.ok()) {
       const int group = NewGroup(GroupKind::kReference, v);
       groups_[group].why = std::string(lowered.message());
@@ -499,9 +494,13 @@ class Planner {
   void AddReturnedMovement() {
     for (uint32_t id = 0; id < graph_.size(); ++id) {
       if (!returned_[id] || !IsMovement(graph_, Value{id})) continue;
+      const std::vector<BaseRead> reads = BaseReads(graph_, Value{id});
+      if (HasRuntimeCode(graph_, Value{id}, options_)) {
+        AddReads(NewGroup(GroupKind::kRuntime, Value{id}), reads);
+        continue;
+      }
       const int group = NewGroup(GroupKind::kPointwise, Value{id});
       groups_[group].space = graph_.type(Value{id}).shape;
-      const std::vector<BaseRead> reads = BaseReads(graph_, Value{id});
       AddReads(group, reads);
       for (const int other : Candidates(reads)) {
         if (other != group) Absorb(group, other);
@@ -583,8 +582,7 @@ class Planner {
   }
 
   const Graph& graph_;
-  const std::string no_code_;
-  const bool runtime_code_;
+  const FusionOptions& options_;
   std::vector<Group> groups_;
   std::vector<int> group_of_;  // -1: an input or movement
   // Nodes that read a node, movement seen through.

@@ -37,7 +37,7 @@ enum class GroupKind : uint8_t {
   kReduction,    // over the same axes of one space, and of its rows to scalars
   kContraction,  // dot_general, conv
   kStructured,   // scans, scatter, windows_add: one node
-  kRuntime,      // one sort, cumulative sum or scatter: the runtime's code
+  kRuntime,      // one sort, cumulative sum, scatter, copy: the runtime's code
   kLoop,         // one scan, while or cond: its regions are kernels
   kReference,    // no vector code: the reference kernel of one node
   kHost,         // the call of one op that the host computes
@@ -90,6 +90,9 @@ struct FusionOptions {
   // Whether some primitives are computed by the runtime's own code. Not for
   // libraries: they have no runtime.
   bool runtime_code = true;
+  // Whether a result that is stored values one behind the other is, too. Not
+  // for devices, which the values would leave.
+  bool runtime_copies = true;
   // The functions that compute the composite nodes; null: there are none.
   const HostKernels* host_kernels = nullptr;
   // The reason why nothing becomes code: every node has a reference kernel.
@@ -105,6 +108,10 @@ absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
 
 // Unimplemented with the reason where a node has no vector code.
 absl::Status CanLower(const Graph& graph, Value node);
+
+// Whether the runtime's own code computes the node, which is to be stored.
+bool HasRuntimeCode(const Graph& graph, Value node,
+                    const FusionOptions& options);
 
 // The operands that the runtime's own code for the node reads: of a sort, of a
 // linear_scan that is a cumulative sum, of a scatter that adds to rows, both of

@@ -223,7 +223,10 @@ absl::StatusOr<TermPtr> Elaborator::ToTerm(const RuleValue& value,
     default:
       return Fail(DiagnosticKind::kType, range,
                   absl::StrCat("a tensor or a number is wanted here, not ",
-                               value.KindName()));
+                               // A word that nothing binds is one, too.
+                               value.Is(Kind::kString)
+                                   ? absl::StrCat("`", value.AsString(), "`")
+                                   : value.KindName()));
   }
 }
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "engine/rules/call_search.h"
 
 namespace cleave {
@@ -29,13 +31,34 @@ bool HasOpenDType(const InputDecl& input) {
          (input.type.dtype == nullptr || !OpenDType(input).empty());
 }
 
+// A reason without its numbers and, if it is to be `coarse`, without its shapes
+// and dtypes, but with its places in the rules.
+std::string ReasonOf(absl::string_view refusal, bool coarse) {
+  std::string reason;
+  int depth = 0;
+  bool in_place = false;
+  for (const char c : refusal) {
+    if (c == ']') --depth;
+    if (depth > 0 && coarse) continue;
+    if (c == '[') ++depth;
+    const bool digit = absl::ascii_isdigit(c);
+    in_place = coarse && (c == ':' || (digit && in_place));
+    if (digit && !in_place && coarse && absl::EndsWith(reason, "0")) continue;
+    reason.push_back(digit && !in_place ? '0' : c);
+  }
+  if (!coarse) return reason;
+  return absl::StrReplaceAll(reason, {{"f0", "i0"},
+                                      {"c0", "i0"},
+                                      {"u0", "i0"},
+                                      {"bf0", "i0"},
+                                      {"bool", "i0"},
+                                      {"axes", "axis"}});
+}
+
 }  // namespace
 
 void CallSearch::Keep(std::string refusal, const Proposal& proposal) {
-  // Whatever the numbers in it are, it is one reason.
-  for (char& c : refusal) {
-    if (absl::ascii_isdigit(c)) c = '0';
-  }
+  refusal = ReasonOf(refusal, attempt_ >= 2);
   constexpr size_t kProposals = 6;  // of one reason
   constexpr size_t kReasons = 100;
   auto of_reason = std::find_if(
@@ -167,15 +190,12 @@ void CallSearch::ChangeInput(size_t input, Proposal& proposal) {
   // The axes of one tensor, or of all of this input.
   const bool all = Draw(2) == 0;
   const uint64_t change = Draw(4);
-  const Dim extents[] = {Dim(1),
-                         Dim(2),
-                         Dim(3),
-                         CommonExtent(),
-                         CommonExtent(),
-                         CommonExtent() * Dim(2),
-                         CommonExtent() * Dim(3),
-                         CommonExtent() * Dim(4)};
-  const Dim extent = extents[Draw(std::size(extents))];
+  const Dim extents[] = {Dim(1), Dim(2), Dim(3), CommonExtent(), CommonExtent(),
+                         CommonExtent() * Dim(2), CommonExtent() * Dim(3),
+                         CommonExtent() * Dim(4),
+                         // Rows of numbers, which the first attempts have not.
+                         Dim(4), Dim(5)};
+  const Dim extent = extents[Draw(attempt_ < 2 ? 8 : std::size(extents))];
   const uint64_t axis = Draw(6);
   for (size_t k = 0; k < tensors.size(); ++k) {
     if (!tensors[k] || (k != place && !all)) continue;

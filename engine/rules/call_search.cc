@@ -67,6 +67,9 @@ StaticValue WithCommon(const StaticValue& value, const Dim& common) {
   return list;
 }
 
+// Attempts are made with extents of 4, of 1, and with other proposals of 4.
+constexpr int kLastAttempt = 3;
+
 }  // namespace
 
 absl::StatusOr<CallSearch> CallSearch::Create(const RuleSet& rules,
@@ -113,6 +116,9 @@ DType CallSearch::DrawDType(absl::string_view dtype_class) {
        {DType::kF32, DType::kI64, DType::kBool, DType::kF32, DType::kC64}) {
     if (!wanted.ok() || InClass(dtype, *wanted)) dtypes.push_back(dtype);
   }
+  if (attempt_ >= 2 && (!wanted.ok() || InClass(DType::kU8, *wanted))) {
+    dtypes.push_back(DType::kU8);
+  }
   // Mostly the first: an index or a mask is the exception.
   if (dtypes.empty() || Draw(2) == 0) {
     return dtypes.empty() ? DType::kF32 : dtypes[0];
@@ -131,6 +137,8 @@ int64_t CallSearch::DrawRank(int rank, int pattern, int input) {
     case 3:
       return input < 2 ? rank : 1;
     default:
+      // Or some scalars beside tensors of one rank.
+      if (attempt_ >= 2) return Draw(2) == 0 ? 0 : rank;
       return static_cast<int64_t>(Draw(rank + 2));
   }
 }
@@ -221,6 +229,7 @@ StaticValue CallSearch::DrawScalar(const AttributeDecl& attribute, int rank) {
   // A scalar that is an integer is one of integers, too: of bits, say.
   if (guided_ && type == "scalar" && Draw(2) == 0) return DrawInteger();
   if (type == "real" || type == "scalar") {
+    if (attempt_ >= 2 && Draw(3) == 0) return Exact(0);
     return Draw(2) == 0 ? Exact(1) : Exact(1) / Exact(2);
   }
   if (type == "dtype") return DType::kF32;
@@ -335,10 +344,11 @@ std::optional<Graph> CallSearch::Next() {
   if (concrete_) return std::exchange(concrete_, std::nullopt);
   while (found_ < kMaxFoundCalls) {
     if (proposals_ == last_proposal_) {
-      if (found_ > 0 || extent_ == 1) break;
+      if (found_ > 0 || attempt_ == kLastAttempt) break;
+      ++attempt_;
       // Where nothing fits together, what has one element may: a result of a
       // window of the whole input, beside the input.
-      extent_ = 1;
+      extent_ = attempt_ == 1 ? 1 : kCommonExtent;
       proposals_ = 0;
       guided_ = false;
       kept_.clear();

@@ -42,7 +42,8 @@ inline Dim CommonExtent() { return Dim::Variable("n"); }
 // The same calls in each run: nothing is drawn by chance. Most extents of one
 // call are equal, so that what must agree does. A call is returned with that
 // extent as the variable `n` where the op accepts it so, then as the number 4;
-// where no call is accepted, the proposals are made again with 1 for it.
+// where no call is accepted, proposals are made again with 1 for it, then
+// others.
 class CallSearch {
  public:
   // `rules` must outlive the search. NotFound for no op.
@@ -101,6 +102,7 @@ class CallSearch {
   std::set<std::string> own_strings_;
   uint64_t state_ = 1;
   int64_t extent_ = kCommonExtent;
+  int attempt_ = 0;
   int proposals_ = 0;
   int last_proposal_ = kMaxProposals;
   int found_ = 0;

@@ -159,6 +159,17 @@ absl::StatusOr<SymbolicCall> SymbolicCalls::Make(int i, const Library& library,
     call.attributes.Set(attribute.name, given);
     scope.Set(attribute.name, value);
   }
+  // All names first: `w: T[3 * n], h: T[n]`.
+  for (const InputDecl& input : callable_.inputs) {
+    if (input.is_static) continue;
+    for (const AxisExpr& axis : input.type.axes) {
+      const bool pack = axis.size->kind == ExprKind::kSpread;
+      const Expr& e = pack ? *axis.size->children[0] : *axis.size;
+      if (e.kind == ExprKind::kName && scope.Find(e.text) == nullptr) {
+        scope.Set(e.text, bind(e.text, pack, -1));
+      }
+    }
+  }
   for (const InputDecl& input : callable_.inputs) {
     if (input.is_static) {
       call.attributes.Set(input.name, StaticValue::Ints(std::vector<int>{1}));
@@ -194,9 +205,6 @@ absl::StatusOr<SymbolicCall> SymbolicCalls::Make(int i, const Library& library,
             e.children[0]->kind == ExprKind::kName) {
           value = bind(e.children[0]->text, pack, static_cast<int>(k));
         } else {
-          if (e.kind == ExprKind::kName && scope.Find(e.text) == nullptr) {
-            scope.Set(e.text, bind(e.text, pack, -1));
-          }
           CLEAVE_ASSIGN_OR_RETURN(value, elaborator.Eval(e, scope));
         }
         RuleList dims =

@@ -14,6 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/runtime/allocator.h"
+#include "engine/runtime/concatenate_parts.h"
 #include "engine/runtime/cumulative_sums.h"
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/region_kernels.h"
@@ -27,6 +28,7 @@ namespace cleave {
 
 using internal_kernel::AddRows;
 using internal_kernel::BufferInstance;
+using internal_kernel::ConcatenatedPart;
 using internal_kernel::CumulativeSums;
 using internal_kernel::IndexRange;
 using internal_kernel::Now;
@@ -215,6 +217,22 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
     array.u = addresses[buffer_of(operands[2])->slot];
     array.y = y;
     return AddRows(array, call);
+  }
+  if (graph.node(result).op == ToOpId(Primitive::kConcatenate)) {
+    const int64_t axis = graph.attributes(result).GetInt("axis");
+    const std::vector<int64_t>& shape = instance.outputs[0].shape;
+    const int64_t rows = std::accumulate(shape.begin(), shape.begin() + axis,
+                                         int64_t{1}, std::multiplies<>());
+    absl::InlinedVector<ConcatenatedPart, 8> parts;
+    for (const Value operand : graph.operands(result)) {
+      const BufferInstance& x = *buffer_of(operand);
+      const int64_t row = std::accumulate(
+          x.shape.begin() + axis, x.shape.end(),
+          int64_t{ByteSize(step.outputs[0].dtype)}, std::multiplies<>());
+      parts.push_back({addresses[x.slot], row});
+    }
+    ConcatenateParts(parts, rows, y, call);
+    return absl::OkStatus();
   }
   const Value node = graph.operands(result)[0];
   const Attributes& sort = graph.attributes(node);

@@ -33,7 +33,8 @@ if HAVE_TORCH:
 
 _LIMIT = 6
 # PyTorch's kernel gives another value on purpose: see torch.md.
-_VALUES = {"special_log_ndtr": 1e-6, "hardsigmoid_backward": 1e-7}
+_VALUES = {"special_log_ndtr": 1e-6, "hardsigmoid_backward": 1e-7,
+           "special_airy_ai": 1e-8}
 # Arguments stand for values that depend on others: differences of the op by
 # itself say nothing. `Promises` differentiates what they belong to.
 _WITH_RESULTS = ("_scaled_dot_product_flash_attention_for_cpu_backward",
@@ -68,7 +69,8 @@ def _as_leaves(op, args) -> list:
     """The arguments with requires_grad, where PyTorch allows it."""
     return [a.clone().requires_grad_()
             if isinstance(a, torch.Tensor) and a.is_floating_point()
-            and about.name not in ("target", "running_mean", "running_var")
+            and about.name not in ("target", "running_mean", "running_var",
+                                   "random_samples")
             else a
             for a, about in zip(args, op._schema.arguments)]
 

@@ -144,7 +144,21 @@ TARGETS = (
     Target("column_stack"),
     _backward("grid_sampler_2d_backward", "grid_sampler_2d", ("input", "grid"),
               second=False),
+    _backward("grid_sampler_3d_backward", "grid_sampler_3d", ("input", "grid"),
+              second=False),
+    Target("as_strided_scatter", autograd=True, composite=True),
+    Target("_chunk_cat"),
+    Target("fractional_max_pool2d", autograd=True),
+    Target("fractional_max_pool2d_backward", autograd=True),
+    Target("fractional_max_pool3d", autograd=True),
+    Target("fractional_max_pool3d_backward", autograd=True),
+    # Frames.
+    Target("stft"),
+    Target("stft.center"),
+    Target("istft"),
     # Reductions and comparisons.
+    Target("histogram.bin_ct"),
+    Target("histogram.bins_tensor"),
     Target("nanquantile", composite=True),
     Target("nanquantile.scalar", composite=True),
     Target("quantile", composite=True),
@@ -171,5 +185,9 @@ TARGETS = (
     Target("chalf", own=True),
     # Special functions, whose derivative PyTorch takes for 0.
     Target("special_log_ndtr"),
+    Target("special_airy_ai"),
+    # Factorizations.
+    Target("ormqr", autograd=True),
+    Target("linalg_lu"),
     *_POLYNOMIALS,
 )
