@@ -122,7 +122,47 @@ Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
   return builder.Transpose(product, order);
 }
 
+// Whether the windows reach beyond what they are taken of, or hold the zeros
+// that dilation puts between elements.
+bool HoldAbsent(const Graph& graph, Value windows) {
+  const Value x = graph.operands(windows)[0];
+  if (graph.node(x).op == ToOpId(Primitive::kPad)) return true;
+  const Attributes& attributes = graph.attributes(windows);
+  const auto counts = attributes.GetDims("counts");
+  const auto sizes = attributes.GetDims("sizes");
+  const auto low = attributes.GetDims("low");
+  const auto strides = attributes.GetDims("strides");
+  const auto dilations = attributes.GetDims("dilations");
+  const Shape& shape = graph.type(x).shape;
+  for (size_t s = 0; s < counts.size(); ++s) {
+    const Dim last = (counts[s] - Dim(1)) * strides[s] +
+                     (sizes[s] - Dim(1)) * dilations[s] - low[s];
+    const Dim& extent = shape[shape.size() - counts.size() + s];
+    if (low[s] != Dim(0) || !last.Value() || !extent.Value() ||
+        *last.Value() >= *extent.Value()) {
+      return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
+
+bool MultipliesAbsent(const Graph& graph, Value node) {
+  const auto is = [&](Value v, Primitive primitive) {
+    return graph.node(v).op == ToOpId(primitive);
+  };
+  if (!is(node, Primitive::kDotGeneral)) return false;
+  // What Stored made, which no graph has otherwise.
+  Value v = graph.operands(node)[0];
+  if (!is(v, Primitive::kConvert) ||
+      graph.type(v).dtype != graph.type(graph.operands(v)[0]).dtype) {
+    return false;
+  }
+  v = graph.operands(v)[0];
+  if (is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
+  return is(v, Primitive::kWindows) && HoldAbsent(graph, v);
+}
 
 Graph ProductsOfWindows(const Graph& graph) {
   bool any = false;

@@ -9,6 +9,8 @@
 #ifndef CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 #define CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 
+#include <cstdint>
+
 #include "engine/ir/graph.h"
 
 namespace cleave {
@@ -21,7 +23,14 @@ inline constexpr int64_t kMaxWindowBytes = int64_t{1} << 28;
 // what their windows take is not known, or since each output reads few of them
 // (depthwise). Sums are taken in the same order: the values stay the same. A
 // graph with composite nodes comes back as it is. O(nodes).
+// An infinite or NaN weight turns the zeros around a padded tensor into NaN,
+// which are absent from a convolution: where MultipliesAbsent, the weights are
+// to be finite.
 Graph ProductsOfWindows(const Graph& graph);
+
+// Whether the node is a product of ProductsOfWindows, operand 1 the weights,
+// whose windows hold zeros for what is absent.
+bool MultipliesAbsent(const Graph& graph, Value node);
 
 }  // namespace cleave
 

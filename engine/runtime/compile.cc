@@ -108,6 +108,7 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
                           PlanSteps(graph, rules, fusion, extract));
   auto plan = std::make_unique<Plan>();
   plan->graph = std::move(planned.graph);
+  plan->given = std::move(planned.given);
   plan->static_shapes = planned.static_shapes;
   plan->host_kernels = options.host_kernels;
   std::vector<DeviceGroup> on_device;

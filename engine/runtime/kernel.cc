@@ -7,6 +7,7 @@
 
 #include "absl/algorithm/container.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -55,6 +56,26 @@ Kernel::Impl::Impl(std::unique_ptr<Plan> plan) : plan_(std::move(plan)) {
     output_made_.push_back(!again && !is_input);
   }
 }
+
+namespace internal_kernel {
+
+namespace {
+constexpr char kNotFinite[] = "cleave/not_finite";
+}  // namespace
+
+absl::Status NotFinite() {
+  absl::Status status = absl::AbortedError(
+      "a weight is infinite or NaN: beside zeros that stand for padding it "
+      "would make NaN of what is absent");
+  status.SetPayload(kNotFinite, absl::Cord());
+  return status;
+}
+
+bool IsNotFinite(const absl::Status& status) {
+  return !status.ok() && status.GetPayload(kNotFinite).has_value();
+}
+
+}  // namespace internal_kernel
 
 int Kernel::Impl::SlotOf(Value v) {
   return slots_.try_emplace(v, static_cast<int>(slots_.size())).first->second;
@@ -212,10 +233,14 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
   for (size_t s = 0; s < plan_->steps.size(); ++s) {
     const int64_t start = report != nullptr ? Now() : 0;
     CLEAVE_RETURN_IF_ERROR(PollBudget());
-    CLEAVE_RETURN_IF_ERROR(RunStep(plan_->steps[s], instance.steps[s],
-                                   instance.dims, absl::MakeSpan(addresses),
-                                   &kept, call,
-                                   memory.has_value() ? &*memory : nullptr));
+    const absl::Status ran =
+        RunStep(plan_->steps[s], instance.steps[s], instance.dims,
+                absl::MakeSpan(addresses), &kept, call,
+                memory.has_value() ? &*memory : nullptr);
+    if (internal_kernel::IsNotFinite(ran)) {
+      return Restart(inputs, addresses, ran, outputs, options);
+    }
+    CLEAVE_RETURN_IF_ERROR(ran);
     if (memory.has_value()) {
       CLEAVE_RETURN_IF_ERROR(EndDeviceStep(instance, static_cast<int>(s),
                                            report != nullptr, *memory));
@@ -244,6 +269,30 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
     report->packed_bytes = packed;
     report->temporary_bytes = instance.temporary_bytes;
     report->peak_bytes = call.report().peak_bytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Kernel::Impl::Restart(Arrays inputs, Addresses addresses,
+                                   const absl::Status& why, Arrays outputs,
+                                   const RunOptions& options) const {
+  std::vector<Tensor> tensors;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const ArrayView& input = inputs[i];
+    CLEAVE_ASSIGN_OR_RETURN(
+        Tensor tensor,
+        Tensor::CreateUninitialized(input.dtype,
+                                    {input.shape.begin(), input.shape.end()}));
+    if (tensor.byte_size() > 0) {
+      std::memcpy(tensor.mutable_data(), addresses[i], tensor.byte_size());
+    }
+    tensors.push_back(std::move(tensor));
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
+                          InterpretGiven(tensors, why, options));
+  for (size_t o = 0; o < results.size(); ++o) {
+    if (results[o].byte_size() == 0) continue;
+    std::memcpy(outputs[o].data, results[o].data(), results[o].byte_size());
   }
   return absl::OkStatus();
 }

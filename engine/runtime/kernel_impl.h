@@ -71,6 +71,11 @@ struct Instance {
   int64_t temporary_bytes = 0;
 };
 
+// The status of a step that an input of is to be finite, and is not: the run
+// begins again, by the interpreter.
+absl::Status NotFinite();
+bool IsNotFinite(const absl::Status& status);
+
 // Steady time in nanoseconds.
 int64_t Now();
 
@@ -125,6 +130,11 @@ class Kernel::Impl {
   static absl::Status BringOperands(const internal_kernel::Step& step,
                                     const StepInstance& instance,
                                     DeviceMemory& memory);
+  // Runs all again where a step met what is not finite: by the interpreter, on
+  // the inputs as they were.
+  absl::Status Restart(Arrays inputs, Addresses addresses,
+                       const absl::Status& why, Arrays outputs,
+                       const RunOptions& options) const;
   // A step without code, on the run's memory. A result that has no place yet
   // stays in its tensor.
   absl::Status RunReference(const internal_kernel::Step& step,
@@ -135,6 +145,10 @@ class Kernel::Impl {
   static absl::Status RunOwnCode(const internal_kernel::Step& step,
                                  const StepInstance& instance,
                                  Addresses addresses, KernelCall& call);
+  // The whole graph, as it was given.
+  absl::StatusOr<std::vector<Tensor>> InterpretGiven(
+      absl::Span<const Tensor> inputs, const absl::Status& why,
+      const RunOptions& options) const;
   absl::StatusOr<std::vector<Tensor>> InterpretStep(
       const internal_kernel::Step& step, absl::Span<const Tensor> inputs,
       const DimValues& dims, const KernelCall& call) const;

@@ -7,6 +7,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/kernel_parameters.h"
+#include "engine/codegen/numerics.h"
+#include "engine/codegen/products_of_windows.h"
 #include "engine/ir/copy_graph.h"
 #include "engine/pipeline/pipeline.h"
 #include "ops/check.h"
@@ -47,6 +49,32 @@ absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
     }
   }
   return absl::OkStatus();
+}
+
+// Adds the inputs that a group takes weights from which multiply what is
+// absent, through movement or not.
+void AddFiniteInputs(const Graph& graph, const FusionGroup& group, Step& step) {
+  std::vector<Value> stack;
+  for (const Value node : group.nodes) {
+    if (MultipliesAbsent(graph, node)) {
+      stack.push_back(graph.operands(node)[1]);
+    }
+  }
+  std::set<Value> seen;
+  while (!stack.empty()) {
+    const Value v = stack.back();
+    stack.pop_back();
+    if (!seen.insert(v).second) continue;
+    if (IsMovement(graph, v)) {
+      const auto operands = graph.operands(v);
+      stack.insert(stack.end(), operands.begin(), operands.end());
+      continue;
+    }
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+      if (step.inputs[i].value != v) continue;
+      step.finite_inputs.push_back(static_cast<int>(i));
+    }
+  }
 }
 
 bool ReadsByIndex(Primitive primitive) {
@@ -161,12 +189,19 @@ absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
   result.static_shapes = HasStaticShapes(result.graph);
   const auto context = std::make_shared<Context>();
   std::set<Value> checked;
+  bool needs_given = false;
   for (LoweredGroup& group : lowered.groups) {
     const FusionGroup nodes = group.group;
     CLEAVE_ASSIGN_OR_RETURN(result.steps.emplace_back(),
                             PlanStep(result.graph, std::move(group), context));
-    CLEAVE_RETURN_IF_ERROR(
-        AddChecks(result.graph, nodes, checked, result.steps.back().step));
+    Step& step = result.steps.back().step;
+    CLEAVE_RETURN_IF_ERROR(AddChecks(result.graph, nodes, checked, step));
+    AddFiniteInputs(result.graph, nodes, step);
+    needs_given |= !step.finite_inputs.empty();
+  }
+  if (needs_given) {
+    CLEAVE_ASSIGN_OR_RETURN(const Graph given, ApplyNumerics(graph, rules));
+    result.given = CopyGraph(given, context);
   }
   result.graph = CopyGraph(result.graph, context);
   return result;

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,8 @@ struct Step {
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::vector<StepCheck> checks;
+  // Numbers of inputs that are to be finite (MultipliesAbsent).
+  std::vector<int> finite_inputs;
   // The code of a step that is a kernel.
   std::shared_ptr<const KernelLibrary> library;
   KernelEntry entry = nullptr;
@@ -64,6 +67,10 @@ struct Step {
 
 struct Plan {
   Graph graph;
+  // The graph as it was given, in arithmetic, which the interpreter computes
+  // where an input of a step is not finite that is to be; there where a step
+  // has one.
+  std::optional<Graph> given;
   std::vector<Step> steps;
   HostKernels host_kernels;
   // Whether the extents of all values follow from those of the inputs.
@@ -86,7 +93,8 @@ struct PlannedStep {
 // which nothing is added to: runs read it while the host goes on to build
 // graphs in the context of the graph that was planned.
 struct PlannedGraph {
-  Graph graph;  // the values of the steps are its
+  Graph graph;                 // the values of the steps are its
+  std::optional<Graph> given;  // as in Plan
   bool static_shapes = true;
   std::vector<PlannedStep> steps;  // in an order that they can run in
 };

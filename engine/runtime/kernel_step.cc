@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
+#include "engine/runtime/all_finite.h"
 #include "engine/runtime/allocator.h"
 #include "engine/runtime/concatenate_parts.h"
 #include "engine/runtime/cumulative_sums.h"
@@ -27,6 +28,7 @@
 namespace cleave {
 
 using internal_kernel::AddRows;
+using internal_kernel::AllFinite;
 using internal_kernel::BufferInstance;
 using internal_kernel::ConcatenatedPart;
 using internal_kernel::CumulativeSums;
@@ -125,6 +127,23 @@ absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
     }
   }
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<Tensor>> Kernel::Impl::InterpretGiven(
+    absl::Span<const Tensor> inputs, const absl::Status& why,
+    const RunOptions& options) const {
+  const int64_t start = Now();
+  auto results =
+      Interpret(*plan_->given, inputs, {{}, plan_->host_kernels, nullptr});
+  if (options.report != nullptr) {
+    StepReport& entry = options.report->steps.emplace_back();
+    entry.kind = std::string(GroupKindName(GroupKind::kReference));
+    entry.device = std::string(DeviceName(Device::kCpu));
+    entry.ops = {"all of them again"};
+    entry.why = std::string(why.message());
+    entry.nanoseconds = Now() - start;
+  }
+  return results;
 }
 
 absl::StatusOr<std::vector<Tensor>> Kernel::Impl::InterpretStep(
@@ -256,6 +275,9 @@ absl::Status Kernel::Impl::BringOperands(const Step& step,
   for (const IndexRange& range : instance.checks) {
     CLEAVE_RETURN_IF_ERROR(memory.BringToHost(range.slot));
   }
+  for (const int i : step.finite_inputs) {
+    CLEAVE_RETURN_IF_ERROR(memory.BringToHost(instance.inputs[i].slot));
+  }
   if (step.device != Device::kCpu) return absl::OkStatus();
   for (const BufferInstance& buffer : instance.inputs) {
     CLEAVE_RETURN_IF_ERROR(memory.BringToHost(buffer.slot));
@@ -278,6 +300,13 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
   if (instance.skipped) return absl::OkStatus();
   if (IsInterpreted(step.kind)) {
     return RunReference(step, instance, dims, addresses, kept, call);
+  }
+  for (const int i : step.finite_inputs) {
+    const BufferInstance& buffer = instance.inputs[i];
+    if (!AllFinite(step.inputs[i].dtype, addresses[buffer.slot],
+                   buffer.bytes)) {
+      return internal_kernel::NotFinite();
+    }
   }
   if (step.kind == GroupKind::kRuntime) {
     return RunOwnCode(step, instance, addresses, call);
@@ -424,9 +453,13 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::RunDynamic(
         tensors[slot] = std::move(tensor);
         addresses[slot] = tensors[slot].mutable_data();
       }
-      CLEAVE_RETURN_IF_ERROR(RunStep(step, instance, dims,
-                                     absl::MakeSpan(addresses), nullptr, call,
-                                     memory.has_value() ? &*memory : nullptr));
+      const absl::Status ran =
+          RunStep(step, instance, dims, absl::MakeSpan(addresses), nullptr,
+                  call, memory.has_value() ? &*memory : nullptr);
+      if (internal_kernel::IsNotFinite(ran)) {
+        return InterpretGiven(inputs, ran, options);
+      }
+      CLEAVE_RETURN_IF_ERROR(ran);
     }
     if (memory.has_value() && options.report != nullptr) {
       CLEAVE_RETURN_IF_ERROR(memory->Sync());

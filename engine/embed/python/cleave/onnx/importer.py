@@ -19,7 +19,7 @@ import onnx
 from onnx import numpy_helper
 
 from ..errors import UnimplementedError
-from . import constants, control, movement, operators, recurrent
+from . import constants, control, movement, operators
 from .blocks import fold_blocks
 from .names import Names, field_name, identifier
 from .operators import RuleCalls, expression
@@ -139,10 +139,6 @@ class Importer:
                 return folded
         if op in movement.HANDLERS:
             results = movement.HANDLERS[op](body, node, inputs)
-            if results is not None:
-                return results
-        if op in recurrent.HANDLERS:
-            results = recurrent.HANDLERS[op](body, node, inputs)
             if results is not None:
                 return results
         results = expression(body, node, inputs)

@@ -1,0 +1,17 @@
+// AllFinite: whether an array holds no infinity and no NaN.
+
+#ifndef CLEAVE_ENGINE_RUNTIME_ALL_FINITE_H_
+#define CLEAVE_ENGINE_RUNTIME_ALL_FINITE_H_
+
+#include <cstdint>
+
+#include "ops/dtype.h"
+
+namespace cleave::internal_kernel {
+
+// True of dtypes that are no floats. O(bytes).
+bool AllFinite(DType dtype, const void* x, int64_t bytes);
+
+}  // namespace cleave::internal_kernel
+
+#endif  // CLEAVE_ENGINE_RUNTIME_ALL_FINITE_H_
