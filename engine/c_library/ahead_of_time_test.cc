@@ -269,6 +269,41 @@ TEST(AheadOfTime, LibrariesComputeWhatKernelsDo) {
   EXPECT_GT(errors, 0);
 }
 
+// Not supported: padding is absent, which an infinite weight would make NaN of,
+// and a library has no interpreter to begin again with.
+TEST(AheadOfTime, RefusesInfiniteWeightsBesidePadding) {
+  Libraries libraries;
+  for (const char* dtype : {"f16", "bf16", "f32", "f64"}) {
+    const std::string x = absl::StrCat(dtype, "[2, 1, 5, 4]");
+    ASSERT_OK(libraries.Add(
+        Parse(absl::StrCat(
+            "graph (%x: ", x, ", %w: ", dtype, "[1, 1, 3, 3]) -> (y: ", x,
+            ") {\n  %1: ", x,
+            " = conv(%x, %w, batch_groups: 1, groups: 1, high: [1, 1], "
+            "lhs_dilation: [1, 1], low: [1, 1], rhs_dilation: [1, 1], stride: "
+            "[1, 1])\n  return y = %1\n}\n")),
+        absl::StrCat("conv_", dtype)));
+  }
+  libraries.Link();
+  if (HasFatalFailure()) return;
+  size_t index = 0;
+  for (const DType dtype :
+       {DType::kF16, DType::kBF16, DType::kF32, DType::kF64}) {
+    std::vector<Tensor> inputs = {Tensor(dtype, {2, 1, 5, 4}),
+                                  Tensor(dtype, {1, 1, 3, 3})};
+    std::vector<Tensor> y = {Tensor(dtype, {2, 1, 5, 4})};
+    inputs[1].SetDouble(8, 65504);
+    EXPECT_EQ(libraries.Call(index, {}, inputs, y), 0);
+    for (const double weight : {std::numeric_limits<double>::infinity(),
+                                -std::numeric_limits<double>::infinity(),
+                                std::numeric_limits<double>::quiet_NaN()}) {
+      inputs[1].SetDouble(8, weight);
+      EXPECT_EQ(libraries.Call(index, {}, inputs, y), 8) << weight;
+    }
+    ++index;
+  }
+}
+
 TEST(AheadOfTime, EqualKernelsShareTheirCode) {
   AheadOfTimeOptions options;
   options.name = "f";

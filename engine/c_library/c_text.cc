@@ -31,7 +31,9 @@ enum cleave_code {
   /* The CPU lacks the vector instructions that the library was made for. */
   CLEAVE_UNSUPPORTED_CPU = 6,
   /* A mistake of Cleave. */
-  CLEAVE_INTERNAL = 7
+  CLEAVE_INTERNAL = 7,
+  /* A weight of a padded convolution is infinite or NaN. */
+  CLEAVE_NOT_FINITE = 8
 };
 #endif
 )c";

@@ -9,11 +9,13 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
 #include "engine/c_library/dim_to_c.h"
+#include "engine/runtime/all_finite.h"
 #include "ops/check.h"
 
 namespace cleave {
 namespace {
 
+using internal_kernel::ExponentBits;
 using internal_kernel::HalideTypeOf;
 using internal_kernel::Operand;
 using internal_kernel::PlannedGraph;
@@ -188,6 +190,18 @@ std::string Tables::StepText(int index) {
     }
     absl::StrAppend(&text, "};\n");
   }
+  if (!step.finite_inputs.empty()) {
+    absl::StrAppend(&text, "static const struct cleave_finite ", prefix,
+                    "_finite[] = {\n");
+    for (const int i : step.finite_inputs) {
+      const Operand& operand = step.inputs[i];
+      absl::StrAppend(
+          &text, "    {", ArrayOf(operand.value), ", ", ByteSize(operand.dtype),
+          ", ", NumberText(static_cast<int64_t>(ExponentBits(operand.dtype))),
+          "},\n");
+    }
+    absl::StrAppend(&text, "};\n");
+  }
   max_dims_ = std::max(max_dims_, static_cast<int>(dims.size()));
   max_operands_ =
       std::max(max_operands_,
@@ -300,12 +314,14 @@ std::string Tables::Print(const CInterface& interface,
     absl::StrAppend(
         &step_table, "    {", step.dims.size(), ", ", step.inputs.size(), ", ",
         step.inputs.size() + step.outputs.size(), ", ", step.checks.size(),
-        ", ", step.dims.empty() ? "NULL" : prefix + "_dims", ", ", prefix,
-        "_operands, ", step.checks.empty() ? "NULL" : prefix + "_checks",
-        "},\n");
+        ", ", step.finite_inputs.size(), ", ",
+        step.dims.empty() ? "NULL" : prefix + "_dims", ", ", prefix,
+        "_operands, ", step.checks.empty() ? "NULL" : prefix + "_checks", ", ",
+        step.finite_inputs.empty() ? "NULL" : prefix + "_finite", "},\n");
   }
   if (step_count == 0) {
-    absl::StrAppend(&step_table, "    {0, 0, 0, 0, NULL, NULL, NULL},\n");
+    absl::StrAppend(&step_table,
+                    "    {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL},\n");
   }
   absl::StrAppend(&step_table, "};\n");
   std::string arrays =
@@ -385,6 +401,9 @@ std::string PublicFunctions(const CInterface& interface) {
       return "the CPU lacks vector instructions that the library needs";
     case CLEAVE_INTERNAL:
       return "a kernel failed: a mistake of Cleave";
+    case CLEAVE_NOT_FINITE:
+      return "not supported: a weight of a padded convolution is infinite or "
+             "NaN";
     default:
       return "no code of Cleave";
   }

@@ -73,13 +73,20 @@ struct cleave_check {
   struct cleave_shape reads;
 };
 
+/* No element of an array has an exponent of ones: these bits of it. */
+struct cleave_finite {
+  int array, element_bytes;
+  uint64_t exponent;
+};
+
 /* A kernel: its arguments are the sizes `dims`, and the operands: inputs, then
  * outputs. */
 struct cleave_step {
-  int dim_count, input_count, operand_count, check_count;
+  int dim_count, input_count, operand_count, check_count, finite_count;
   const int *dims;
   const struct cleave_operand *operands;
   const struct cleave_check *checks;
+  const struct cleave_finite *finite;
 };
 
 /* An array of a call. */
@@ -245,6 +252,29 @@ static int cleave_check_indices(const struct cleave_check *check,
   return outside ? CLEAVE_BAD_INDEX : CLEAVE_OK;
 }
 
+static int cleave_check_finite(const struct cleave_finite *finite,
+                               const struct cleave_memory *memory) {
+  const int64_t count = memory[finite->array].bytes / finite->element_bytes;
+  const void *const x = memory[finite->array].address;
+  int64_t i;
+  int any = 0;
+  if (finite->element_bytes == 2) {
+    const uint16_t exponent = (uint16_t)finite->exponent;
+    const uint16_t *const bits = (const uint16_t *)x;
+    for (i = 0; i < count; ++i) any |= (bits[i] & exponent) == exponent;
+  } else if (finite->element_bytes == 4) {
+    const uint32_t exponent = (uint32_t)finite->exponent;
+    const uint32_t *const bits = (const uint32_t *)x;
+    for (i = 0; i < count; ++i) any |= (bits[i] & exponent) == exponent;
+  } else {
+    const uint64_t *const bits = (const uint64_t *)x;
+    for (i = 0; i < count; ++i) {
+      any |= (bits[i] & finite->exponent) == finite->exponent;
+    }
+  }
+  return any ? CLEAVE_NOT_FINITE : CLEAVE_OK;
+}
+
 /* Measures all arrays, and finds what the sizes alone decide. */
 static int cleave_prepare(const int64_t *sizes, struct cleave_memory *memory) {
   struct cleave_buffer buffer;
@@ -391,6 +421,9 @@ static int cleave_run_step(int index, int level, const int64_t *sizes,
   int code = CLEAVE_OK, elements = 0, i;
   for (i = 0; i < step->check_count && code == CLEAVE_OK; ++i) {
     code = cleave_check_indices(&step->checks[i], sizes, memory);
+  }
+  for (i = 0; i < step->finite_count && code == CLEAVE_OK; ++i) {
+    code = cleave_check_finite(&step->finite[i], memory);
   }
   for (i = step->input_count; i < step->operand_count; ++i) {
     elements |= memory[step->operands[i].array].bytes > 0;

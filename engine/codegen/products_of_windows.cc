@@ -153,7 +153,7 @@ bool MultipliesAbsent(const Graph& graph, Value node) {
     return graph.node(v).op == ToOpId(primitive);
   };
   if (!is(node, Primitive::kDotGeneral)) return false;
-  // What Stored made, which no graph has otherwise.
+  // A conversion to the same dtype is of Stored: no graph has another.
   Value v = graph.operands(node)[0];
   if (!is(v, Primitive::kConvert) ||
       graph.type(v).dtype != graph.type(graph.operands(v)[0]).dtype) {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/codegen/products_of_windows.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
@@ -47,6 +48,8 @@ Axes AxesOf(const Graph& graph, Value v, int side) {
 // elements of the other one are read once. Nullopt where both have some.
 std::optional<int> SmallOperand(const Graph& graph, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return std::nullopt;
+  // The weights, which are to be finite, would not be stored.
+  if (MultipliesAbsent(graph, v)) return std::nullopt;
   const DType dtype = graph.type(v).dtype;
   if (!IsFloat(dtype) && !IsInt(dtype)) return std::nullopt;
   for (const int side : {1, 0}) {

@@ -3,32 +3,43 @@
 namespace cleave::internal_kernel {
 namespace {
 
-// An exponent of ones.
 template <typename Bits>
-bool NoneHas(Bits exponent, const void* x, int64_t bytes) {
+bool NoneHas(uint64_t exponent, const void* x, int64_t bytes) {
+  const auto ones = static_cast<Bits>(exponent);
   const auto* const elements = static_cast<const Bits*>(x);
   const int64_t count = bytes / static_cast<int64_t>(sizeof(Bits));
   bool any = false;
-  for (int64_t i = 0; i < count; ++i) {
-    any |= (elements[i] & exponent) == exponent;
-  }
+  for (int64_t i = 0; i < count; ++i) any |= (elements[i] & ones) == ones;
   return !any;
 }
 
 }  // namespace
 
-bool AllFinite(DType dtype, const void* x, int64_t bytes) {
+uint64_t ExponentBits(DType dtype) {
   switch (dtype) {
     case DType::kF16:
-      return NoneHas<uint16_t>(0x7c00, x, bytes);
+      return 0x7c00;
     case DType::kBF16:
-      return NoneHas<uint16_t>(0x7f80, x, bytes);
+      return 0x7f80;
     case DType::kF32:
-      return NoneHas<uint32_t>(0x7f800000, x, bytes);
+      return 0x7f800000;
     case DType::kF64:
-      return NoneHas<uint64_t>(0x7ff0000000000000, x, bytes);
+      return 0x7ff0000000000000;
     default:
-      return true;
+      return 0;
+  }
+}
+
+bool AllFinite(DType dtype, const void* x, int64_t bytes) {
+  const uint64_t exponent = ExponentBits(dtype);
+  if (exponent == 0) return true;
+  switch (ByteSize(dtype)) {
+    case 2:
+      return NoneHas<uint16_t>(exponent, x, bytes);
+    case 4:
+      return NoneHas<uint32_t>(exponent, x, bytes);
+    default:
+      return NoneHas<uint64_t>(exponent, x, bytes);
   }
 }
 

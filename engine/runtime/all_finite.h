@@ -9,6 +9,10 @@
 
 namespace cleave::internal_kernel {
 
+// The bits of an element that are all ones in infinities and NaN alone; 0 for
+// dtypes that are no floats.
+uint64_t ExponentBits(DType dtype);
+
 // True of dtypes that are no floats. O(bytes).
 bool AllFinite(DType dtype, const void* x, int64_t bytes);
 

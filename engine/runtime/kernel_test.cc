@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
 #include "engine/runtime/kernel_cases_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -103,6 +104,44 @@ TEST(Kernel, WritesOverItsInput) {
       kernel.RunInto({{data.data(), DType::kF32, {1, 100}, strides}},
                      {{data.data() + 1, DType::kF32, {1, 100}, strides}}));
   for (int i = 0; i < 100; ++i) EXPECT_EQ(data[i + 1], 2.0f * i);
+}
+
+// Padding is absent: an infinite weight makes no NaN of it, whether it is an
+// input or computed, and where the result is written over an input.
+TEST(Kernel, LeavesPaddingOutOfProductsWithWhatIsNotFinite) {
+  const Graph graph = ParseCase(R"(
+graph (%x: f32[1, 1, 3, 4], %w: f32[1, 1, 3, 3]) -> (y: f32[1, 1, 3, 4]) {
+  %1: f32[1, 1, 3, 3] = mul(%w, %w)
+  %2: f32[1, 1, 3, 4] = conv(%x, %1, batch_groups: 1, groups: 1, high: [1, 1], lhs_dilation: [1, 1], low: [1, 1], rhs_dilation: [1, 1], stride: [1, 1])
+  %3: f32[1, 1, 3, 4] = abs(%2)
+  return y = %3
+})");
+  ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                       Compile(graph, Numerics(), CaseOptions()));
+  for (const double weight : {3.0, 1e30, static_cast<double>(NAN)}) {
+    Tensor x(DType::kF32, {1, 1, 3, 4});
+    for (int i = 0; i < 12; ++i) x.SetDouble(i, i + 1);
+    Tensor w(DType::kF32, {1, 1, 3, 3});
+    for (int i = 0; i < 9; ++i) w.SetDouble(i, 1);
+    w.SetDouble(0, weight);
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
+                         Interpret(graph, {x, w}));
+    RunReport report;
+    RunOptions options;
+    options.report = &report;
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
+                         kernel.Run({x, w}, options));
+    EXPECT_EQ(got[0].ToString(), want[0].ToString());
+    EXPECT_EQ(got[0].GetDouble(0), 1 + 2 + 5 + 6);
+    EXPECT_EQ(report.steps.back().kind == "reference", weight != 3.0);
+    const auto strides = DenseStrides(x.shape());
+    void* const data = x.mutable_data();
+    EXPECT_OK(kernel.RunInto(
+        {{data, DType::kF32, x.shape(), strides},
+         {w.data(), DType::kF32, w.shape(), DenseStrides(w.shape())}},
+        {{data, DType::kF32, x.shape(), strides}}));
+    EXPECT_EQ(x.ToString(), want[0].ToString());
+  }
 }
 
 TEST(Kernel, RefusesWhatDoesNotFit) {
