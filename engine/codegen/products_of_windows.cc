@@ -48,6 +48,30 @@ bool IsProduct(const Graph& graph, Value v) {
          *size <= kMaxWindowBytes / static_cast<int64_t>(ByteSize(type.dtype));
 }
 
+// Whether a convolution of several groups is padded, by known extents: its
+// kernel would ask of each element whether it is there.
+bool IsPaddedInGroups(const Graph& graph, Value v) {
+  if (graph.node(v).op != ToOpId(Primitive::kConv)) return false;
+  const Attributes& attributes = graph.attributes(v);
+  if (attributes.GetInt("groups") == 1 ||
+      attributes.GetInt("batch_groups") != 1 || !IsFloat(graph.type(v).dtype) ||
+      !SizeOf(graph.type(graph.operands(v)[0]).shape)) {
+    return false;
+  }
+  bool any = false;
+  for (const char* side : {"low", "high"}) {
+    for (const Dim& padding : attributes.GetDims(side)) {
+      const std::optional<int64_t> value = padding.Value();
+      if (!value || *value < 0) return false;
+      any |= *value > 0;
+    }
+  }
+  for (const int64_t dilation : attributes.GetInts("lhs_dilation")) {
+    if (dilation != 1) return false;
+  }
+  return any;
+}
+
 // Zeros between the elements of the spatial axes.
 Value Dilated(GraphBuilder& builder, Value x,
               absl::Span<const int64_t> dilations) {
@@ -78,6 +102,26 @@ Value Stored(GraphBuilder& builder, Value x) {
   return builder.AddTyped(
       ToOpId(Primitive::kConvert), builder.context()->Intern(same),
       builder.context()->Intern(type), {x}, builder.provenance());
+}
+
+// The convolution of what is padded in memory.
+Value OfPadded(const Graph& graph, Value v, absl::Span<const Value> operands,
+               GraphBuilder& builder) {
+  Attributes attributes = graph.attributes(v);
+  Attributes pad;
+  const std::vector<Dim> none(attributes.GetDims("low").size(), Dim(0));
+  for (const char* side : {"low", "high"}) {
+    std::vector<Dim> all(2, Dim(0));
+    for (const Dim& padding : attributes.GetDims(side)) all.push_back(padding);
+    pad.Set(side, StaticValue::Dims(all));
+    attributes.Set(side, StaticValue::Dims(none));
+  }
+  pad.Set("interior",
+          StaticValue::Ints(std::vector<int64_t>(none.size() + 2, 0)));
+  const Value zero = builder.Constant(Exact(0), graph.type(v).dtype);
+  const Value padded = builder.Apply(Primitive::kPad, {operands[0], zero}, pad);
+  return builder.Apply(Primitive::kConv, {Stored(builder, padded), operands[1]},
+                       attributes);
 }
 
 Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
@@ -152,7 +196,9 @@ bool MultipliesAbsent(const Graph& graph, Value node) {
   const auto is = [&](Value v, Primitive primitive) {
     return graph.node(v).op == ToOpId(primitive);
   };
-  if (!is(node, Primitive::kDotGeneral)) return false;
+  if (!is(node, Primitive::kDotGeneral) && !is(node, Primitive::kConv)) {
+    return false;
+  }
   // A conversion to the same dtype is of Stored: no graph has another.
   Value v = graph.operands(node)[0];
   if (!is(v, Primitive::kConvert) ||
@@ -160,6 +206,7 @@ bool MultipliesAbsent(const Graph& graph, Value node) {
     return false;
   }
   v = graph.operands(v)[0];
+  if (is(node, Primitive::kConv)) return is(v, Primitive::kPad);
   if (is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
   return is(v, Primitive::kWindows) && HoldAbsent(graph, v);
 }
@@ -167,12 +214,14 @@ bool MultipliesAbsent(const Graph& graph, Value node) {
 Graph ProductsOfWindows(const Graph& graph) {
   bool any = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= IsProduct(graph, Value{id});
+    any |= IsProduct(graph, Value{id}) || IsPaddedInGroups(graph, Value{id});
   }
   if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    if (!IsProduct(graph, v)) return copy.Keep(v);
+    const bool padded = IsPaddedInGroups(graph, v);
+    if (!padded && !IsProduct(graph, v)) return copy.Keep(v);
     copy.builder().SetProvenance(graph.node(v).provenance);
+    if (padded) return OfPadded(graph, v, copy.Operands(v), copy.builder());
     return Product(graph, v, copy.Operands(v), copy.builder());
   });
 }

@@ -21,15 +21,16 @@ inline constexpr int64_t kMaxWindowBytes = int64_t{1} << 28;
 // The graph with each convolution of floats as a product: of one group, of
 // known extents whose windows take kMaxWindowBytes at most. Others stay, since
 // what their windows take is not known, or since each output reads few of them
-// (depthwise). Sums are taken in the same order: the values stay the same. A
-// graph with composite nodes comes back as it is. O(nodes).
-// An infinite or NaN weight turns the zeros around a padded tensor into NaN,
-// which are absent from a convolution: where MultipliesAbsent, the weights are
-// to be finite.
+// (depthwise): these are taken of a tensor that is padded in memory. Sums are
+// taken in the same order: the values stay the same. A graph with composite
+// nodes comes back as it is. O(nodes). An infinite or NaN weight turns the
+// zeros around a padded tensor into NaN, which are absent from a convolution:
+// where MultipliesAbsent, the weights are to be finite.
 Graph ProductsOfWindows(const Graph& graph);
 
-// Whether the node is a product of ProductsOfWindows, operand 1 the weights,
-// whose windows hold zeros for what is absent.
+// Whether the node is a product of ProductsOfWindows, or a convolution of what
+// is padded there: operand 1 are the weights, which meet zeros for what is
+// absent.
 bool MultipliesAbsent(const Graph& graph, Value node);
 
 }  // namespace cleave

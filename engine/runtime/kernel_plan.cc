@@ -77,6 +77,36 @@ void AddFiniteInputs(const Graph& graph, const FusionGroup& group, Step& step) {
   }
 }
 
+// How many elements of each line of a sort's results anything reads, from the
+// first on: of a top-k, k. O(nodes).
+int64_t SortedElements(const Graph& graph, Value sort) {
+  constexpr int64_t kAll = INT64_MAX;
+  const int64_t axis = graph.attributes(sort).GetInt("axis");
+  const auto is_result = [&](Value v) {
+    return graph.node(v).op == ToOpId(Primitive::kResult) &&
+           graph.operands(v)[0] == sort;
+  };
+  for (const NamedValue& output : graph.outputs()) {
+    if (is_result(output.value)) return kAll;
+  }
+  int64_t most = 0;
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Value user{id};
+    for (const Value operand : graph.operands(user)) {
+      if (!is_result(operand)) continue;
+      if (graph.node(user).op != ToOpId(Primitive::kSlice)) return kAll;
+      const Attributes& slice = graph.attributes(user);
+      const std::optional<int64_t> size = slice.GetDims("size")[axis].Value();
+      if (!size || slice.GetDims("start")[axis] != Dim(0) ||
+          slice.GetDims("stride")[axis] != Dim(1)) {
+        return kAll;
+      }
+      most = std::max(most, *size);
+    }
+  }
+  return most;
+}
+
 bool ReadsByIndex(Primitive primitive) {
   switch (ClassOf(primitive)) {
     case PrimitiveClass::kMovement:
@@ -197,6 +227,11 @@ absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
     Step& step = result.steps.back().step;
     CLEAVE_RETURN_IF_ERROR(AddChecks(result.graph, nodes, checked, step));
     AddFiniteInputs(result.graph, nodes, step);
+    for (const Value node : nodes.nodes) {
+      if (result.graph.node(node).op == ToOpId(Primitive::kSort)) {
+        step.sorted = SortedElements(result.graph, node);
+      }
+    }
     needs_given |= !step.finite_inputs.empty();
   }
   if (needs_given) {

@@ -51,6 +51,8 @@ struct Step {
   std::vector<Operand> inputs;
   std::vector<Operand> outputs;
   std::vector<StepCheck> checks;
+  // The elements of each line of a sort that anything reads, from the first on.
+  int64_t sorted = INT64_MAX;
   // Numbers of inputs that are to be finite (MultipliesAbsent).
   std::vector<int> finite_inputs;
   // The code of a step that is a kernel.

@@ -258,6 +258,7 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
   const BufferInstance& x = *buffer_of(graph.operands(node)[0]);
   SortedArray array = {step.inputs[0].dtype, x.shape, sort.GetInt("axis"),
                        sort.GetBool("descending"), addresses[x.slot]};
+  array.limit = step.sorted;
   for (size_t i = 0; i < graph.outputs().size(); ++i) {
     void* const address = addresses[instance.outputs[i].slot];
     if (graph.attributes(graph.outputs()[i].value).GetInt("index") == 0) {

@@ -69,16 +69,65 @@ void SortByDigits(absl::Span<Keyed<Key>>& line, absl::Span<Keyed<Key>>& other) {
   }
 }
 
+// Whether a precedes b, which no other element has the index of.
+template <typename Key>
+bool Precedes(const Keyed<Key>& a, const Keyed<Key>& b) {
+  return a.key != b.key ? a.key < b.key : a.index < b.index;
+}
+
 template <typename Key>
 void SortKeyed(absl::Span<Keyed<Key>>& line, absl::Span<Keyed<Key>>& other) {
   if (static_cast<int64_t>(line.size()) >= kShort) {
     SortByDigits(line, other);
     return;
   }
-  std::sort(line.begin(), line.end(),
-            [](const Keyed<Key>& a, const Keyed<Key>& b) {
-              return a.key != b.key ? a.key < b.key : a.index < b.index;
-            });
+  std::sort(line.begin(), line.end(), Precedes<Key>);
+}
+
+// Elements that are looked at together: mostly none is among the first.
+constexpr int64_t kBlock = 32;
+// Up to this many are kept in order while the others go by.
+constexpr int64_t kFew = 64;
+
+// The first `count` elements of a line of at least as many, in order, by
+// `key_at` the key of each.
+template <typename Key, typename KeyAt>
+void TakeFirst(int64_t length, int64_t count, KeyAt key_at, Keyed<Key>* first) {
+  int64_t taken = 0;
+  // An equal one that comes later is none of the first.
+  const auto take = [&](Key key, int64_t index) {
+    if (taken == count && key >= first[count - 1].key) return;
+    int64_t place = taken < count ? taken++ : count - 1;
+    for (; place > 0 && key < first[place - 1].key; --place) {
+      first[place] = first[place - 1];
+    }
+    first[place] = {key, static_cast<uint32_t>(index)};
+  };
+  int64_t i = 0;
+  for (; i < count; ++i) take(key_at(i), i);
+  for (; i + kBlock <= length; i += kBlock) {
+    std::array<Key, kBlock> keys;
+    for (int64_t k = 0; k < kBlock; ++k) keys[k] = key_at(i + k);
+    const Key last = first[count - 1].key;
+    bool any = false;
+    for (int64_t k = 0; k < kBlock; ++k) any |= keys[k] < last;
+    if (!any) continue;
+    for (int64_t k = 0; k < kBlock; ++k) take(keys[k], i + k);
+  }
+  for (; i < length; ++i) take(key_at(i), i);
+}
+
+// The first `count` elements of `line` in order: those of the result.
+template <typename Key>
+void SortFirst(int64_t count, absl::Span<Keyed<Key>>& line,
+               absl::Span<Keyed<Key>>& other) {
+  if (2 * count >= static_cast<int64_t>(line.size())) {
+    SortKeyed(line, other);
+    return;
+  }
+  std::nth_element(line.begin(), line.begin() + count, line.end(),
+                   Precedes<Key>);
+  std::sort(line.begin(), line.begin() + count, Precedes<Key>);
 }
 
 // Sorts by `key_of` the bits of an element.
@@ -92,7 +141,8 @@ absl::Status Sort(const SortedArray& array, KernelCall& call, KeyOf key_of) {
     lines *= array.shape[d];
     if (static_cast<int64_t>(d) > array.axis) step *= array.shape[d];
   }
-  if (length == 0) return absl::OkStatus();
+  const int64_t count = std::min(length, array.limit);
+  if (count == 0) return absl::OkStatus();
   CLEAVE_CHECK(length <= UINT32_MAX) << length;
   const size_t bytes = 2 * length * sizeof(Keyed<Key>);
   std::atomic<bool> refused{false};
@@ -109,13 +159,19 @@ absl::Status Sort(const SortedArray& array, KernelCall& call, KeyOf key_of) {
     absl::Span<Keyed<Key>> other(keyed + length, length);
     for (int64_t l = begin; l < end; ++l) {
       const int64_t first = l / step * step * length + l % step;
-      for (int64_t i = 0; i < length; ++i) {
-        const Key key = key_of(x[first + i * step]);
-        line[i] = {static_cast<Key>(array.descending ? ~key : key),
-                   static_cast<uint32_t>(i)};
+      const Key turned = array.descending ? static_cast<Key>(-1) : Key{0};
+      const auto key_at = [&](int64_t i) {
+        return static_cast<Key>(key_of(x[first + i * step]) ^ turned);
+      };
+      if (count <= kFew && count < length) {
+        TakeFirst<Key>(length, count, key_at, line.data());
+      } else {
+        for (int64_t i = 0; i < length; ++i) {
+          line[i] = {key_at(i), static_cast<uint32_t>(i)};
+        }
+        SortFirst(count, line, other);
       }
-      SortKeyed(line, other);
-      for (int64_t i = 0; i < length; ++i) {
+      for (int64_t i = 0; i < count; ++i) {
         const int64_t at = first + i * step;
         if (values != nullptr) values[at] = x[first + line[i].index * step];
         if (array.indices != nullptr) array.indices[at] = line[i].index;

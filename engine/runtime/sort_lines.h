@@ -27,14 +27,17 @@ struct SortedArray {
   // them.
   void* values = nullptr;
   int64_t* indices = nullptr;
+  // How many elements of each line of the results are wanted, from the first
+  // on. Nothing behind them is written.
+  int64_t limit = INT64_MAX;
 };
 
 // Sorts each line along the axis and tells where each element came from. Stable
 // both ways, -0 equals 0, and NaN is the largest: as the reference kernel does.
 // The axis has less than 2^32 elements. O(n) for each line of n, by digits of 8
 // bits (Knuth, The Art of Computer Programming 3, 5.2.5); O(n log n) where it
-// is short. Lines are shared among the threads of the call. ResourceExhausted
-// where memory for two lines is refused.
+// is short, or where a part of it is wanted. Lines are shared among the threads
+// of the call. ResourceExhausted where memory for two lines is refused.
 absl::Status SortLines(const SortedArray& array, KernelCall& call);
 
 }  // namespace cleave::internal_kernel

@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <string>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -89,6 +90,61 @@ TEST(SortLines, SortsAsTheReferenceDoes) {
           EXPECT_EQ(
               std::memcmp(indices.data(), want[1].data(), indices.byte_size()),
               0);
+        }
+      }
+    }
+  }
+}
+
+// The elements of `tensor` along an axis, below the limit or not below it.
+std::vector<std::string> Along(const Tensor& tensor, int64_t axis,
+                               int64_t limit, bool below) {
+  int64_t inner = 1;
+  for (int64_t d = axis + 1; d < tensor.rank(); ++d) inner *= tensor.shape()[d];
+  const auto bytes = static_cast<size_t>(ByteSize(tensor.dtype()));
+  std::vector<std::string> elements;
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if ((i / inner % tensor.shape()[axis] < limit) != below) continue;
+    elements.emplace_back(
+        reinterpret_cast<const char*>(tensor.data()) + i * bytes, bytes);
+  }
+  return elements;
+}
+
+TEST(SortLines, SortsTheFirstOfALineOnly) {
+  std::mt19937 generator(20261127);
+  for (const DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kU64,
+                            DType::kF64, DType::kBool}) {
+    for (const std::vector<int64_t>& shape :
+         std::vector<std::vector<int64_t>>{{1000}, {3, 333}, {99, 4}, {2, 7}}) {
+      for (const int64_t limit : {0, 1, 2, 16, 31, 63, 64, 65, 100, 400}) {
+        for (const bool descending : {false, true}) {
+          const int64_t axis = shape[0] == 99 ? 0 : shape.size() - 1;
+          SCOPED_TRACE(absl::StrCat(DTypeName(dtype), ", ", limit, " of ",
+                                    shape[axis],
+                                    descending ? ", descending" : ""));
+          const Tensor x = Numbers(dtype, shape, generator);
+          ASSERT_OK_AND_ASSIGN(
+              const std::vector<Tensor> want,
+              EvalReference(Primitive::kSort,
+                            {{"axis", axis}, {"descending", descending}}, {x}));
+          Tensor values(dtype, shape);
+          Tensor indices(DType::kI64, shape);
+          const Tensor no_values(dtype, shape);
+          const Tensor no_indices(DType::kI64, shape);
+          KernelCall call;
+          ASSERT_OK(SortLines(
+              {dtype, shape, axis, descending, x.data(), values.mutable_data(),
+               reinterpret_cast<int64_t*>(indices.mutable_data()), limit},
+              call));
+          EXPECT_EQ(Along(values, axis, limit, true),
+                    Along(want[0], axis, limit, true));
+          EXPECT_EQ(Along(indices, axis, limit, true),
+                    Along(want[1], axis, limit, true));
+          EXPECT_EQ(Along(values, axis, limit, false),
+                    Along(no_values, axis, limit, false));
+          EXPECT_EQ(Along(indices, axis, limit, false),
+                    Along(no_indices, axis, limit, false));
         }
       }
     }

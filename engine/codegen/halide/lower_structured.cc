@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -104,6 +105,23 @@ void Lowering::AddDot(Value v) {
   FinishStage(v, std::move(stage));
 }
 
+namespace {
+
+// Whether each element of a convolution by such a kernel is a sum of few terms,
+// a known number of them: of a depthwise one, say.
+bool HasFewTerms(const Shape& kernel) {
+  constexpr int64_t kFewTerms = 32;
+  int64_t terms = 1;
+  for (size_t d = 1; d < kernel.size(); ++d) {
+    const std::optional<int64_t> extent = kernel[d].Value();
+    if (!extent.has_value() || *extent < 1 || *extent > kFewTerms) return false;
+    terms *= *extent;
+  }
+  return terms <= kFewTerms;
+}
+
+}  // namespace
+
 void Lowering::AddConvolution(Value v) {
   const Value x = graph_.operands(v)[0];
   const Value w = graph_.operands(v)[1];
@@ -144,6 +162,13 @@ void Lowering::AddConvolution(Value v) {
     at_w.push_back(k);
     Expr place = vars[2 + s] * Extent(stride[s]) + k * Extent(rhs_dilation[s]) -
                  Extent(low[s]);
+    const Dim last = (graph_.type(v).shape[2 + s] - Dim(1)) * stride[s] +
+                     (w_shape[2 + s] - Dim(1)) * rhs_dilation[s];
+    if (low[s] == Dim(0) && lhs_dilation[s] == Dim(1) &&
+        last.Value().value_or(INT64_MAX) < x_shape[2 + s].Value().value_or(0)) {
+      at_x.push_back(place);
+      continue;
+    }
     inside = inside && place >= 0;
     if (lhs_dilation[s] != Dim(1)) {
       inside = inside && place % Extent(lhs_dilation[s]) == 0;
@@ -154,7 +179,8 @@ void Lowering::AddConvolution(Value v) {
   }
   Stage stage;
   stage.func = MakeFunc("conv");
-  stage.role = Stage::Role::kContraction;
+  stage.role =
+      HasFewTerms(w_shape) ? Stage::Role::kWindow : Stage::Role::kContraction;
   const Coordinates here(vars.begin(), vars.end());
   stage.func(Reversed(vars)) = NumberElement(SumType(dtype), 0);
   // A place outside adds nothing: neither NaN nor infinity times 0.

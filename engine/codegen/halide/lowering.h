@@ -43,6 +43,7 @@ struct Stage {
     kSerial,       // a reduction, or a structured node, by its updates
     kWhole,        // needed everywhere: computed before all else
     kContraction,  // a structured node whose elements are sums of their own
+    kWindow,       // such a node whose sums have few terms, a known number
     kScan,         // one element after the other along an axis
     kSequential,   // updates whose order matters
     kInline,       // no loops of its own
@@ -166,6 +167,7 @@ class Lowering {
 
   // ---- Schedules (schedule.cc).
   void Schedule(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleWindows(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleTransposed(Halide::Func out,
                           const std::vector<Halide::Var>& axes);
   void SchedulePointwise(Halide::Func out,
@@ -195,6 +197,7 @@ class Lowering {
   static int WidestElement(const Halide::Func& f);
   // Lanes of a vector of elements of that many bytes.
   int VectorWidth(int bytes) const;
+  int OutermostAxis(int rank) const;
   // The tile of a product with results of these extents.
   struct TileShape {
     int rows;

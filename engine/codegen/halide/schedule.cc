@@ -72,12 +72,29 @@ void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
   ScheduleColumns(out, axes, full);
 }
 
+// The first axis of a value in the group's space that is not known to have
+// extent 1, but for the last one: tasks run along it.
+int Lowering::OutermostAxis(int rank) const {
+  if (static_cast<int>(space_.shape.size()) != rank) return 0;
+  for (int d = 0; d + 1 < rank; ++d) {
+    if (space_.shape[d] != Dim(1)) return d;
+  }
+  return 0;
+}
+
 // Structured nodes before what reads them; their last axis in vectors where the
 // order of updates allows it, their first axis in parallel.
 void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
   for (const Stage& stage : stages_) {
     if (stage.role == Stage::Role::kTile) return ScheduleTiles(out, axes);
   }
+  const bool windows =
+      !plain_schedule_ && axes.size() > 1 &&
+      std::all_of(stages_.begin(), stages_.end(), [](const Stage& stage) {
+        return stage.role == Stage::Role::kWindow ||
+               stage.role == Stage::Role::kInline;
+      });
+  if (windows) return ScheduleWindows(out, axes);
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kInline) continue;
     stage.func.compute_root();
@@ -87,9 +104,12 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
     const int rank = static_cast<int>(vars.size());
     const Var last = vars.front();
     stage.func.vectorize(last, width, TailStrategy::GuardWithIf);
-    if (rank > 1) stage.func.parallel(vars.back());
+    const int outer = OutermostAxis(rank);
+    const Var task = vars[rank - 1 - outer];
+    if (rank > 1) stage.func.parallel(task);
     const bool scan = stage.role == Stage::Role::kScan;
-    if (stage.role != Stage::Role::kContraction && !scan) {
+    if (stage.role != Stage::Role::kContraction &&
+        stage.role != Stage::Role::kWindow && !scan) {
       stage.func.update(0).unscheduled();
       continue;
     }
@@ -106,11 +126,34 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
     if (vectorize) {
       stage.func.update(0).vectorize(last, width, TailStrategy::GuardWithIf);
     }
-    if (rank > 1 && !(scan && stage.scan_axis == 0)) {
-      stage.func.update(0).parallel(vars.back());
+    if (rank > 1 && !(scan && stage.scan_axis == outer)) {
+      stage.func.update(0).parallel(task);
     }
   }
   SchedulePointwise(out, axes);
+}
+
+// Sums of few terms, a vector of them at a time: they stay in registers.
+void Lowering::ScheduleWindows(Func out, const std::vector<Var>& axes) {
+  const Var x = axes.back();
+  const Var lane("lane");
+  int width = VectorWidth(WidestElement(out));
+  for (const Stage& stage : stages_) {
+    width = std::min(width, VectorWidth(WidestElement(stage.func)));
+  }
+  out.split(x, x, lane, width, TailStrategy::GuardWithIf).vectorize(lane);
+  out.parallel(axes[OutermostAxis(static_cast<int>(axes.size()))]);
+  for (Stage& stage : stages_) {
+    if (stage.role == Stage::Role::kInline) continue;
+    stage.func.compute_at(out, x).store_in(MemoryType::Stack);
+    const Var last = stage.func.args().front();
+    stage.func.vectorize(last, width, TailStrategy::GuardWithIf);
+    std::vector<Halide::VarOrRVar> order = {last};
+    for (const RVar& r : stage.reduced) order.push_back(r);
+    Halide::Stage update = stage.func.update(0);
+    update.reorder(order).vectorize(last, width, TailStrategy::GuardWithIf);
+    for (const RVar& r : stage.reduced) update.unroll(r);
+  }
 }
 
 // In tiles: those of the operand are copied in vectors along its last axis,
@@ -160,7 +203,7 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
     out.split(x, task, x, kTaskBytes / bytes / width, TailStrategy::GuardWithIf)
         .parallel(task);
   } else {
-    out.parallel(axes.front());
+    out.parallel(axes[OutermostAxis(static_cast<int>(axes.size()))]);
   }
 }
 
