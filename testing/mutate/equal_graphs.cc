@@ -26,11 +26,46 @@ namespace {
 
 // Choices among ties that stay, and the marks of what has no derivative, which
 // stay where any of them do.
-enum class Kept { kAll, kFloatTies, kNone };
+enum class Kept { kAll, kSlopeTies, kNone };
+
+// By value, whether a derivative passes through it: from an inexact input to an
+// inexact output, by inexact values alone.
+std::vector<bool> HaveSlopes(const Graph& graph) {
+  const auto is_inexact = [&](Value v) {
+    const auto types = graph.types(v);
+    return std::any_of(types.begin(), types.end(), [](const TensorType& type) {
+      return InClass(type.dtype, DTypeClass::kInexact);
+    });
+  };
+  std::vector<bool> reached(graph.size(), false);
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Value v{id};
+    if (!is_inexact(v) || graph.node(v).op == ToOpId(Primitive::kNograd)) {
+      continue;
+    }
+    const auto operands = graph.operands(v);
+    reached[id] =
+        graph.node(v).op == ToOpId(Primitive::kInput) ||
+        std::any_of(operands.begin(), operands.end(),
+                    [&](Value operand) { return reached[operand.id]; });
+  }
+  std::vector<bool> wanted(graph.size(), false);
+  for (const NamedValue& output : graph.outputs()) {
+    wanted[output.value.id] = reached[output.value.id];
+  }
+  for (uint32_t id = graph.size(); id-- > 0;) {
+    if (!wanted[id]) continue;
+    for (const Value operand : graph.operands(Value{id})) {
+      wanted[operand.id] = wanted[operand.id] || reached[operand.id];
+    }
+  }
+  return wanted;
+}
 
 // The graph without what its values do not depend on.
 absl::StatusOr<Graph> ValuesOf(const Graph& graph, Kept kept) {
   GraphBuilder builder(graph.context());
+  const std::vector<bool> have_slopes = HaveSlopes(graph);
   std::vector<Value> values(graph.size());
   for (const NamedValue& input : graph.inputs()) {
     values[input.value.id] = builder.Input(input.name, graph.type(input.value));
@@ -48,10 +83,9 @@ absl::StatusOr<Graph> ValuesOf(const Graph& graph, Kept kept) {
       continue;
     }
     AttributesId attributes = node.attributes;
-    const bool has_slope =
-        InClass(graph.type(value).dtype, DTypeClass::kInexact);
     if (graph.attributes(value).Find("tie") != nullptr &&
-        (kept == Kept::kNone || (kept == Kept::kFloatTies && !has_slope))) {
+        (kept == Kept::kNone ||
+         (kept == Kept::kSlopeTies && !have_slopes[id]))) {
       Attributes others;
       for (const auto& [name, attribute] : graph.attributes(value).values()) {
         if (name != "tie") others.Set(name, attribute);
@@ -199,7 +233,7 @@ std::optional<absl::StatusOr<Graph>> StageOf(const Graph& call, int stage,
 bool HaveEqualValues(const Graph& graph, const RuleSet& rules,
                      const Graph& other, const RuleSet& other_rules,
                      Ties ties) {
-  const Kept kept = ties == Ties::kAll ? Kept::kAll : Kept::kFloatTies;
+  const Kept kept = ties == Ties::kAll ? Kept::kAll : Kept::kSlopeTies;
   return KeyOf(BareOf(graph, rules, kept)) ==
          KeyOf(BareOf(other, other_rules, kept));
 }

@@ -20,8 +20,9 @@ struct OperandNumber {
   double number = 0;
 };
 
-// Choices among ties that count: all, those of floats, or none.
-enum class Ties { kAll, kFloats };
+// Choices among ties that count: all, or those that a derivative passes
+// through.
+enum class Ties { kAll, kSlopes };
 
 // Whether the values of both graphs are one, expanded and simplified, where
 // those ties count. Graphs that are refused for one reason are equal, too.

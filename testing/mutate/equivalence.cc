@@ -285,16 +285,42 @@ bool IsOperand(const Item& item, const std::string& name) {
              [&](const InputDecl& input) { return input.name == name; });
 }
 
+// The side of a maximum or minimum with a number that is equal to `number`
+// wherever the whole is; null where there is none.
+ExprPtr SideThatIs(const ExprPtr& e, double number) {
+  const Expr& chosen = e->kind == ExprKind::kTie ? *e->children[0] : *e;
+  if (chosen.kind != ExprKind::kCall || chosen.children.size() != 2 ||
+      (chosen.text != "max" && chosen.text != "min")) {
+    return nullptr;
+  }
+  for (const size_t side : {0, 1}) {
+    const absl::StatusOr<Exact> limit = ReadNumber(*chosen.children[1 - side]);
+    if (!limit.ok()) continue;
+    const double border = limit->ToDouble();
+    const bool inside =
+        chosen.text == "max" ? number > border : number < border;
+    return inside ? chosen.children[side] : nullptr;
+  }
+  return nullptr;
+}
+
 // The numbers of an operand at which `side`, the operand or |operand|, may be
 // equal to `number`; none where it is something else.
 std::vector<OperandNumber> NumbersWhere(const Item& item, const ExprPtr& side,
                                         double number) {
   constexpr int kLongestChain = 8;
   ExprPtr e = side;
+  bool has_sign = true;
   for (int i = 0; i < kLongestChain; ++i) {
     if (e->kind == ExprKind::kCall && e->text == "abs" &&
         e->children.size() == 1) {
       e = e->children[0];
+      has_sign = false;
+    }
+    const ExprPtr within = has_sign ? SideThatIs(e, number) : nullptr;
+    if (within != nullptr) {
+      e = within;
+      continue;
     }
     if (e->kind != ExprKind::kName) return {};
     if (IsOperand(item, e->text)) {
@@ -376,8 +402,8 @@ bool AreElementwise(const RuleSet& rules, const Item& item) {
   });
 }
 
-bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
-                            const Item& item) {
+bool DifferInTiesWithoutSlopes(const RuleSet& original, const RuleSet& mutant,
+                               const Item& item) {
   CLEAVE_CHECK(original.context() == mutant.context()) << item.name;
   const absl::StatusOr<std::vector<Graph>> calls =
       item.kind == ItemKind::kOp ? original.SymbolicCalls(item.name)
@@ -386,14 +412,16 @@ bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
   bool differ = false;
   for (const auto& dtypes : DTypeChoices(item)) {
     for (const Graph& at : *calls) {
-      const auto call = CallAt(at, dtypes, {}, item, original);
-      const auto other = CallAt(at, dtypes, {}, item, mutant);
-      if (call.ok() != other.ok()) return false;
-      if (!call.ok()) continue;
-      if (!HaveEqualValues(*call, original, *other, mutant, Ties::kFloats)) {
-        return false;
+      for (const Attributes& numbers : NumberChoices(item)) {
+        const auto call = CallAt(at, dtypes, numbers, item, original);
+        const auto other = CallAt(at, dtypes, numbers, item, mutant);
+        if (call.ok() != other.ok()) return false;
+        if (!call.ok()) continue;
+        if (!HaveEqualValues(*call, original, *other, mutant, Ties::kSlopes)) {
+          return false;
+        }
+        differ |= !HaveEqualValues(*call, original, *other, mutant, Ties::kAll);
       }
-      differ |= !HaveEqualValues(*call, original, *other, mutant, Ties::kAll);
     }
   }
   return differ;
@@ -447,8 +475,8 @@ std::vector<double> BordersOf(const RuleSet& original, const RuleSet& mutant,
                               const Expr& compared) {
   if (item.kind != ItemKind::kOp || item.inputs.size() != 1 ||
       item.inputs[0].optional || !item.inputs[0].variadic_index.empty() ||
-      !item.attributes.empty() || !AreElementwise(original, item) ||
-      !AreElementwise(mutant, item)) {
+      !std::all_of(item.attributes.begin(), item.attributes.end(), IsCounted) ||
+      !AreElementwise(original, item) || !AreElementwise(mutant, item)) {
     return {};
   }
   std::vector<OperandNumber> numbers = NumbersWhereSidesAre(changed, compared);

@@ -43,11 +43,13 @@ bool AreEqualRewrites(const RuleSet& original, const RuleSet& mutant,
 bool AreElementwise(const RuleSet& rules, const Item& item);
 
 // Whether a mutant, which chooses otherwise among the ties of a max or min,
-// does so where the operands are integers, which have no derivatives. The
-// dtypes of an expression follow from those of the operands, all of which are
-// tried. False where no call of the op comes there.
-bool DifferInTiesOfIntegers(const RuleSet& original, const RuleSet& mutant,
-                            const Item& item);
+// does so where no derivative passes: the operands are integers, or depend on
+// no float input, or no float result on them. The dtypes of an expression
+// follow from those of the operands, all of which are tried, and numbers that
+// are attributes take the values at which the checker tries them. False where
+// no call of the op comes there.
+bool DifferInTiesWithoutSlopes(const RuleSet& original, const RuleSet& mutant,
+                               const Item& item);
 
 // Whether a mutant in which an attribute is compared with a number by `<=`
 // instead of `<`, or the like, means what the op means: it does where the calls

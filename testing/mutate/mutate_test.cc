@@ -385,7 +385,7 @@ TEST(Equivalence, HasNoTiesOfIntegers) {
     const auto a = Load(f + left + "\n", context);
     const auto b = Load(f + right + "\n", context);
     return a != nullptr && b != nullptr &&
-           DifferInTiesOfIntegers(*a, *b, *a->Find("f"));
+           DifferInTiesWithoutSlopes(*a, *b, *a->Find("f"));
   };
   const std::string end = ", dtype: T)";
   EXPECT_TRUE(differ(end, " @tie(first)" + end));
