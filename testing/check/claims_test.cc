@@ -180,5 +180,39 @@ TEST(AccuracyOn, TheFirstClauseThatHoldsCounts) {
       << report.ToString();
 }
 
+// The spec of an elementwise op need not be: it may sum a series.
+TEST(Accuracy, TakesTheConditionOfASeries) {
+  const CheckReport report = CheckText("f.rules", R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  domain abs(x) <= 4
+  spec y[s..] = sum[k < 3](x[s..]^k)
+  accuracy T within 8 ulp + 8 cond
+  = 1 + x * (1 + x)
+)",
+                                       "checked");
+  EXPECT_EQ(VerdictOf(report, Layer::kRounding).kind, VerdictKind::kAgrees)
+      << report.ToString();
+}
+
+TEST(Accuracy, IsComparedWithoutInputs) {
+  for (const char* body :
+       {"convert(iota(n), dtype: f32)", "zeros(shape: [n], dtype: f32)"}) {
+    const CheckReport report = CheckText("f.rules",
+                                         absl::StrCat(R"(language 1
+
+op checked(*, n: dim) -> f32[n]
+  spec y[i] = 2 * i / 2
+  = )",
+                                                      body, "\n"),
+                                         "checked");
+    const bool right = absl::StrContains(body, "iota");
+    EXPECT_EQ(VerdictOf(report, Layer::kRounding).kind,
+              right ? VerdictKind::kAgrees : VerdictKind::kDisagrees)
+        << report.ToString();
+  }
+}
+
 }  // namespace
 }  // namespace cleave

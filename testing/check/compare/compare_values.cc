@@ -104,10 +104,12 @@ absl::StatusOr<ValueComparer> ValueComparer::Make(const ClauseRules& clauses,
   CLEAVE_ASSIGN_OR_RETURN(comparer.reference_,
                           SpecReference::Make(clauses, call, graphs));
   // Apart only at the symbolic shape [n], which tensors of any size have.
-  const TensorType& first = graphs.body.type(graphs.body.inputs()[0].value);
-  comparer.elementwise_ = comparer.reference_->elementwise() &&
-                          IsElementwise(graphs.body) && first.rank() == 1 &&
-                          !first.shape[0].IsConstant();
+  const auto& inputs = graphs.body.inputs();
+  comparer.elementwise_ =
+      !inputs.empty() && comparer.reference_->elementwise() &&
+      IsElementwise(graphs.body) &&
+      graphs.body.type(inputs[0].value).rank() == 1 &&
+      !graphs.body.type(inputs[0].value).shape[0].IsConstant();
   int64_t elements = 0;
   for (const NamedValue& input : graphs.body.inputs()) {
     const TensorType& type = graphs.body.type(input.value);
@@ -143,7 +145,7 @@ absl::StatusOr<const Graph*> ValueComparer::Gradient() const {
 
 absl::StatusOr<double> ValueComparer::ConditionByGradient(
     const Graph& gradient, absl::Span<const Tensor> inputs,
-    const Suspect& suspect, const Real& value) const {
+    absl::Span<const RealTensor> expected, const Suspect& suspect) const {
   constexpr int kBits = 128;
   std::vector<RealTensor> arguments;
   for (const Tensor& input : inputs) {
@@ -151,11 +153,9 @@ absl::StatusOr<double> ValueComparer::ConditionByGradient(
   }
   const size_t results = body_.outputs().size();
   for (size_t r = 0; r < results; ++r) {
-    const TensorType& type = body_.type(body_.outputs()[r].value);
-    if (!IsFloat(type.dtype)) continue;
-    std::vector<int64_t> shape;
-    for (const Dim& dim : type.shape) shape.push_back(dim.Value().value_or(1));
-    Tensor cotangent(type.dtype, shape);
+    const DType dtype = body_.type(body_.outputs()[r].value).dtype;
+    if (!IsFloat(dtype)) continue;
+    Tensor cotangent(dtype, expected[r].shape);
     if (static_cast<int>(r) == suspect.result) {
       cotangent.SetDouble(suspect.element, 1);
     }
@@ -177,6 +177,7 @@ absl::StatusOr<double> ValueComparer::ConditionByGradient(
   }
   const double normal = FromOrdinal(
       int64_t{1} << (SignificandBits(suspect.dtype) - 1), suspect.dtype);
+  const Real& value = expected[suspect.result].reals[suspect.element];
   return moved / std::max(std::abs(value.ToDouble()), normal);
 }
 
@@ -198,9 +199,8 @@ absl::Status ValueComparer::JudgeByGradient(
       CLEAVE_ASSIGN_OR_RETURN(const Graph* const gradient, Gradient());
       if (gradient != nullptr) {
         CLEAVE_ASSIGN_OR_RETURN(
-            condition, ConditionByGradient(
-                           *gradient, inputs, suspect,
-                           expected[suspect.result].reals[suspect.element]));
+            condition,
+            ConditionByGradient(*gradient, inputs, expected, suspect));
       }
       if (!std::isfinite(condition)) {
         ++comparison.left_out;
@@ -407,9 +407,7 @@ absl::Status ValueComparer::EstimatePart(absl::Span<const Tensor> inputs,
       for (const Suspect& suspect : worst) {
         CLEAVE_ASSIGN_OR_RETURN(
             const double condition,
-            ConditionByGradient(
-                *gradient, inputs, suspect,
-                expected[suspect.result].reals[suspect.element]));
+            ConditionByGradient(*gradient, inputs, expected, suspect));
         if (!std::isfinite(condition)) continue;
         comparison.worst_part = std::max(
             comparison.worst_part,

@@ -109,10 +109,9 @@ class ValueComparer {
   struct Suspect;
   // The spec's, made when it is first asked for; null where it has none.
   absl::StatusOr<const Graph*> Gradient() const;
-  absl::StatusOr<double> ConditionByGradient(const Graph& gradient,
-                                             absl::Span<const Tensor> inputs,
-                                             const Suspect& suspect,
-                                             const Real& value) const;
+  absl::StatusOr<double> ConditionByGradient(
+      const Graph& gradient, absl::Span<const Tensor> inputs,
+      absl::Span<const RealTensor> expected, const Suspect& suspect) const;
   absl::Status JudgeByGradient(absl::Span<const Tensor> inputs,
                                absl::Span<const RealTensor> expected,
                                std::vector<Suspect>& suspects,

@@ -457,6 +457,7 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
     length = environment.packs[wanted->children[0]->text].size();
   } else if (wanted == nullptr) {
     // As long as a list of axes, where there is one.
+    length = Uniform(1, 3);
     for (const auto& [other, list] : call.attributes.values()) {
       if (list.kind() == StaticValue::Kind::kList) {
         length = list.AsList().size();
