@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/files/threads.h"
 #include "engine/rules/rule_set.h"
 #include "ops/budget.h"
@@ -448,7 +449,9 @@ class ItemChecks {
     for (auto& [layer, verdict] : op.layers) {
       if (verdict.kind == VerdictKind::kAgrees &&
           verdict.strength == Strength::kSampled && verdict.samples == 0) {
-        verdict = Verdict::Inconclusive("no sample of it was compared");
+        std::vector<std::string> why = {"no sample of it was compared"};
+        why.insert(why.end(), verdict.notes.begin(), verdict.notes.end());
+        verdict = Verdict::Inconclusive(absl::StrJoin(why, "; "));
       }
     }
     const auto rounding = op.layers.find(Layer::kRounding);

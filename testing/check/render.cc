@@ -137,6 +137,11 @@ std::string CheckReport::ToString() const {
       } else if (verdict.kind == VerdictKind::kInconclusive) {
         absl::StrAppend(&text, "\n", op.op, " ", LayerName(layer),
                         " is inconclusive: ", verdict.why, "\n");
+      } else if (verdict.kind == VerdictKind::kNotIndependent) {
+        absl::StrAppend(&text, "\n", op.op, " ", LayerName(layer),
+                        " is not independent: spec and body are one "
+                        "computation once all ops in them are expanded, and no "
+                        "evidence for each other\n");
       }
     }
     if (op.loose_claim) {

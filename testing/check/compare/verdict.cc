@@ -130,7 +130,10 @@ std::string Counterexample::ToString() const {
   line("expected", expected);
   line("got", got);
   if (std::isfinite(ulp) && ulp > 0) {
-    line("error", absl::StrFormat("%.4g ulp, allowed %.4g", ulp, bound));
+    line("error", std::isnan(bound)
+                      ? absl::StrFormat(
+                            "%.4g ulp; the claim of accuracy is NaN here", ulp)
+                      : absl::StrFormat("%.4g ulp, allowed %.4g", ulp, bound));
   }
   line("rule", place);
   line("replay", replay);
