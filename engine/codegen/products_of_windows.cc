@@ -179,11 +179,9 @@ bool HoldAbsent(const Graph& graph, Value windows) {
   const auto dilations = attributes.GetDims("dilations");
   const Shape& shape = graph.type(x).shape;
   for (size_t s = 0; s < counts.size(); ++s) {
-    const Dim last = (counts[s] - Dim(1)) * strides[s] +
-                     (sizes[s] - Dim(1)) * dilations[s] - low[s];
-    const Dim& extent = shape[shape.size() - counts.size() + s];
-    if (low[s] != Dim(0) || !last.Value() || !extent.Value() ||
-        *last.Value() >= *extent.Value()) {
+    if (low[s] != Dim(0) ||
+        !StayInside(shape[shape.size() - counts.size() + s], counts[s],
+                    sizes[s], strides[s], dilations[s])) {
       return true;
     }
   }
@@ -191,6 +189,12 @@ bool HoldAbsent(const Graph& graph, Value windows) {
 }
 
 }  // namespace
+
+bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
+                const Dim& stride, const Dim& dilation) {
+  const Dim last = (count - Dim(1)) * stride + (size - Dim(1)) * dilation;
+  return last.Value() && extent.Value() && *last.Value() < *extent.Value();
+}
 
 bool MultipliesAbsent(const Graph& graph, Value node) {
   const auto is = [&](Value v, Primitive primitive) {

@@ -12,11 +12,18 @@
 #include <cstdint>
 
 #include "engine/ir/graph.h"
+#include "ops/dim.h"
 
 namespace cleave {
 
 // The most memory that the windows of one convolution may take, in bytes.
 inline constexpr int64_t kMaxWindowBytes = int64_t{1} << 28;
+
+// Whether windows along an axis read no place outside of it: `count` of `size`
+// places, `dilation` apart, the first at 0 and each `stride` behind the last.
+// False where these are not known.
+bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
+                const Dim& stride, const Dim& dilation);
 
 // The graph with each convolution of floats as a product: of one group, of
 // known extents whose windows take kMaxWindowBytes at most. Others stay, since

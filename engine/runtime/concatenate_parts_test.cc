@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "engine/runtime/kernel_call.h"
 #include "gtest/gtest.h"
 

@@ -65,7 +65,8 @@ std::vector<bool> HaveSlopes(const Graph& graph) {
 // The graph without what its values do not depend on.
 absl::StatusOr<Graph> ValuesOf(const Graph& graph, Kept kept) {
   GraphBuilder builder(graph.context());
-  const std::vector<bool> have_slopes = HaveSlopes(graph);
+  const std::vector<bool> have_slopes =
+      kept == Kept::kSlopeTies ? HaveSlopes(graph) : std::vector<bool>();
   std::vector<Value> values(graph.size());
   for (const NamedValue& input : graph.inputs()) {
     values[input.value.id] = builder.Input(input.name, graph.type(input.value));

@@ -236,8 +236,9 @@ bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
   const auto is_equal = [&](const RuleTexts::Place& user) {
     const Item& rule = texts_.item(user);
     const RuleSet& mutant = *loaded.rules;
-    if (is_tie && DifferInTiesWithoutSlopes(*original_, mutant, rule))
+    if (is_tie && DifferInTiesWithoutSlopes(*original_, mutant, rule)) {
       return true;
+    }
     if (is_at_border && !is_def &&
         (AreEqualAtNumber(*original_, mutant, rule, *mutation.target) ||
          AreEqualWhereSidesAre(*original_, mutant, rule, *mutation.target))) {

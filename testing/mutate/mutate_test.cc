@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/match.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "engine/files/file.h"
 #include "gtest/gtest.h"
@@ -391,6 +392,27 @@ TEST(Equivalence, HasNoTiesOfIntegers) {
   EXPECT_TRUE(differ(end, " @tie(first)" + end));
   EXPECT_FALSE(differ(end, end));
   EXPECT_FALSE(differ(end + " * max(x, 1)", end + " * max(x, 1) @tie(first)"));
+}
+
+// A float that depends on no input has no slope, and one that a whole number is
+// made of passes none on.
+TEST(Equivalence, HasNoTiesWithoutSlopes) {
+  const auto differ = [](const std::string& type, const std::string& body) {
+    const auto text = [&](const std::string& tie) {
+      return "language 1\n\nop f(x: T[n]) -> " + type +
+             "[n]\n  where T: float\n  = " +
+             absl::StrReplaceAll(body, {{"@", tie}}) + "\n";
+    };
+    const auto context = std::make_shared<Context>();
+    const auto a = Load(text(""), context);
+    const auto b = Load(text(" @tie(first)"), context);
+    return a != nullptr && b != nullptr &&
+           DifferInTiesWithoutSlopes(*a, *b, *a->Find("f"));
+  };
+  EXPECT_TRUE(differ("T", "x * max(convert(iota(n), dtype: T), 1)@"));
+  EXPECT_TRUE(differ("i64", "convert(max(x, 1)@, dtype: i64)"));
+  EXPECT_TRUE(differ("T", "x * nograd(max(x, 1)@)"));
+  EXPECT_FALSE(differ("T", "x * max(x, 1)@"));
 }
 
 // At one number alone the two compare otherwise.

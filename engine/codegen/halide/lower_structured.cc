@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/products_of_windows.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -162,10 +163,9 @@ void Lowering::AddConvolution(Value v) {
     at_w.push_back(k);
     Expr place = vars[2 + s] * Extent(stride[s]) + k * Extent(rhs_dilation[s]) -
                  Extent(low[s]);
-    const Dim last = (graph_.type(v).shape[2 + s] - Dim(1)) * stride[s] +
-                     (w_shape[2 + s] - Dim(1)) * rhs_dilation[s];
     if (low[s] == Dim(0) && lhs_dilation[s] == Dim(1) &&
-        last.Value().value_or(INT64_MAX) < x_shape[2 + s].Value().value_or(0)) {
+        StayInside(x_shape[2 + s], graph_.type(v).shape[2 + s], w_shape[2 + s],
+                   stride[s], rhs_dilation[s])) {
       at_x.push_back(place);
       continue;
     }
