@@ -56,8 +56,10 @@ class BenchTest(unittest.TestCase):
                 self.assertEqual(result["peers"], {})
                 self.assertEqual(result["failed"], {})
                 self.assertGreaterEqual(result["kernels"], 1)
-                # Long sums have the most: of some 10,000 elements of size 1.
-                self.assertLess(result["errors"]["cleave"], 1e-3)
+                # Sums of some 10,000 elements of both signs, which cancel.
+                cancels = result["name"] == "sum_axis_0_thin"
+                self.assertLess(result["errors"]["cleave"],
+                                1e-3 if cancels else 1e-4)
                 self.assertIn("cleave", result["compile_ms"])
                 # The second process found all kernels on disk.
                 self.assertEqual(result["compiled_again"], 0)
