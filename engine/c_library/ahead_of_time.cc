@@ -111,6 +111,7 @@ absl::StatusOr<std::vector<NamedFile>> CompileAheadOfTime(
                           MakeCInterface(graph, name));
   FusionOptions fusion;
   fusion.runtime_code = false;
+  fusion.tables = false;
   CLEAVE_ASSIGN_OR_RETURN(const PlannedGraph plan,
                           internal_kernel::PlanSteps(graph, rules, fusion, {}));
   CLEAVE_RETURN_IF_ERROR(CheckSupported(plan, name));

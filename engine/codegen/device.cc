@@ -37,6 +37,9 @@ absl::Status CanRunOn(Device device, GroupKind kind) {
     return absl::UnimplementedError("the host computes it");
   }
   if (device == Device::kCpu) return absl::OkStatus();
+  if (kind == GroupKind::kTable) {
+    return absl::UnimplementedError("tables are kept by the host");
+  }
   if (kind == GroupKind::kRuntime) {
     return absl::UnimplementedError("the runtime's own code is for the CPU");
   }

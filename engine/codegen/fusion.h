@@ -7,14 +7,15 @@
 // Movement (broadcasting, transposes, slices, ...) is no work of its own: it is
 // an index map in whatever group reads it. A node without vector code is a
 // group of its own, run by its reference kernel; so is the call of an op that
-// the host computes.
+// the host computes. Index arithmetic that no input decides is a table, which
+// is computed once (index_tables.h).
 //
 //   FusionPlan plan = PlanFusion(graph);
 //   for (const FusionGroup& group : plan.groups) {
 //     Graph kernel = ExtractGroup(graph, group).graph;
 //   }
 //
-// The cost model, in one place (fusion.cc): a value is computed again in
+// The cost model, in one place (join_groups.cc): a value is computed again in
 // another group rather than stored only where that takes a few cheap
 // operations per element; a group is never merged where that would make the
 // groups depend on each other in a circle.
@@ -37,6 +38,7 @@ enum class GroupKind : uint8_t {
   kReduction,    // over the same axes of one space, and of its rows to scalars
   kContraction,  // dot_general, conv
   kStructured,   // scans, scatter, windows_add: one node
+  kTable,        // index arithmetic of numbers alone: computed with the plan
   kRuntime,      // one sort, cumulative sum, scatter, copy: the runtime's code
   kLoop,         // one scan, while or cond: its regions are kernels
   kReference,    // no vector code: the reference kernel of one node
@@ -53,7 +55,8 @@ inline bool IsInterpreted(GroupKind kind) {
 
 // Whether a group of that kind becomes machine code.
 inline bool HasCode(GroupKind kind) {
-  return kind != GroupKind::kRuntime && !IsInterpreted(kind);
+  return kind != GroupKind::kTable && kind != GroupKind::kRuntime &&
+         !IsInterpreted(kind);
 }
 
 struct FusionGroup {
@@ -93,6 +96,10 @@ struct FusionOptions {
   // Whether a result that is stored values one behind the other is, too. Not
   // for devices, which the values would leave.
   bool runtime_copies = true;
+  // Whether index arithmetic that no input decides is computed with the plan.
+  // Not for devices, which a table would be sent to in each run, nor for
+  // libraries, which have code alone.
+  bool tables = true;
   // The functions that compute the composite nodes; null: there are none.
   const HostKernels* host_kernels = nullptr;
   // The reason why nothing becomes code: every node has a reference kernel.

@@ -109,6 +109,8 @@ absl::string_view GroupKindName(GroupKind kind) {
       return "contraction";
     case GroupKind::kStructured:
       return "structured";
+    case GroupKind::kTable:
+      return "table";
     case GroupKind::kRuntime:
       return "runtime";
     case GroupKind::kLoop:

@@ -99,6 +99,7 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   FusionOptions fusion;
   fusion.totals_with_rows = options.device == Device::kCpu;
   fusion.runtime_copies = options.device == Device::kCpu;
+  fusion.tables = options.device == Device::kCpu;
   fusion.host_kernels = &options.host_kernels;
   if (!CodeStatus().ok() && options.device == Device::kCpu) {
     fusion.no_code = std::string(CodeStatus().message());

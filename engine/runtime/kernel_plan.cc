@@ -10,6 +10,7 @@
 #include "engine/codegen/numerics.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/ir/copy_graph.h"
+#include "engine/ir/interpreter.h"
 #include "engine/pipeline/pipeline.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -139,6 +140,11 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
     }
     for (const Value v : group.outputs) {
       step.outputs.push_back({v, graph.type(v).dtype, graph.type(v).shape});
+    }
+    if (step.kind == GroupKind::kTable) {
+      CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> tables,
+                              Interpret(step.graph, {}));
+      step.table = std::move(tables[0]);
     }
     return result;
   }

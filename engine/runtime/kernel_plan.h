@@ -23,6 +23,7 @@
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/device_memory.h"
 #include "engine/runtime/kernel_library.h"
+#include "ops/tensor.h"
 
 namespace cleave::internal_kernel {
 
@@ -61,6 +62,8 @@ struct Step {
   // Whether it may read where an index says that its loops compute.
   bool reads_by_index = false;
   std::vector<Dim> dims;
+  // The elements of a table.
+  std::optional<Tensor> table;
   // Without code: a graph whose inputs and outputs are the operands.
   Graph graph;
   // The regions of a loop or a choice.

@@ -173,6 +173,7 @@ class Lowering {
   void SchedulePointwise(Halide::Func out,
                          const std::vector<Halide::Var>& axes);
   void ScheduleRows(Halide::Func out, const std::vector<Halide::Var>& axes);
+  int ElementCost() const;
   void ScheduleColumns(Halide::Func out, const std::vector<Halide::Var>& axes,
                        bool full);
   void ScheduleStructured(Halide::Func out,

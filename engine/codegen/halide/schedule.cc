@@ -22,6 +22,8 @@ constexpr int kTaskRows = 16;
 // to them.
 constexpr int kRowsAtATime = 8;
 constexpr int kLittleCost = 16;
+// The cost of an element that is read at a place that is computed and clamped.
+constexpr int kFindingCost = 16;
 // Vectors in a block of columns that are reduced side by side.
 constexpr int kColumnVectors = 16;
 // Elements of a tile of a transpose along the last axis of its operand, which
@@ -309,6 +311,28 @@ void Lowering::ScheduleWhole(Stage& stage) {
   }
 }
 
+// The cost of an element of all nodes: to find where it is read counts, too,
+// unless its coordinates are its reader's in another order.
+int Lowering::ElementCost() const {
+  int cost = 0;
+  for (uint32_t id = 0; id < graph_.size(); ++id) {
+    const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
+    switch (primitive) {
+      case Primitive::kWindows:
+      case Primitive::kGather:
+      case Primitive::kPad:
+      case Primitive::kConcatenate:
+        cost += kFindingCost;
+        break;
+      default:
+        if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
+          cost += CostOf(primitive);
+        }
+    }
+  }
+  return cost;
+}
+
 // Reductions over axes before the last: blocks of columns side by side.
 void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
                                bool full) {
@@ -328,13 +352,7 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
     kept.assign(axes.begin(), axes.end() - 1);
   }
   const int block = width * kColumnVectors;
-  int cost = 0;
-  for (uint32_t id = 0; id < graph_.size(); ++id) {
-    const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
-    if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
-      cost += CostOf(primitive);
-    }
-  }
+  const int cost = ElementCost();
   out.split(x, columns, x, block, TailStrategy::GuardWithIf);
   order.push_back(columns);
   for (size_t d = kept.size(); d-- > 0;) order.push_back(kept[d]);

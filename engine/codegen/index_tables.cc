@@ -1,0 +1,120 @@
+#include "engine/codegen/index_tables.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "engine/codegen/base_reads.h"
+#include "engine/codegen/element_cost.h"
+#include "engine/codegen/fusion.h"
+#include "engine/ir/filled_with.h"
+
+namespace cleave {
+namespace {
+
+// An integer division costs as much, less than which a kernel computes.
+constexpr int64_t kWorthStoring = 16;
+
+// The product of extents, where each is a number; at most one above the limit.
+std::optional<int64_t> CountOf(const Shape& shape) {
+  int64_t count = 1;
+  for (const Dim& extent : shape) {
+    const std::optional<int64_t> value = extent.Value();
+    if (!value.has_value()) return std::nullopt;
+    if (*value == 0) return 0;
+    count = *value > kMaxTableElements
+                ? kMaxTableElements + 1
+                : std::min(count * *value, kMaxTableElements + 1);
+  }
+  return count;
+}
+
+bool Divides(Primitive primitive) {
+  return primitive == Primitive::kDiv || primitive == Primitive::kFloorDiv ||
+         primitive == Primitive::kFloorMod;
+}
+
+// Whether no input decides the node, whose operands are `closed` or not, and
+// whether it may be stored.
+bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
+  if (!IsPrimitive(graph.node(v).op) || graph.types(v).size() != 1) {
+    return false;
+  }
+  const TensorType& type = graph.type(v);
+  const std::optional<int64_t> count = CountOf(type.shape);
+  if (IsFloat(type.dtype) || !count.has_value() || *count == 0 ||
+      *count > kMaxTableElements) {
+    return false;
+  }
+  const Primitive primitive = ToPrimitive(graph.node(v).op);
+  if (primitive == Primitive::kConstant || primitive == Primitive::kIota) {
+    return true;
+  }
+  const PrimitiveClass c = ClassOf(primitive);
+  if (c != PrimitiveClass::kPointwise && c != PrimitiveClass::kMovement &&
+      c != PrimitiveClass::kReduction) {
+    return false;
+  }
+  const auto operands = graph.operands(v);
+  if (Divides(primitive)) {
+    // A division by 0 is an error of the run, not of the plan.
+    const std::optional<Exact> divisor = FilledWith(graph, operands[1]);
+    if (!divisor.has_value() || *divisor == Exact(0)) return false;
+  }
+  return !operands.empty() &&
+         std::all_of(operands.begin(), operands.end(),
+                     [&](Value operand) { return closed[operand.id]; });
+}
+
+}  // namespace
+
+std::vector<bool> IndexTables(const Graph& graph) {
+  std::vector<bool> closed(graph.size());
+  std::vector<int64_t> cost(graph.size());
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Value v{id};
+    closed[id] = IsClosed(graph, v, closed);
+    if (!closed[id] || IsMovement(graph, v)) {
+      for (const Value operand : graph.operands(v)) {
+        cost[id] = std::max(cost[id], cost[operand.id]);
+      }
+      continue;
+    }
+    cost[id] = CostOf(ToPrimitive(graph.node(v).op));
+    for (const Value operand : graph.operands(v)) {
+      cost[id] = std::min(cost[id] + cost[operand.id], kWorthStoring);
+    }
+  }
+  std::vector<bool> tables(graph.size());
+  const auto add = [&](Value v) {
+    tables[v.id] = tables[v.id] || (closed[v.id] && !IsMovement(graph, v) &&
+                                    cost[v.id] >= kWorthStoring);
+  };
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    if (closed[id] || IsMovement(graph, Value{id})) continue;
+    for (const BaseRead& read : BaseReads(graph, Value{id})) add(read.base);
+  }
+  for (const NamedValue& output : graph.outputs()) {
+    add(output.value);
+    if (!IsMovement(graph, output.value)) continue;
+    for (const BaseRead& read : BaseReads(graph, output.value)) add(read.base);
+  }
+  return tables;
+}
+
+std::vector<Value> NodesOfTable(const Graph& graph, Value table) {
+  std::vector<Value> nodes;
+  std::vector<bool> seen(table.id + 1);
+  seen[table.id] = true;
+  for (uint32_t id = table.id + 1; id-- > 0;) {
+    if (!seen[id]) continue;
+    if (!IsMovement(graph, Value{id})) nodes.push_back(Value{id});
+    for (const Value operand : graph.operands(Value{id})) {
+      seen[operand.id] = true;
+    }
+  }
+  std::reverse(nodes.begin(), nodes.end());
+  return nodes;
+}
+
+}  // namespace cleave
