@@ -172,10 +172,18 @@ def _overload(target: Target):
     return getattr(getattr(torch.ops.aten, packet), overload or "default")
 
 
+def _replacing(twin):
+    def call(self, *args, **kwargs):
+        return self.copy_(twin(self, *args, **kwargs))
+    return call
+
+
 def _make_call(rules, op, target: Target):
     if target.own:
         kernel = torch.library.get_kernel(op, _AUTOGRAD)
         return kernel.call_boxed
+    if target.twin is not None:
+        return _replacing(getattr(torch.ops.aten, target.twin))
     if target.gradient is None:
         return AtenCall(rules, op, target.rule, target.fixed)
     return AtenGradient(rules, op, *target.gradient)

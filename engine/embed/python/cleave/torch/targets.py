@@ -30,6 +30,7 @@ class Target:
     fixed      attributes of the rule that the op has no argument for
     own        the batching rule is PyTorch's own decomposition, which it does
                not use under vmap
+    twin       the op without `_` whose result replaces the first argument
     """
 
     name: str
@@ -43,6 +44,7 @@ class Target:
     rule: str | None = None
     fixed: dict | None = None
     own: bool = False
+    twin: str | None = None
 
     @property
     def plain(self) -> bool:
@@ -189,5 +191,8 @@ TARGETS = (
     # Factorizations.
     Target("ormqr", autograd=True),
     Target("linalg_lu"),
+    # PyTorch takes the derivatives of Householder products by these.
+    Target("tril_", twin="tril"),
+    Target("triu_", twin="triu"),
     *_POLYNOMIALS,
 )
