@@ -12,7 +12,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "absl/strings/str_cat.h"
 #include "ops/status_macros.h"
@@ -180,6 +182,20 @@ absl::Status WriteFileAtomically(const std::string& path,
   }
   return durability == Durability::kDurable ? SyncFolder(target)
                                             : absl::OkStatus();
+}
+
+absl::Status MakeFolder(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (!error && !std::filesystem::is_directory(path, error)) {
+    error = std::make_error_code(std::errc::not_a_directory);
+  }
+  if (!error) return absl::OkStatus();
+  const absl::StatusCode code = error == std::errc::not_a_directory
+                                    ? absl::StatusCode::kInvalidArgument
+                                    : absl::ErrnoToStatusCode(error.value());
+  return absl::Status(
+      code, absl::StrCat("cannot make ", path, ": ", error.message()));
 }
 
 }  // namespace cleave

@@ -41,6 +41,10 @@ absl::Status WriteFileAtomically(const std::string& path,
                                  absl::string_view bytes,
                                  Durability durability = Durability::kDurable);
 
+// Makes a folder and its parents, where they are not there. InvalidArgument for
+// a path that is no folder; else by errno.
+absl::Status MakeFolder(const std::string& path);
+
 inline constexpr char kPartMark[] = ".part-";
 
 }  // namespace cleave

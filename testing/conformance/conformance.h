@@ -71,9 +71,10 @@ struct ConformanceReport {
   std::map<std::string, std::string> unsupported;
   // Cases that passed because they are named as defects of their host.
   int host_defects = 0;
-  // Sections that a dtype leaves out, which count nowhere: rounding their
-  // inputs changes an index or a mask, so the f64 truth is that of another
-  // case.
+  // Sections that a dtype leaves out, which count nowhere, with the reason:
+  // rounding their inputs changes an index or a mask, so that the f64 truth is
+  // that of another case; or the op takes the call in f64 alone, as a view of
+  // its bytes.
   std::vector<std::string> left_out;
   // Sections of a dtype, computed by other than the interpreter, that passed
   // because the interpreter in that dtype is as far off the truth: what the

@@ -1,9 +1,6 @@
 // The page in a browser: it is laid out as it is meant to be, in light and in
 // dark, also on a narrow screen.
 
-#include <unistd.h>
-
-#include <cstdio>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +11,7 @@
 #include "engine/files/process_testing.h"
 #include "gtest/gtest.h"
 #include "testing/check/check_testing.h"
+#include "testing/report/browser_testing.h"
 #include "testing/report/html_report.h"
 #include "testing/skip.h"
 #include "testing/status_matchers.h"
@@ -64,14 +62,6 @@ page.onload = () => {
 </script></body>
 )html";
 
-std::string Chromium() {
-  for (const char* path : {"/usr/bin/chromium", "/usr/bin/chromium-browser",
-                           "/usr/bin/google-chrome"}) {
-    if (access(path, X_OK) == 0) return path;
-  }
-  return "";
-}
-
 class Browser {
  public:
   explicit Browser(const std::string& page) : folder_(NewFolder()) {
@@ -85,22 +75,7 @@ class Browser {
     std::string probe = kProbe;
     probe.replace(probe.find("WIDTH"), 5, absl::StrCat(width));
     EXPECT_OK(WriteFileAtomically(folder_ + "/probe.html", probe));
-    const std::string command = absl::StrCat(
-        "HOME='", folder_, "' timeout 100 ", Chromium(),
-        " --headless=new --no-sandbox --disable-gpu --user-data-dir='", folder_,
-        "/profile' --allow-file-access-from-files",
-        " --blink-settings=preferredColorScheme=", dark ? 0 : 1,
-        " --virtual-time-budget=5000 --dump-dom 'file://", folder_,
-        "/probe.html' 2>&1");
-    std::string output;
-    FILE* const pipe = popen(command.c_str(), "r");
-    EXPECT_NE(pipe, nullptr);
-    if (pipe == nullptr) return {};
-    char buffer[4096];
-    while (const size_t n = fread(buffer, 1, sizeof(buffer), pipe)) {
-      output.append(buffer, n);
-    }
-    pclose(pipe);
+    const std::string output = DumpDom(folder_, "probe.html", dark);
     const std::vector<std::string> parts =
         absl::StrSplit(output, "data-found=\"");
     EXPECT_EQ(parts.size(), 2u) << output;

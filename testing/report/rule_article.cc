@@ -16,8 +16,7 @@
 #include "engine/lang/source.h"
 #include "testing/report/error_plot.h"
 #include "testing/report/html.h"
-#include "transforms/report/derive_rule.h"
-#include "transforms/report/transform.h"
+#include "testing/report/rule_parts.h"
 
 namespace cleave {
 namespace {
@@ -205,24 +204,6 @@ std::string ItemText(const Item& item, const RuleSet& rules,
   return Element("pre", Element("code", html));
 }
 
-std::string Details(absl::string_view title, const std::string& html) {
-  return Element("details", absl::StrCat(TextElement("summary", title), html));
-}
-
-// The lines of a comment as a paragraph, with what is between backticks as
-// code.
-std::string Docs(const std::vector<std::string>& lines) {
-  if (lines.empty()) return "";
-  std::string html;
-  bool code = false;
-  for (absl::string_view part :
-       absl::StrSplit(absl::StrJoin(lines, " "), '`')) {
-    absl::StrAppend(&html, code ? TextElement("code", part) : EscapeHtml(part));
-    code = !code;
-  }
-  return Element("p", html);
-}
-
 // Its items: the op's and its overrides.
 std::vector<const Item*> ItemsOf(const std::string& op, const RuleSet& rules) {
   absl::string_view name = op;
@@ -238,37 +219,6 @@ std::vector<const Item*> ItemsOf(const std::string& op, const RuleSet& rules) {
   }
   items.erase(std::remove(items.begin(), items.end(), nullptr), items.end());
   return items;
-}
-
-// As `cleave derive` prints it: along all inexact inputs, all inputs batched.
-std::string Derived(const std::string& op, const RuleSet& rules) {
-  std::string html;
-  for (const Transform transform : kTransforms) {
-    const absl::StatusOr<std::string> text = DeriveOpRule(
-        op, transform,
-        [&](const Graph& call) -> absl::StatusOr<std::vector<bool>> {
-          std::vector<bool> chosen;
-          for (const NamedValue& input : call.inputs()) {
-            chosen.push_back(
-                transform == Transform::kVmap ||
-                InClass(call.type(input.value).dtype, DTypeClass::kInexact));
-          }
-          return chosen;
-        },
-        rules);
-    const std::string title(TransformName(transform));
-    if (text.ok()) {
-      absl::StrAppend(&html, TextElement("h4", title),
-                      Element("pre", TextElement("code", *text)));
-    } else {
-      absl::StrAppend(
-          &html, TextElement("h4", title),
-          TextElement(
-              "p", absl::StrCat("None: ", std::string(text.status().message())),
-              "class=\"muted\""));
-    }
-  }
-  return html;
 }
 
 }  // namespace
@@ -300,7 +250,9 @@ std::string RuleArticle(const OpReport& op,
       "header",
       absl::StrCat(TextElement("h3", op.op),
                    TextElement("span", op.place, "class=\"muted mono\"")));
-  for (const Item* item : items) absl::StrAppend(&html, Docs(item->docs));
+  for (const Item* item : items) {
+    absl::StrAppend(&html, DocParagraph(item->docs));
+  }
   absl::StrAppend(&html, Verdicts(op));
   if (op.loose_claim) {
     absl::StrAppend(
@@ -322,7 +274,8 @@ std::string RuleArticle(const OpReport& op,
   }
   absl::StrAppend(&html, Details("Rule", texts));
   if (!items.empty() && items[0]->kind == ItemKind::kOp) {
-    absl::StrAppend(&html, Details("Derived rules", Derived(op.op, rules)));
+    absl::StrAppend(&html,
+                    Details("Derived rules", DerivedRuleTexts(op.op, rules)));
   }
   return Element("article", html,
                  absl::StrCat("id=\"", AnchorId("op", op.op), "\""));

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <filesystem>
 #include <iostream>
 #include <iterator>
 #include <map>
@@ -26,7 +25,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 #include "engine/files/file.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
@@ -42,6 +40,7 @@
 #include "testing/report/html_report.h"
 #include "testing/run_shard.h"
 #include "tools/command/allow_flag.h"
+#include "tools/command/certificate_files.h"
 #include "tools/command/command_line.h"
 #include "tools/command/interrupt.h"
 #include "tools/command/load.h"
@@ -50,9 +49,6 @@
 
 namespace cleave {
 namespace {
-
-// The file of a folder's rules, in it.
-constexpr char kShippedCertificates[] = "certificates.json";
 
 constexpr char kQuickTier[] = "quick";
 constexpr char kFullTier[] = "full";
@@ -190,18 +186,6 @@ CheckOptions ToOptions(const CheckFlags& flags, const LoadedRules& loaded,
   return options;
 }
 
-// The folder of the report, before there is one to write.
-absl::Status MakeFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error && !std::filesystem::is_directory(folder, error)) {
-    error = std::make_error_code(std::errc::not_a_directory);
-  }
-  return error ? absl::InvalidArgumentError(absl::StrCat("cannot make ", folder,
-                                                         ": ", error.message()))
-               : absl::OkStatus();
-}
-
 // The part of a run that a report is of; nullopt where it is all of it.
 std::optional<RunShard> ShardOf(const CheckFlags& flags,
                                 const CheckOptions& options,
@@ -263,44 +247,6 @@ std::unique_ptr<CertificateStore> OpenStore(const CheckFlags& flags) {
   Complain(
       absl::StrCat("certificates are not kept: ", store.status().message()));
   return nullptr;
-}
-
-// The file of certificates, where there is one: a device has none. One that
-// cannot be read is an error.
-absl::StatusOr<std::optional<CertificateFile>> ReadCertificates(
-    const std::string& path) {
-  std::error_code error;
-  if (std::filesystem::is_other(path, error)) {
-    return std::optional<CertificateFile>();
-  }
-  const absl::StatusOr<std::string> text = ReadFile(path);
-  if (absl::IsNotFound(text.status())) return std::optional<CertificateFile>();
-  if (!text.ok()) return text.status();
-  CLEAVE_ASSIGN_OR_RETURN(CertificateFile file, ParseCertificates(*text, path));
-  return std::optional<CertificateFile>(std::move(file));
-}
-
-// The certificates that came with the rules of the given folders. A file that
-// is damaged certifies nothing.
-std::vector<std::pair<std::string, CertificateFile>> ReadShipped(
-    const CheckFlags& flags) {
-  std::vector<std::pair<std::string, CertificateFile>> shipped;
-  for (const std::string& path : flags.paths) {
-    const std::string name =
-        absl::StrCat(absl::StripSuffix(path, "/"), "/", kShippedCertificates);
-    absl::StatusOr<std::optional<CertificateFile>> file =
-        ReadCertificates(name);
-    if (!file.ok()) {
-      // The path of a rule file is no folder.
-      if (std::filesystem::is_directory(path)) {
-        Complain(absl::StrCat("certificates are left out: ",
-                              file.status().message()));
-      }
-    } else if (file->has_value()) {
-      shipped.emplace_back(name, **std::move(file));
-    }
-  }
-  return shipped;
 }
 
 // Writes the certificates of `--certify`, with those that the file has of rules
@@ -384,7 +330,7 @@ int Check(const CheckFlags& flags, const KernelLayer& kernels) {
   CertificateUse use;
   use.store = store.get();
   use.all = flags.all;
-  if (!flags.all) use.shipped = ReadShipped(flags);
+  if (!flags.all) use.shipped = ReadShippedCertificates(flags.paths);
   use.sample_seed =
       flags.sample_seed != 0 ? flags.sample_seed : std::random_device()();
   if (WantsKernels(flags)) use.environment.kernels = kernels.environment();

@@ -74,8 +74,7 @@ int Conformance(const ConformanceFlags& flags) {
               << ": " << failure.message << "\n";
   }
   for (const std::string& left_out : report->left_out) {
-    std::cerr << "left out (rounding changes a discrete result): " << left_out
-              << "\n";
+    std::cerr << "left out: " << left_out << "\n";
   }
   for (const std::string& section : report->as_interpreter) {
     std::cerr << "passed (the interpreter in this dtype is as far off): "

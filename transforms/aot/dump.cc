@@ -4,9 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
-#include <filesystem>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -76,15 +74,6 @@ absl::Status DumpPartition(const Partition& partition, const std::string& title,
   options.title = absl::StrCat(title, ": backward");
   return DumpGraph(partition.backward, options,
                    absl::StrCat(folder, "/backward"), picture);
-}
-
-absl::Status MakeFolder(const std::string& folder) {
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error) return absl::OkStatus();
-  return absl::Status(
-      absl::ErrnoToStatusCode(error.value()),
-      absl::StrCat("cannot make the folder ", folder, ": ", error.message()));
 }
 
 }  // namespace cleave::aot

@@ -23,9 +23,6 @@ absl::Status DumpGraph(const Graph& graph, const DotOptions& options,
 absl::Status DumpPartition(const Partition& partition, const std::string& title,
                            const std::string& folder, bool picture = true);
 
-// Makes a folder and its parents, if they are not there.
-absl::Status MakeFolder(const std::string& folder);
-
 }  // namespace cleave::aot
 
 #endif  // CLEAVE_TRANSFORMS_AOT_DUMP_H_

@@ -5,6 +5,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "engine/files/file.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"

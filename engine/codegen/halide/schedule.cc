@@ -22,6 +22,8 @@ constexpr int kTaskRows = 16;
 // to them.
 constexpr int kRowsAtATime = 8;
 constexpr int kLittleCost = 16;
+// Inputs of which such rows are read: the guards of each make code.
+constexpr size_t kFewInputs = 3;
 // The cost of an element that is read at a place that is computed and clamped.
 constexpr int kFindingCost = 16;
 // Vectors in a block of columns that are reduced side by side.
@@ -374,7 +376,7 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
     Halide::Stage update = stage.func.update(0);
     RVar rows = stage.reduced[0];
     std::vector<Halide::VarOrRVar> inner = {last};
-    if (cost <= kLittleCost) {
+    if (cost <= kLittleCost && graph_.inputs().size() <= kFewInputs) {
       const RVar next("next");
       update.split(rows, rows, next, kRowsAtATime, TailStrategy::GuardWithIf)
           .unroll(next);
