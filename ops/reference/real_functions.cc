@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "ops/reference/real_memo.h"
 
 namespace cleave {
 namespace {
@@ -312,7 +313,9 @@ void RealErfinv(mpfr_ptr out, mpfr_srcptr x) {
   mpfr_setsign(out, y, sign < 0, MPFR_RNDN);
 }
 
-absl::Status RealPolygamma(mpfr_ptr out, mpfr_srcptr m, mpfr_srcptr x) {
+namespace {
+
+absl::Status ComputePolygamma(mpfr_ptr out, mpfr_srcptr m, mpfr_srcptr x) {
   if (mpfr_nan_p(x) || !mpfr_integer_p(m) || mpfr_sgn(m) < 0 ||
       (mpfr_inf_p(x) && mpfr_sgn(x) < 0)) {
     mpfr_set_nan(out);
@@ -369,7 +372,7 @@ absl::Status RealPolygamma(mpfr_ptr out, mpfr_srcptr m, mpfr_srcptr x) {
   }
 }
 
-bool RealUnary(Primitive primitive, mpfr_ptr out, mpfr_srcptr x) {
+bool ComputeUnary(Primitive primitive, mpfr_ptr out, mpfr_srcptr x) {
   switch (primitive) {
 #define CLEAVE_UNARY(enumerator, call) \
   case Primitive::enumerator:          \
@@ -432,6 +435,74 @@ bool RealUnary(Primitive primitive, mpfr_ptr out, mpfr_srcptr x) {
     default:
       return false;
   }
+}
+
+// Whether to compute the function takes many times what a look into a table
+// does.
+bool IsWorthKeeping(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kExp:
+    case Primitive::kExpm1:
+    case Primitive::kLog:
+    case Primitive::kLog1p:
+    case Primitive::kSin:
+    case Primitive::kCos:
+    case Primitive::kTan:
+    case Primitive::kAsin:
+    case Primitive::kAcos:
+    case Primitive::kAtan:
+    case Primitive::kSinh:
+    case Primitive::kCosh:
+    case Primitive::kTanh:
+    case Primitive::kAsinh:
+    case Primitive::kAcosh:
+    case Primitive::kAtanh:
+    case Primitive::kErf:
+    case Primitive::kErfc:
+    case Primitive::kErfinv:
+    case Primitive::kSigmoid:
+    case Primitive::kLgamma:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// `compute` sets `out` to f(x) or f(m, x), and says whether it did; a value
+// that is known is not computed again. Flags of MPFR are set as by `compute`.
+template <typename Compute>
+bool Remembering(Primitive f, mpfr_ptr out, mpfr_srcptr x, mpfr_srcptr m,
+                 const Compute& compute) {
+  RealMemo& memo = RealMemo::OfThread();
+  if (memo.Recall(f, out, x, m)) return true;
+  // The result may take the place of an argument.
+  const bool apart = out != x && out != m;
+  const bool inexact_before = mpfr_inexflag_p() != 0;
+  mpfr_clear_inexflag();
+  if (!compute()) return false;
+  const bool inexact = mpfr_inexflag_p() != 0;
+  if (apart) memo.Keep(f, out, x, m, inexact);
+  if (inexact_before) mpfr_set_inexflag();
+  return true;
+}
+
+}  // namespace
+
+absl::Status RealPolygamma(mpfr_ptr out, mpfr_srcptr m, mpfr_srcptr x) {
+  absl::Status status;
+  // Order 0 is no number that is kept: that of a function of x alone.
+  const mpfr_srcptr order = mpfr_zero_p(m) != 0 ? nullptr : m;
+  Remembering(Primitive::kPolygamma, out, x, order, [&] {
+    status = ComputePolygamma(out, m, x);
+    return status.ok();
+  });
+  return status;
+}
+
+bool RealUnary(Primitive primitive, mpfr_ptr out, mpfr_srcptr x) {
+  if (!IsWorthKeeping(primitive)) return ComputeUnary(primitive, out, x);
+  return Remembering(primitive, out, x, nullptr,
+                     [&] { return ComputeUnary(primitive, out, x); });
 }
 
 }  // namespace cleave
