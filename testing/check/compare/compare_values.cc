@@ -220,6 +220,8 @@ absl::Status ValueComparer::JudgeByGradient(
       comparison.worst_got = suspect.got;
       comparison.worst_bound = suspect.is_eps ? 0 : suspect.ulp;
       comparison.worst_bound_is_whole = !suspect.is_eps;
+      comparison.worst_unit = UnitExponent(
+          expected[suspect.result].reals[suspect.element], suspect.dtype);
     }
     comparison.worst_part =
         std::max(comparison.worst_part, suspect.error / suspect.ulp);
@@ -349,6 +351,7 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
         comparison.worst_bound = bound.is_eps ? 0 : suspect.ulp;
         comparison.worst_bound_is_whole =
             !bound.is_eps && suspect.condition == 0;
+        comparison.worst_unit = UnitExponent(want, suspect.dtype);
       }
       if (suspect.error > 0) {
         if (suspect.condition == 0) {
@@ -471,7 +474,15 @@ Proved ValueComparer::Prove(const WorstPoint& point) const {
       [&](int bits) { return reference_->Enclose(point.inputs, bits); },
       {kFirstReferenceBits, kStructuredBits, kSecondBits}, point.result,
       point.element,
-      [&](const Real& want) { return UlpError(want, point.got, dtype); },
+      [&](const Real& want) {
+        const double error = UlpError(want, point.got, dtype);
+        // Where the terms of the reference cancel, it has other units at
+        // another precision: the bound is in those of the one that it is of.
+        const int64_t unit = UnitExponent(want, dtype);
+        return unit < point.unit
+                   ? std::ldexp(error, static_cast<int>(unit - point.unit))
+                   : error;
+      },
       point.got, std::max(point.ulp + tolerance, point.bound));
   if (proved.proof != Proof::kDiffers || point.bound_is_whole) return proved;
   open.why = "the bound is not known";
@@ -508,15 +519,16 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
                               : UlpError(want, suspect.got, suspect.dtype);
       };
       const Real& first = expected[suspect.result].reals[at];
+      const Real* reference = &first;
       double error = error_at(first);
       double bound = suspect.ulp;
       // The bound of what is not finite may be NaN.
       const auto passes = [&] { return error == 0 || error <= bound; };
-      // Once, where the reference is known to so many bits.
+      // Where the reference is known to so many bits.
       const auto add_condition = [&](const Real& want, int bits,
                                      auto& known) -> absl::Status {
         if (IsLost(want) || passes() || suspect.condition == 0 ||
-            bound > suspect.ulp || !std::isfinite(error)) {
+            !std::isfinite(error)) {
           return absl::OkStatus();
         }
         if (known.empty()) {
@@ -531,7 +543,10 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
           CLEAVE_ASSIGN_OR_RETURN(again, reference_->Evaluate(chosen, high));
         }
         const Real& second = again[suspect.result].reals[at];
+        reference = &second;
         error = error_at(second);
+        // In units of another number, where the terms of the first cancel.
+        bound = suspect.ulp;
         CLEAVE_RETURN_IF_ERROR(add_condition(second, high, more_conditions));
         if (IsLost(second) || !passes()) {
           bool decided = !IsLost(second) && Settled(first, second);
@@ -579,6 +594,7 @@ absl::Status ValueComparer::Settle(absl::Span<const Tensor> inputs,
         comparison.worst_got = suspect.got;
         comparison.worst_bound = suspect.is_eps ? 0 : bound;
         comparison.worst_bound_is_whole = !suspect.is_eps;
+        comparison.worst_unit = UnitExponent(*reference, suspect.dtype);
       }
       if (bound > 0) {
         comparison.worst_part = std::max(comparison.worst_part, error / bound);

@@ -40,6 +40,8 @@ struct ValueComparison {
   // In ULP; a part of the bound there where it is not `whole`.
   double worst_bound = 0;
   bool worst_bound_is_whole = false;
+  // UnitExponent of the reference that the two are about.
+  int64_t worst_unit = 0;
   // The largest error as a part of its bound; a lower estimate where the bound
   // has a condition term, which is computed for the worst elements only.
   double worst_part = 0;
@@ -72,6 +74,7 @@ struct WorstPoint {
   double ulp = 0;
   double bound = 0;
   bool bound_is_whole = false;
+  int64_t unit = 0;  // that of the two, as UnitExponent says it
 };
 
 class ValueComparer {

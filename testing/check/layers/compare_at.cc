@@ -104,7 +104,8 @@ bool CompareAt(const OpContext& context, const ValueComparer& comparer,
               comparison->worst_got,
               comparison->worst_ulp,
               comparison->worst_bound,
-              comparison->worst_bound_is_whole};
+              comparison->worst_bound_is_whole,
+              comparison->worst_unit};
   }
   counts.outside += comparison->outside;
   counts.unclaimed += comparison->unclaimed;

@@ -80,15 +80,19 @@ double UlpError(const Real& expected, double got, DType dtype) {
   return UlpsOf(difference, expected, dtype);
 }
 
-double UlpsOf(const Real& difference, const Real& at, DType dtype) {
+int64_t UnitExponent(const Real& at, DType dtype) {
+  if (mpfr_number_p(at.get()) == 0) return 0;
   const int emin = MinExponent(dtype);
   const int emax = MaxExponent(dtype);
   // Beyond the range the spacing stays that of the last binade.
   const int64_t exponent =
       mpfr_zero_p(at.get()) ? emin : int64_t{mpfr_get_exp(at.get())} - 1;
-  const int64_t unit =
-      std::min<int64_t>(std::max<int64_t>(exponent, emin), emax) -
-      (SignificandBits(dtype) - 1);
+  return std::min<int64_t>(std::max<int64_t>(exponent, emin), emax) -
+         (SignificandBits(dtype) - 1);
+}
+
+double UlpsOf(const Real& difference, const Real& at, DType dtype) {
+  const int64_t unit = UnitExponent(at, dtype);
   Real ulps = difference;
   mpfr_abs(ulps.get(), ulps.get(), MPFR_RNDN);
   if (unit < 0) {

@@ -95,7 +95,7 @@ std::vector<Tensor> ShrinkValues(
 
 std::string DescribeInputs(const std::vector<std::string>& names,
                            absl::Span<const Tensor> inputs) {
-  constexpr int64_t kShown = 12;
+  constexpr int64_t kShown = 48;
   std::vector<std::string> parts;
   for (size_t k = 0; k < inputs.size(); ++k) {
     const Tensor& tensor = inputs[k];
