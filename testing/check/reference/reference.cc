@@ -31,14 +31,15 @@ double SmallestNormal(DType dtype) {
   return FromOrdinal(int64_t{1} << (SignificandBits(dtype) - 1), dtype);
 }
 
-// |a - b| / |b| * 2^kStepBits; 0 where that is not finite. Below the smallest
-// normal number the unit of the error is that number's, whose part it is.
+// |a - b| / |b| * 2^kStepBits; 0 where that is not finite. A number below all
+// of the dtype counts as 0, where the unit of the error is that of the smallest
+// normal number, whose part it is.
 double RelativeChange(const Real& a, const Real& b, DType dtype) {
   Real change(b.bits());
   mpfr_sub(change.get(), a.get(), b.get(), MPFR_RNDN);
-  const double smallest = SmallestNormal(dtype);
-  if (mpfr_cmp_d(b.get(), smallest) < 0 && mpfr_cmp_d(b.get(), -smallest) > 0) {
-    mpfr_div_d(change.get(), change.get(), smallest, MPFR_RNDN);
+  const double least = FromOrdinal(1, dtype);
+  if (mpfr_cmp_d(b.get(), least) < 0 && mpfr_cmp_d(b.get(), -least) > 0) {
+    mpfr_div_d(change.get(), change.get(), SmallestNormal(dtype), MPFR_RNDN);
   } else {
     mpfr_div(change.get(), change.get(), b.get(), MPFR_RNDN);
   }
