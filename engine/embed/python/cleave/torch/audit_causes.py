@@ -33,6 +33,9 @@ CAUSES = [
           "subtracts a mean that is rounded, and " + _UPDATED),
     Cause("lerp.*", "decomposition, kernel", THEIRS,
           "`end - start` overflows"),
+    Cause("linalg_eigh _linalg_eigh linalg_svd _linalg_svd svd", "*",
+          CONVENTION, "the signs of vectors, and the bases of equal values, "
+          "are a library's"),
     Cause("lgamma", "decomposition, kernel", THEIRS,
           "overflows a little before the result does"),
     Cause("log_softmax*", "decomposition, kernel", THEIRS,
