@@ -110,6 +110,11 @@ class ReferenceTest(CommandTest):
         self.assertEqual(len(scripts), 1)
         self.assertNotIn("src", scripts[0].attrib)
 
+    def test_a_file_named_index_has_a_page_of_its_own(self):
+        self.write("index.rules", HOSTILE)
+        pages = self.pages("wrong", "--rules", "index.rules")
+        self.assertEqual(set(pages), {"index.html", "index.rules.html"})
+
     def test_pages_need_no_network(self):
         for page in self.pages("relu").values():
             for element in page.iter():

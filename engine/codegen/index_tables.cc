@@ -42,7 +42,8 @@ bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
   }
   const TensorType& type = graph.type(v);
   const std::optional<int64_t> count = CountOf(type.shape);
-  if (IsFloat(type.dtype) || !count.has_value() || *count == 0 ||
+  const bool whole = IsInt(type.dtype) || IsBool(type.dtype);
+  if (!whole || !count.has_value() || *count == 0 ||
       *count > kMaxTableElements) {
     return false;
   }

@@ -45,8 +45,10 @@ std::string PageOf(absl::string_view path) {
   absl::ConsumePrefix(&path, "./");
   absl::ConsumeSuffix(&path, ".rules");
   absl::ConsumeSuffix(&path, ".json");
-  const std::string name = AnchorId("", path).substr(1);
-  return absl::StrReplaceAll(name, {{"-2f", "."}});
+  const std::string name =
+      absl::StrReplaceAll(AnchorId("", path).substr(1), {{"-2f", "."}});
+  // The page of all ops has that name.
+  return name == "index" ? "index.rules" : name;
 }
 
 class Reference {
