@@ -320,8 +320,14 @@ int Lowering::ElementCost() const {
   for (uint32_t id = 0; id < graph_.size(); ++id) {
     const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
     switch (primitive) {
-      case Primitive::kWindows:
       case Primitive::kGather:
+        // Indices that the host has checked are clamped, no more.
+        if (graph_.attributes(Value{id}).Get("mode").AsString() == "error") {
+          break;
+        }
+        cost += kFindingCost;
+        break;
+      case Primitive::kWindows:
       case Primitive::kPad:
       case Primitive::kConcatenate:
         cost += kFindingCost;
