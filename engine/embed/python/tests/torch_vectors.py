@@ -28,7 +28,9 @@ class Vectors(unittest.TestCase):
         torch.manual_seed(0)
 
     def of(self, name: str, *args):
-        return AtenCall(self.rules, getattr(torch.ops.aten, name).default)(*args)
+        packet = getattr(torch.ops.aten, name)
+        op = getattr(packet, "Tensor" if name == "frexp" else "default")
+        return AtenCall(self.rules, op)(*args)
 
     def assert_orthogonal(self, q):
         eye = torch.eye(q.shape[-1], dtype=q.dtype).expand(
@@ -96,6 +98,25 @@ class Vectors(unittest.TestCase):
         torch.testing.assert_close(
             nuclear(lambda x: self.of("linalg_svd", x, False)),
             nuclear(lambda x: torch.linalg.svd(x, False)))
+
+    def test_roots_and_polar_factors(self):
+        a = torch.randn(2, 4, 3, dtype=torch.float64)
+        square = a.mT @ a + torch.eye(3)
+        torch.testing.assert_close(self.of("linalg_matrix_sqrth", square),
+                                   torch.linalg.matrix_sqrth(square))
+        torch.testing.assert_close(self.of("linalg_polar", a),
+                                   tuple(torch.linalg.polar(a)))
+
+    def test_parts_of_floats(self):
+        for dtype in (torch.float64, torch.float32, torch.float16,
+                      torch.bfloat16):
+            info = torch.finfo(dtype)
+            x = torch.tensor([0., 1, -0.75, 10, info.max, info.tiny,
+                              -info.smallest_normal / 4, 3e-5], dtype=dtype)
+            got = self.of("frexp", x)
+            want = torch.frexp(x)
+            torch.testing.assert_close(got[0], want[0], rtol=0, atol=0)
+            self.assertTrue(torch.equal(got[1], want[1]), dtype)
 
 
 if __name__ == "__main__":
