@@ -7,7 +7,6 @@
 #include "engine/codegen/base_reads.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/fusion.h"
-#include "engine/ir/filled_with.h"
 
 namespace cleave {
 namespace {
@@ -27,11 +26,6 @@ std::optional<int64_t> CountOf(const Shape& shape) {
                 : std::min(count * *value, kMaxTableElements + 1);
   }
   return count;
-}
-
-bool Divides(Primitive primitive) {
-  return primitive == Primitive::kDiv || primitive == Primitive::kFloorDiv ||
-         primitive == Primitive::kFloorMod;
 }
 
 // Whether no input decides the node, whose operands are `closed` or not, and
@@ -56,12 +50,10 @@ bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
       c != PrimitiveClass::kReduction) {
     return false;
   }
+  // An integer that is divided by 0 is an error of the run, not of the plan:
+  // what may be one has no vector code.
+  if (!CanLower(graph, v).ok()) return false;
   const auto operands = graph.operands(v);
-  if (Divides(primitive)) {
-    // A division by 0 is an error of the run, not of the plan.
-    const std::optional<Exact> divisor = FilledWith(graph, operands[1]);
-    if (!divisor.has_value() || *divisor == Exact(0)) return false;
-  }
   return !operands.empty() &&
          std::all_of(operands.begin(), operands.end(),
                      [&](Value operand) { return closed[operand.id]; });

@@ -257,6 +257,26 @@ TEST(Kernel, ChecksIndicesBeforeItReadsByThem) {
 
 // A gather of one element per row is in the kernel of the rows: what it reads
 // is not stored.
+// Index arithmetic that no input decides is computed when a graph is compiled,
+// but for its errors.
+TEST(Kernel, DividesByZeroWhenItRuns) {
+  for (const char* op : {"rem", "floor_div", "floor_mod"}) {
+    const Graph graph = ParseCase(absl::StrCat(R"(graph () -> (i: i64[3]) {
+  %0: i64[3] = iota(size: 3)
+  %1: i64[] = constant(dtype: i64, value: 0.0)
+  %2: i64[3] = broadcast_in_dim(%1, axes: [], shape: [3])
+  %3: i64[3] = )",
+                                               op, R"((%0, %2)
+  return i = %3
+})"));
+    ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                         Compile(graph, Numerics(), CaseOptions()));
+    EXPECT_EQ(kernel.Run({}).status(),
+              absl::OutOfRangeError(absl::StrCat(
+                  "node 3: `", op, "`: integer division by zero")));
+  }
+}
+
 TEST(Kernel, PicksAnElementOfARowInTheKernelOfTheRows) {
   const Graph graph = ParseCase(R"(
 graph (%x: f32[b, n], %t: i64[b]) -> (y: f32[b]) {
