@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "engine/files/file.h"
 #include "engine/files/process_testing.h"
 #include "gtest/gtest.h"
@@ -74,13 +73,7 @@ class Browser {
   std::vector<std::string> Look(int width, bool dark) {
     std::string probe = kProbe;
     probe.replace(probe.find("WIDTH"), 5, absl::StrCat(width));
-    EXPECT_OK(WriteFileAtomically(folder_ + "/probe.html", probe));
-    const std::string output = DumpDom(folder_, "probe.html", dark);
-    const std::vector<std::string> parts =
-        absl::StrSplit(output, "data-found=\"");
-    EXPECT_EQ(parts.size(), 2u) << output;
-    if (parts.size() < 2) return {};
-    return absl::StrSplit(parts[1].substr(0, parts[1].find('"')), ' ');
+    return FoundBy(probe, folder_, dark);
   }
 
  private:

@@ -5,7 +5,10 @@
 #include <cstdio>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "engine/files/file.h"
 #include "gtest/gtest.h"
+#include "testing/status_matchers.h"
 
 namespace cleave {
 
@@ -17,6 +20,10 @@ std::string Chromium() {
   return "";
 }
 
+namespace {
+
+// The document of a file of `folder` after its scripts ran, as HTML, and the
+// browser's complaints.
 std::string DumpDom(const std::string& folder, absl::string_view file,
                     bool dark) {
   const std::string command = absl::StrCat(
@@ -36,6 +43,19 @@ std::string DumpDom(const std::string& folder, absl::string_view file,
   }
   pclose(pipe);
   return output;
+}
+
+}  // namespace
+
+std::vector<std::string> FoundBy(const std::string& probe,
+                                 const std::string& folder, bool dark) {
+  EXPECT_OK(WriteFileAtomically(folder + "/probe.html", probe));
+  const std::string output = DumpDom(folder, "probe.html", dark);
+  const std::vector<std::string> parts =
+      absl::StrSplit(output, "data-found=\"");
+  EXPECT_EQ(parts.size(), 2u) << output;
+  if (parts.size() < 2) return {};
+  return absl::StrSplit(parts[1].substr(0, parts[1].find('"')), ' ');
 }
 
 }  // namespace cleave

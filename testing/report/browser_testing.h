@@ -4,19 +4,19 @@
 #define CLEAVE_TESTING_REPORT_BROWSER_TESTING_H_
 
 #include <string>
-
-#include "absl/strings/string_view.h"
+#include <vector>
 
 namespace cleave {
 
 // Its path; empty where there is none: then the test is skipped.
 std::string Chromium();
 
-// The document of a file of `folder` after its scripts ran, as HTML, and what
-// the browser complains of. Its profile is kept in the folder. Files may read
-// one another.
-std::string DumpDom(const std::string& folder, absl::string_view file,
-                    bool dark);
+// The words that the script of `probe`, an HTML page which becomes a file of
+// the folder, leaves in the attribute data-found of its body; none, and the
+// test fails, where it leaves nothing. Files of the folder may read
+// one another; the browser's profile is kept there.
+std::vector<std::string> FoundBy(const std::string& probe,
+                                 const std::string& folder, bool dark);
 
 }  // namespace cleave
 

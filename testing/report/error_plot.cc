@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "testing/check/samples/float_points.h"
 #include "testing/report/html.h"
+#include "testing/report/plot_parts.h"
 
 namespace cleave {
 namespace {
@@ -25,9 +26,6 @@ constexpr double kLargestLinear = 64;
 
 // 0.01, 2.5, 1e+06: three digits.
 std::string Short(double value) { return absl::StrFormat("%.3g", value); }
-
-// A place on the drawing, to a tenth of a unit.
-std::string Place(double at) { return absl::StrFormat("%.4g", at); }
 
 // The vertical axis.
 class ErrorScale {
@@ -54,10 +52,7 @@ class ErrorScale {
       return;
     }
     const double wanted = std::max(largest, 0.01) / 3;
-    double step = std::pow(10, std::floor(std::log10(wanted)));
-    for (const double factor : {2.0, 2.5, 2.0}) {
-      if (step < wanted) step *= factor;
-    }
+    const double step = TickStep(wanted);
     top_ = step * std::max(1.0, std::ceil(largest / step - 1e-9));
     for (int i = 0; i * step <= top_ * 1.001; ++i) ticks_.push_back(i * step);
   }
@@ -80,18 +75,6 @@ class ErrorScale {
 };
 
 double BinLeft(int bin) { return kLeft + bin * kBinWidth; }
-
-std::string Label(double x, double y, absl::string_view anchor,
-                  absl::string_view text) {
-  return TextElement("text", text,
-                     absl::StrCat("x=\"", Place(x), "\" y=\"", Place(y),
-                                  "\" text-anchor=\"", anchor, "\""));
-}
-
-std::string Line(double x1, double y1, double x2, double y2) {
-  return absl::StrCat("<path class=\"grid\" d=\"M", Place(x1), " ", Place(y1),
-                      "L", Place(x2), " ", Place(y2), "\"/>");
-}
 
 // Zero, one, and powers of ten half way between them and the ends.
 std::vector<double> InputTicks(DType dtype) {
@@ -120,18 +103,19 @@ std::string Steps(const ErrorProfile& profile, const ErrorScale& scale) {
   for (int i = 0; i < ErrorProfile::kBins; ++i) {
     const ErrorProfile::Bin& bin = profile.bins()[i];
     if (bin.samples == 0) {
-      if (inside) absl::StrAppend(&path, "V", Place(kBottom), "Z");
+      if (inside) absl::StrAppend(&path, "V", PlotPlace(kBottom), "Z");
       inside = false;
       continue;
     }
     if (!inside) {
-      absl::StrAppend(&path, "M", Place(BinLeft(i)), " ", Place(kBottom));
+      absl::StrAppend(&path, "M", PlotPlace(BinLeft(i)), " ",
+                      PlotPlace(kBottom));
     }
     inside = true;
-    absl::StrAppend(&path, "V", Place(scale.At(bin.worst_ulp)), "H",
-                    Place(BinLeft(i + 1)));
+    absl::StrAppend(&path, "V", PlotPlace(scale.At(bin.worst_ulp)), "H",
+                    PlotPlace(BinLeft(i + 1)));
   }
-  if (inside) absl::StrAppend(&path, "V", Place(kBottom), "Z");
+  if (inside) absl::StrAppend(&path, "V", PlotPlace(kBottom), "Z");
   return path;
 }
 
@@ -152,31 +136,26 @@ std::string ErrorPlot(const ErrorProfile& profile, absl::string_view what) {
   std::string svg = TextElement("title", caption);
   for (const double tick : scale.ticks()) {
     const double y = scale.At(tick);
-    absl::StrAppend(&svg, Line(kLeft, y, kRight, y),
-                    Label(kLeft - 6, y + 4, "end", Short(tick)));
+    absl::StrAppend(&svg, PlotLine("grid", kLeft, y, kRight, y),
+                    PlotLabel(kLeft - 6, y + 4, "end", Short(tick)));
   }
   for (const double tick : InputTicks(profile.dtype())) {
     const double x = BinLeft(profile.BinOf(tick)) + kBinWidth / 2;
-    absl::StrAppend(&svg, Line(x, kBottom, x, kBottom + 4),
-                    Label(x, kBottom + 18, "middle", TickText(tick)));
+    absl::StrAppend(&svg, PlotLine("grid", x, kBottom, x, kBottom + 4),
+                    PlotLabel(x, kBottom + 18, "middle", TickText(tick)));
   }
   absl::StrAppend(&svg, "<path class=\"errors\" d=\"", Steps(profile, scale),
                   "\"/>");
   if (worst->worst_ulp > 0) {
     absl::StrAppend(
         &svg, "<circle class=\"witness\" cx=\"",
-        Place(BinLeft(profile.BinOf(worst->worst_at)) + kBinWidth / 2),
-        "\" cy=\"", Place(scale.At(worst->worst_ulp)), "\" r=\"4\"/>");
+        PlotPlace(BinLeft(profile.BinOf(worst->worst_at)) + kBinWidth / 2),
+        "\" cy=\"", PlotPlace(scale.At(worst->worst_ulp)), "\" r=\"4\"/>");
   }
-  return Element(
-      "figure",
-      absl::StrCat(
-          TextElement("figcaption", caption),
-          Element(
-              "svg", svg,
-              absl::StrCat("role=\"img\" viewBox=\"0 0 ", kWidth, " ", kHeight,
-                           "\" xmlns=\"http://www.w3.org/2000/svg\""))),
-      "class=\"plot\"");
+  return Element("figure",
+                 absl::StrCat(TextElement("figcaption", caption),
+                              PlotDrawing(kWidth, kHeight, svg)),
+                 "class=\"plot\"");
 }
 
 }  // namespace cleave

@@ -59,6 +59,36 @@ std::string TextElement(absl::string_view tag, absl::string_view text,
   return Element(tag, EscapeHtml(text), attributes);
 }
 
+std::string HtmlPage(absl::string_view title, absl::string_view style,
+                     absl::string_view body) {
+  const std::string head =
+      absl::StrCat("<meta charset=\"utf-8\"/>",
+                   "<meta name=\"viewport\" content=\"width=device-width, "
+                   "initial-scale=1\"/>",
+                   "<meta name=\"color-scheme\" content=\"light dark\"/>",
+                   TextElement("title", title), Element("style", style));
+  return absl::StrCat(
+      "<!DOCTYPE html>\n",
+      Element("html",
+              absl::StrCat(Element("head", head), Element("body", body)),
+              "lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\""),
+      "\n");
+}
+
+std::string CodeBlock(absl::string_view text) {
+  return Element("pre", TextElement("code", text));
+}
+
+std::string ScrollingTable(absl::string_view head, absl::string_view rows,
+                           absl::string_view attributes,
+                           absl::string_view caption) {
+  const std::string table = absl::StrCat(
+      caption.empty() ? "" : TextElement("caption", caption),
+      Element("thead", Element("tr", head)), Element("tbody", rows));
+  return Element("div", Element("table", table, attributes),
+                 "class=\"scroll\" tabindex=\"0\"");
+}
+
 std::string GroupedDigits(int64_t count) {
   std::string digits = absl::StrCat(count);
   for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) {

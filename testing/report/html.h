@@ -25,6 +25,19 @@ std::string TextElement(absl::string_view tag, absl::string_view text,
 std::string Element(absl::string_view tag, absl::string_view html,
                     absl::string_view attributes = "");
 
+// A whole page: `style` is CSS, `body` HTML.
+std::string HtmlPage(absl::string_view title, absl::string_view style,
+                     absl::string_view body);
+
+// `<pre><code>text</code></pre>`, with the text escaped.
+std::string CodeBlock(absl::string_view text);
+
+// A table that scrolls by itself where it is too wide: the cells of its head,
+// and its rows. No caption where it is empty.
+std::string ScrollingTable(absl::string_view head, absl::string_view rows,
+                           absl::string_view attributes = "",
+                           absl::string_view caption = "");
+
 // 17000 as "17,000".
 std::string GroupedDigits(int64_t count);
 

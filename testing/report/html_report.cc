@@ -65,13 +65,6 @@ class ReportWriter {
   }
 
   std::string Page() const {
-    const std::string head = absl::StrCat(
-        "<meta charset=\"utf-8\"/>",
-        "<meta name=\"viewport\" content=\"width=device-width, "
-        "initial-scale=1\"/>",
-        "<meta name=\"color-scheme\" content=\"light dark\"/>",
-        TextElement("title", absl::StrCat("Rule check: ", Outcome())),
-        Element("style", kReportStyle));
     const std::string body = absl::StrCat(
         Element("header",
                 absl::StrCat(TextElement("h1", "Rule check"),
@@ -83,12 +76,8 @@ class ReportWriter {
                     "cleave check. A verdict says what was compared on how "
                     "many samples: agreement is no proof where it is not "
                     "called one."));
-    return absl::StrCat(
-        "<!DOCTYPE html>\n",
-        Element("html",
-                absl::StrCat(Element("head", head), Element("body", body)),
-                "lang=\"en\" xmlns=\"http://www.w3.org/1999/xhtml\""),
-        "\n");
+    return HtmlPage(absl::StrCat("Rule check: ", Outcome()), kReportStyle,
+                    body);
   }
 
  private:
@@ -341,13 +330,8 @@ class ReportWriter {
 
   static std::string Table(absl::string_view caption, const std::string& head,
                            const std::string& rows, absl::string_view style) {
-    return Element("div",
-                   Element("table",
-                           absl::StrCat(TextElement("caption", caption),
-                                        Element("thead", Element("tr", head)),
-                                        Element("tbody", rows)),
-                           absl::StrCat("class=\"", style, "\"")),
-                   "class=\"scroll\" tabindex=\"0\"");
+    return ScrollingTable(head, rows, absl::StrCat("class=\"", style, "\""),
+                          caption);
   }
 
   const CheckReport& report_;

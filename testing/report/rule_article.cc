@@ -109,11 +109,7 @@ std::string Verdicts(const OpReport& op) {
                     TextElement("th", title, "scope=\"col\" class=\"number\""));
   }
   absl::StrAppend(&head, TextElement("th", "Remarks", "scope=\"col\""));
-  return Element(
-      "div",
-      Element("table", absl::StrCat(Element("thead", Element("tr", head)),
-                                    Element("tbody", rows))),
-      "class=\"scroll\" tabindex=\"0\"");
+  return ScrollingTable(head, rows);
 }
 
 std::string CounterexampleBox(Layer layer, const Counterexample& example) {
@@ -231,13 +227,11 @@ std::string UncoveredList(const RuleCoverage& coverage) {
   std::string html;
   for (const UncoveredArm& arm : coverage.uncovered) {
     absl::StrAppend(
-        &html,
-        Element("li",
-                absl::StrCat(
-                    TextElement("code", arm.place), ": ", EscapeHtml(arm.what),
-                    arm.marked.empty()
-                        ? std::string()
-                        : Element("pre", TextElement("code", arm.marked)))));
+        &html, Element("li", absl::StrCat(TextElement("code", arm.place), ": ",
+                                          EscapeHtml(arm.what),
+                                          arm.marked.empty()
+                                              ? std::string()
+                                              : CodeBlock(arm.marked))));
   }
   return html.empty() ? "" : Element("ul", html, "class=\"uncovered\"");
 }
@@ -246,10 +240,7 @@ std::string RuleArticle(const OpReport& op,
                         const std::vector<const RuleCoverage*>& coverage,
                         const RuleSet& rules) {
   const std::vector<const Item*> items = ItemsOf(op.op, rules);
-  std::string html = Element(
-      "header",
-      absl::StrCat(TextElement("h3", op.op),
-                   TextElement("span", op.place, "class=\"muted mono\"")));
+  std::string html = ArticleHeader(op.op, op.place);
   for (const Item* item : items) {
     absl::StrAppend(&html, DocParagraph(item->docs));
   }

@@ -10,6 +10,12 @@
 
 namespace cleave {
 
+std::string ArticleHeader(absl::string_view name, absl::string_view place) {
+  return Element("header", absl::StrCat(TextElement("h3", name),
+                                        TextElement("span", place,
+                                                    "class=\"muted mono\"")));
+}
+
 std::string Details(absl::string_view title, const std::string& html) {
   return Element("details", absl::StrCat(TextElement("summary", title), html));
 }
@@ -43,8 +49,7 @@ std::string DerivedRuleTexts(absl::string_view op, const RuleSet& rules) {
         rules);
     const std::string title(TransformName(transform));
     if (text.ok()) {
-      absl::StrAppend(&html, TextElement("h4", title),
-                      Element("pre", TextElement("code", *text)));
+      absl::StrAppend(&html, TextElement("h4", title), CodeBlock(*text));
     } else {
       absl::StrAppend(
           &html, TextElement("h4", title),

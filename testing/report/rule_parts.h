@@ -12,6 +12,9 @@
 
 namespace cleave {
 
+// A <header>: the name of an op, and where its rule stands.
+std::string ArticleHeader(absl::string_view name, absl::string_view place);
+
 // A <details> element that is closed: `html` below its title.
 std::string Details(absl::string_view title, const std::string& html);
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
 #include "engine/files/file.h"
 #include "engine/files/process_testing.h"
 #include "gtest/gtest.h"
@@ -82,13 +81,7 @@ class ReferenceInBrowser : public ::testing::Test {
     std::string probe = kProbe;
     probe.replace(probe.find("WIDTH"), 5, absl::StrCat(width));
     probe.replace(probe.find("PAGE"), 4, page);
-    EXPECT_OK(WriteFileAtomically(folder_ + "/probe.html", probe));
-    const std::string output = DumpDom(folder_, "probe.html", dark);
-    const std::vector<std::string> parts =
-        absl::StrSplit(output, "data-found=\"");
-    EXPECT_EQ(parts.size(), 2u) << output;
-    if (parts.size() < 2) return {};
-    return absl::StrSplit(parts[1].substr(0, parts[1].find('"')), ' ');
+    return FoundBy(probe, folder_, dark);
   }
 
   const std::string folder_ = NewFolder();

@@ -15,6 +15,7 @@
 #include "ops/status_macros.h"
 #include "ops/tensor.h"
 #include "testing/report/html.h"
+#include "testing/report/plot_parts.h"
 #include "transforms/jvp/jvp.h"
 
 namespace cleave {
@@ -141,11 +142,7 @@ Range ValueRange(const std::vector<const std::vector<double>*>& curves) {
 }
 
 std::vector<double> TicksOf(const Range& range) {
-  const double wanted = (range.high - range.low) / 6;
-  double step = std::pow(10, std::floor(std::log10(wanted)));
-  for (const double factor : {2.0, 2.5, 2.0}) {
-    if (step < wanted) step *= factor;
-  }
+  const double step = TickStep((range.high - range.low) / 6);
   std::vector<double> ticks;
   for (double i = std::ceil(range.low / step); i * step <= range.high; ++i) {
     ticks.push_back(i == 0 ? 0 : i * step);  // no -0
@@ -153,18 +150,7 @@ std::vector<double> TicksOf(const Range& range) {
   return ticks;
 }
 
-std::string Place(double at) { return absl::StrFormat("%.5g", at); }
-
-std::string Line(const char* kind, double x1, double y1, double x2, double y2) {
-  return absl::StrCat("<path class=\"", kind, "\" d=\"M", Place(x1), " ",
-                      Place(y1), "L", Place(x2), " ", Place(y2), "\"/>");
-}
-
-std::string Label(double x, double y, const char* anchor, double number) {
-  return TextElement("text", absl::StrFormat("%.4g", number),
-                     absl::StrCat("x=\"", Place(x), "\" y=\"", Place(y),
-                                  "\" text-anchor=\"", anchor, "\""));
-}
+std::string Number(double tick) { return absl::StrFormat("%.4g", tick); }
 
 // A path that begins anew behind a gap, an infinity, a leap over the whole
 // drawing.
@@ -186,7 +172,8 @@ std::string Curve(const char* kind, const Tensor& points,
     }
     if (!visible) continue;
     absl::StrAppend(&path, drawing ? "L" : "M",
-                    Place(x.At(points.GetDouble(i))), " ", Place(y.At(value)));
+                    PlotPlace(x.At(points.GetDouble(i))), " ",
+                    PlotPlace(y.At(value)));
     drawing = true;
     before = value;
   }
@@ -197,22 +184,22 @@ std::string Axes(const Scale& x, const Scale& y) {
   std::string svg;
   for (const double tick : TicksOf(x.numbers)) {
     const double at = x.At(tick);
-    absl::StrAppend(&svg, Line("grid", at, kTop, at, kBottom),
-                    Label(at, kBottom + 16, "middle", tick));
+    absl::StrAppend(&svg, PlotLine("grid", at, kTop, at, kBottom),
+                    PlotLabel(at, kBottom + 16, "middle", Number(tick)));
   }
   for (const double tick : TicksOf(y.numbers)) {
     const double at = y.At(tick);
-    absl::StrAppend(&svg, Line("grid", kLeft, at, kRight, at),
-                    Label(kLeft - 6, at + 4, "end", tick));
+    absl::StrAppend(&svg, PlotLine("grid", kLeft, at, kRight, at),
+                    PlotLabel(kLeft - 6, at + 4, "end", Number(tick)));
   }
   const auto crosses = [](const Range& range) {
     return range.low < 0 && range.high > 0;
   };
   if (crosses(x.numbers)) {
-    absl::StrAppend(&svg, Line("axis", x.At(0), kTop, x.At(0), kBottom));
+    absl::StrAppend(&svg, PlotLine("axis", x.At(0), kTop, x.At(0), kBottom));
   }
   if (crosses(y.numbers)) {
-    absl::StrAppend(&svg, Line("axis", kLeft, y.At(0), kRight, y.At(0)));
+    absl::StrAppend(&svg, PlotLine("axis", kLeft, y.At(0), kRight, y.At(0)));
   }
   return svg;
 }
@@ -255,15 +242,10 @@ std::string FunctionPlot(absl::string_view op, const RuleSet& rules) {
       kRight - kLeft, " ", kBottom - kTop, "\"");
   const std::string svg = absl::StrCat(
       TextElement("title", caption), Axes(x, y), Element("svg", lines, inside));
-  return Element(
-      "figure",
-      absl::StrCat(
-          Element(
-              "svg", svg,
-              absl::StrCat("role=\"img\" viewBox=\"0 0 ", kWidth, " ", kHeight,
-                           "\" xmlns=\"http://www.w3.org/2000/svg\"")),
-          TextElement("figcaption", caption)),
-      "class=\"plot\"");
+  return Element("figure",
+                 absl::StrCat(PlotDrawing(kWidth, kHeight, svg),
+                              TextElement("figcaption", caption)),
+                 "class=\"plot\"");
 }
 
 }  // namespace cleave

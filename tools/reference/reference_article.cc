@@ -18,10 +18,6 @@
 namespace cleave {
 namespace {
 
-std::string Code(absl::string_view text) {
-  return Element("pre", TextElement("code", text));
-}
-
 // The item without what follows its signature: `claims` keeps what is said of
 // its results, else the dtypes.
 Item Head(const Item& item, bool claims) {
@@ -49,11 +45,11 @@ std::string SignatureText(const Item& item) {
   return DeclarationText(Head(item, /*claims=*/false));
 }
 
-// Its clauses of that kind, one a line: "accuracy T within 2 ulp".
-std::vector<std::string> Clauses(const Item& item, absl::string_view kind) {
+// The clauses of that kind in a declaration: "accuracy T within 2 ulp".
+std::vector<std::string> Clauses(absl::string_view text,
+                                 absl::string_view kind) {
   std::vector<std::string> clauses;
   bool inside = false;
-  const std::string text = DeclarationText(Head(item, /*claims=*/true));
   for (const absl::string_view line :
        absl::StrSplit(text, '\n', absl::SkipEmpty())) {
     const bool continues = absl::StartsWith(line, "    ");
@@ -68,12 +64,12 @@ std::vector<std::string> Clauses(const Item& item, absl::string_view kind) {
   return clauses;
 }
 
-std::string ClauseList(const Item& item, absl::string_view kind,
+std::string ClauseList(absl::string_view text, absl::string_view kind,
                        absl::string_view title) {
-  const std::vector<std::string> clauses = Clauses(item, kind);
+  const std::vector<std::string> clauses = Clauses(text, kind);
   if (clauses.empty()) return "";
   return absl::StrCat(TextElement("h4", title),
-                      Code(absl::StrJoin(clauses, "\n")));
+                      CodeBlock(absl::StrJoin(clauses, "\n")));
 }
 
 // One row of what was measured; empty where it was not.
@@ -97,9 +93,9 @@ std::string MeasuredRow(const OpReport& report, Layer layer,
                    TextElement("td", verdict.worst_at, "class=\"mono\"")));
 }
 
-std::string Accuracy(const Item& item, const OpReport* report) {
-  std::string html = ClauseList(item, "approximates", "Cut off");
-  absl::StrAppend(&html, ClauseList(item, "accuracy", "Accuracy, claimed"));
+std::string Accuracy(absl::string_view claims, const OpReport* report) {
+  std::string html = ClauseList(claims, "approximates", "Cut off");
+  absl::StrAppend(&html, ClauseList(claims, "accuracy", "Accuracy, claimed"));
   if (report == nullptr) return html;
   const std::string rows =
       absl::StrCat(MeasuredRow(*report, Layer::kRounding, "values"),
@@ -111,13 +107,8 @@ std::string Accuracy(const Item& item, const OpReport* report) {
                     TextElement("th", title, "scope=\"col\" class=\"number\""));
   }
   absl::StrAppend(&head, TextElement("th", "At", "scope=\"col\""));
-  return absl::StrCat(
-      html, TextElement("h4", "Accuracy, measured"),
-      Element(
-          "div",
-          Element("table", absl::StrCat(Element("thead", Element("tr", head)),
-                                        Element("tbody", rows))),
-          "class=\"scroll\" tabindex=\"0\""));
+  return absl::StrCat(html, TextElement("h4", "Accuracy, measured"),
+                      ScrollingTable(head, rows));
 }
 
 template <typename Names>
@@ -164,9 +155,7 @@ std::string Header(absl::string_view op, const Item& item,
   const Source& source = rules.SourceOf(item);
   const std::string place = absl::StrCat(
       source.name(), ":", source.PositionOf(item.range.begin).line);
-  return Element("header", absl::StrCat(TextElement("h3", op),
-                                        TextElement("span", place,
-                                                    "class=\"muted mono\"")));
+  return ArticleHeader(op, place);
 }
 
 }  // namespace
@@ -177,13 +166,13 @@ std::string ReferenceArticle(absl::string_view op,
   const Item& item = *rules.Find(op);
   std::string html =
       absl::StrCat(Header(op, item, rules), DocParagraph(item.docs));
-  std::string texts = Code(DeclarationText(item));
+  std::string texts = CodeBlock(DeclarationText(item));
   for (const Item* other : rules.Overrides(op)) {
     absl::StrAppend(
         &texts,
         TextElement("p", absl::StrCat("Overridden in ",
                                       rules.SourceOf(*other).name(), ":")),
-        Code(DeclarationText(*other)));
+        CodeBlock(DeclarationText(*other)));
   }
   if (item.kind != ItemKind::kOp) {
     absl::StrAppend(&html, texts, StandsFor(item, context));
@@ -193,13 +182,14 @@ std::string ReferenceArticle(absl::string_view op,
       absl::StrAppend(
           &html, Element("div", formula, "class=\"formula\" tabindex=\"0\""));
     }
+    const std::string claims = DeclarationText(Head(item, /*claims=*/true));
     const OpReport* const measured =
         context.measured ? context.measured(op) : nullptr;
     absl::StrAppend(
         &html, FunctionPlot(op, rules), TextElement("h4", "Signature"),
-        Code(SignatureText(item)), ClauseList(item, "domain", "Domain"),
-        ClauseList(item, "special", "Special values"), Accuracy(item, measured),
-        Hosts(op, context), Details("Rule", texts),
+        CodeBlock(SignatureText(item)), ClauseList(claims, "domain", "Domain"),
+        ClauseList(claims, "special", "Special values"),
+        Accuracy(claims, measured), Hosts(op, context), Details("Rule", texts),
         Details("Derived rules", DerivedRuleTexts(op, rules)));
   }
   return Element("article", html,

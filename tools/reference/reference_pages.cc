@@ -86,15 +86,8 @@ class Reference {
   }
 
  private:
-  // A whole page.
   static std::string Page(absl::string_view title, const std::string& body) {
-    return absl::StrCat(
-        "<!DOCTYPE html>\n<html lang=\"en\" "
-        "xmlns=\"http://www.w3.org/1999/xhtml\">\n<head>\n"
-        "<meta charset=\"utf-8\"/>\n<meta name=\"viewport\" "
-        "content=\"width=device-width, initial-scale=1\"/>\n",
-        TextElement("title", title), "\n<style>", kReportStyle, kReferenceStyle,
-        "</style>\n</head>\n<body>\n", body, "\n</body>\n</html>\n");
+    return HtmlPage(title, absl::StrCat(kReportStyle, kReferenceStyle), body);
   }
 
   std::string Link(absl::string_view op) const {
