@@ -1,12 +1,16 @@
 #include "engine/rule_text/rule_names.h"
 
+#include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
+#include "absl/strings/str_split.h"
 #include "engine/bind/builtins.h"
+#include "engine/lang/lexer.h"
 #include "engine/lang/precedence.h"
 #include "engine/rules/rule_set_impl.h"
 #include "ops/dim_internal.h"
@@ -106,26 +110,59 @@ std::string RecordText(const std::vector<std::string>& names,
   return absl::StrCat("(", absl::StrJoin(fields, ", "), ")");
 }
 
-std::string NumberText(const Exact& value) {
-  std::string text = value.ToString();
-  if (absl::StartsWith(text, "#")) {
-    // An irrational one: its bits, as a fraction of integers.
-    mpfr_t bits;
-    mpfr_init2(bits, kExactBits);
-    value.ToMpfr(bits);
-    mpz_t integer;
-    mpz_init(integer);
-    const mpfr_exp_t exponent = mpfr_get_z_2exp(integer, bits);
-    char* const digits = mpz_get_str(nullptr, 10, integer);
-    text = exponent >= 0 ? absl::StrCat(digits, " * 2^", exponent)
-                         : absl::StrCat(digits, " / 2^", -exponent);
-    void (*release)(void*, size_t);
-    mp_get_memory_functions(nullptr, nullptr, &release);
-    release(digits, std::string(digits).size() + 1);
-    mpz_clear(integer);
-    mpfr_clear(bits);
-  }
+namespace {
+
+// The digits of an integer, which it frees.
+std::string Digits(mpz_srcptr integer) {
+  char* const digits = mpz_get_str(nullptr, 10, integer);
+  std::string text = digits;
+  void (*release)(void*, size_t);
+  mp_get_memory_functions(nullptr, nullptr, &release);
+  release(digits, text.size() + 1);
   return text;
+}
+
+// An integer that is too long for a token, with its power of two apart:
+// `2^1074`, `3 * 2^800`. `sign` joins the power: ` * ` above a fraction's line,
+// ` / ` below.
+std::string LongInteger(const std::string& digits, absl::string_view sign) {
+  if (digits.size() <= kMaxNumberLength) return digits;
+  mpz_t integer;
+  mpz_init_set_str(integer, digits.c_str(), 10);
+  const mp_bitcnt_t twos = mpz_scan1(integer, 0);
+  mpz_tdiv_q_2exp(integer, integer, twos);
+  std::string text = absl::StrCat("2^", static_cast<uint64_t>(twos));
+  if (mpz_cmp_ui(integer, 1) != 0) {
+    text = absl::StrCat(Digits(integer), sign, text);
+  }
+  mpz_clear(integer);
+  return text;
+}
+
+}  // namespace
+
+std::string NumberText(const Exact& value) {
+  const std::string text = value.ToString();
+  if (!absl::StartsWith(text, "#")) {
+    if (text.size() <= kMaxNumberLength) return text;
+    const std::pair<std::string, std::string> parts =
+        absl::StrSplit(text, absl::MaxSplits('/', 1));
+    const std::string above = LongInteger(parts.first, " * ");
+    if (parts.second.empty()) return above;
+    return absl::StrCat(above, " / ", LongInteger(parts.second, " / "));
+  }
+  // An irrational one: its bits, as a fraction of integers.
+  mpfr_t bits;
+  mpfr_init2(bits, kExactBits);
+  value.ToMpfr(bits);
+  mpz_t integer;
+  mpz_init(integer);
+  const mpfr_exp_t exponent = mpfr_get_z_2exp(integer, bits);
+  const std::string digits = Digits(integer);
+  mpz_clear(integer);
+  mpfr_clear(bits);
+  return exponent >= 0 ? absl::StrCat(digits, " * 2^", exponent)
+                       : absl::StrCat(digits, " / 2^", -exponent);
 }
 
 }  // namespace cleave

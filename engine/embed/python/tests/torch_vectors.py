@@ -1,5 +1,5 @@
-"""Factorizations whose vectors PyTorch leaves open but for what they have in
-common: the factors give the matrix, and are orthogonal.
+"""Factorizations, by what PyTorch says of them where it leaves open which
+vectors they give, and other ops that no shared data covers.
 
     python -m unittest torch_vectors
 """
@@ -14,6 +14,7 @@ if HAVE_TORCH:
     import torch
 
     import cleave
+    from cleave.torch import helpers
     from cleave.torch.aten_call import AtenCall
 
 _SHAPES = ((4, 4), (5, 3), (3, 5), (2, 4, 3), (0, 3), (3, 1))
@@ -27,10 +28,10 @@ class Vectors(unittest.TestCase):
         cls.rules = cleave.load()
         torch.manual_seed(0)
 
-    def of(self, name: str, *args):
+    def of(self, name: str, *args, **kwargs):
         packet = getattr(torch.ops.aten, name)
         op = getattr(packet, "Tensor" if name == "frexp" else "default")
-        return AtenCall(self.rules, op)(*args)
+        return AtenCall(self.rules, op)(*args, **kwargs)
 
     def assert_orthogonal(self, q):
         eye = torch.eye(q.shape[-1], dtype=q.dtype).expand(
@@ -106,6 +107,113 @@ class Vectors(unittest.TestCase):
                                    torch.linalg.matrix_sqrth(square))
         torch.testing.assert_close(self.of("linalg_polar", a),
                                    tuple(torch.linalg.polar(a)))
+
+    def test_eigenvectors_of_any_matrix(self):
+        double = torch.float64
+        cycle = torch.eye(7, dtype=double)[torch.tensor([1, 2, 3, 4, 5, 6, 0])]
+        jordan = 2 * torch.eye(6, dtype=double) + torch.diag(
+            torch.ones(5, dtype=double), 1)
+        graded = torch.randn(6, 6, dtype=double) * 10. ** torch.arange(6)
+        for name, a in {
+                "random": torch.randn(2, 6, 6, dtype=double),
+                "complex": torch.randn(5, 5, dtype=torch.complex128),
+                "cycle": cycle, "defective": jordan, "graded": graded,
+                "large": torch.randn(4, 4, dtype=double) * 1e300,
+                "zero": torch.zeros(3, 3, dtype=double),
+                "one": torch.full((1, 1), 3., dtype=double)}.items():
+            with self.subTest(name):
+                values, vectors = self.of("linalg_eig", a)
+                size = a.abs().max().clamp_min(1)
+                left = (a / size).to(values.dtype) @ vectors
+                torch.testing.assert_close(
+                    left, vectors * (values / size)[..., None, :],
+                    rtol=0, atol=1e-14)
+                torch.testing.assert_close(
+                    torch.linalg.vector_norm(vectors, dim=-2),
+                    torch.ones(values.shape, dtype=double))
+                for op in ("linalg_eigvals", "_linalg_eigvals"):
+                    self.assertTrue(torch.equal(self.of(op, a), values))
+        self.assertEqual(self.of("linalg_eig", torch.zeros(0, 0))[1].shape,
+                         (0, 0))
+        lost = self.of("linalg_eigvals", torch.tensor([[torch.inf, 1], [2, 3]]))
+        self.assertTrue(lost.isnan().all())
+
+    def test_eigenvalues_have_pytorchs_slope(self):
+        a = torch.randn(4, 4, dtype=torch.float64)
+
+        def loss(x):
+            found = self.rules.eigenpairs(x, 0 * x)
+            re, im = found[0], found[1]
+            return (re ** 3 - 3 * re * im ** 2 + re ** 2 + im ** 2).sum()
+
+        def theirs(x):
+            values = torch.linalg.eigvals(x)
+            return (values ** 3).real.sum() + (values.abs() ** 2).sum()
+
+        torch.testing.assert_close(
+            torch.from_numpy(cleave.grad(loss)(a.numpy())),
+            torch.func.grad(theirs)(a))
+
+    def test_symmetric_factors(self):
+        for n in (0, 1, 2, 3, 5, 8):
+            for empty_diagonal in (False, True):
+                a = torch.randn(2, n, n, dtype=torch.float64)
+                if empty_diagonal and n > 1:
+                    a = a - torch.diag_embed(a.diagonal(0, 1, 2))
+                with self.subTest(n=n, empty_diagonal=empty_diagonal):
+                    want = torch.linalg.ldl_factor(a)
+                    got = self.of("linalg_ldl_factor", a)
+                    torch.testing.assert_close(got, tuple(want))
+                    b = torch.randn(2, n, 3, dtype=torch.float64)
+                    torch.testing.assert_close(
+                        self.of("linalg_ldl_solve", *want, b),
+                        torch.linalg.ldl_solve(*want, b))
+        singular = torch.tensor([[[1., 2], [2, 4]], [[0, 0], [0, 0]]])
+        self.assertEqual(self.of("linalg_ldl_factor_ex", singular)[2].tolist(),
+                         [2, 1])
+
+    def test_right_sides_are_broadcast(self):
+        a = torch.randn(2, 3, 3, dtype=torch.float64)
+        b = torch.randn(4, 1, 3, 2, dtype=torch.float64)
+        x = self.of("linalg_ldl_solve", *self.of("linalg_ldl_factor", a), b)
+        whole = a.tril() + a.tril(-1).mT
+        torch.testing.assert_close(whole @ x, b.expand(4, 2, 3, 2))
+
+    def test_hashes(self):
+        for x in (torch.randn(3, 4, 5), torch.tensor([-1, 5], dtype=torch.int8),
+                  torch.randn(7).half(), torch.tensor([True, True, True]),
+                  torch.tensor(-0.0), torch.randint(-99, 99, (4, 3))):
+            self.assertTrue(torch.equal(self.of("hash_tensor", x),
+                                        torch.hash_tensor(x)))
+            if x.dim():
+                self.assertTrue(torch.equal(
+                    self.of("hash_tensor", x, [-1], keepdim=True),
+                    torch.hash_tensor(x, [-1], keepdim=True)))
+
+    def test_histograms_of_points(self):
+        aten = torch.ops.aten
+        for x, options in (
+                (torch.rand(20, 2), {}),
+                (torch.rand(4, 5, 3),
+                 {"weight": torch.rand(4, 5), "density": True}),
+                (torch.rand(9, 2), {"range": [0.2, 0.9, 0.0, 0.5]}),
+                (torch.ones(3, 2), {}), (torch.rand(0, 2), {})):
+            bins = [3, 4, 2][:x.shape[-1]]
+            for name in ("_histogramdd_bin_edges",
+                         "_histogramdd_from_bin_cts"):
+                torch.testing.assert_close(
+                    self.of(name, x, bins, **options),
+                    getattr(aten, name)(x, bins, **options))
+            edges = [torch.linspace(0, 1, n + 1) for n in bins]
+            options.pop("range", None)
+            name = "_histogramdd_from_bin_tensors"
+            torch.testing.assert_close(self.of(name, x, edges, **options),
+                                       getattr(aten, name)(x, edges, **options))
+
+    def test_a_pad_that_crops_more_than_there_is(self):
+        x = torch.tensor([1.0])
+        self.assertEqual(helpers.pad(x, 7.0, [-2], [3], [0]).tolist(), [7., 7.])
+        self.assertEqual(helpers.pad(x, 7.0, [2], [-2], [0]).tolist(), [7.])
 
     def test_parts_of_floats(self):
         for dtype in (torch.float64, torch.float32, torch.float16,

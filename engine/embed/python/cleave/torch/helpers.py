@@ -161,9 +161,21 @@ def pad(x, fill, low, high, interior):
         x = x.flatten(axis, axis + 1)
         x = x.narrow(axis, 0, (extent - 1) * (between + 1) + 1)
     widths = []
+    crops = []
     for axis in reversed(range(x.dim())):
-        widths += [low[axis], high[axis]]
-    return F.pad(x, widths, value=fill) if x.dim() else x
+        ends = [low[axis], high[axis]]
+        if all(isinstance(end, int) for end in ends) and min(ends) < 0 < max(
+                ends):
+            # The fill of one end may be cropped from the other.
+            crops += [min(end, 0) for end in ends]
+            ends = [max(end, 0) for end in ends]
+        else:
+            crops += [0, 0]
+        widths += ends
+    if not x.dim():
+        return x
+    x = F.pad(x, widths, value=fill)
+    return F.pad(x, crops) if any(crops) else x
 
 
 def _widths(rank: int, axis: int, high):

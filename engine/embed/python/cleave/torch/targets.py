@@ -161,6 +161,10 @@ TARGETS = (
     # Reductions and comparisons.
     Target("histogram.bin_ct"),
     Target("histogram.bins_tensor"),
+    Target("_histogramdd_bin_edges"),
+    Target("_histogramdd_from_bin_cts"),
+    Target("_histogramdd_from_bin_tensors"),
+    Target("hash_tensor"),
     Target("nanquantile", composite=True),
     Target("nanquantile.scalar", composite=True),
     Target("quantile", composite=True),
@@ -184,6 +188,9 @@ TARGETS = (
     Target("fft_ihfftn", own=True),
     Target("linalg_tensorsolve", own=True),
     Target("lu_solve", own=True),
+    Target("histogramdd", own=True),
+    Target("histogramdd.int_bins", own=True),
+    Target("histogramdd.TensorList_bins", own=True),
     Target("chalf", own=True),
     # Special functions, whose derivative PyTorch takes for 0.
     Target("special_log_ndtr"),
@@ -191,6 +198,8 @@ TARGETS = (
     # Factorizations.
     Target("ormqr", autograd=True),
     Target("linalg_lu"),
+    Target("linalg_ldl_factor_ex", autograd=True),
+    Target("linalg_ldl_solve", autograd=True),
     # PyTorch takes the derivatives of Householder products by these.
     Target("tril_", twin="tril"),
     Target("triu_", twin="triu"),
