@@ -220,14 +220,10 @@ absl::Status CheckTensorBytes(int64_t bytes) {
                   "tensor_bytes", "--max-memory");
 }
 
-std::shared_ptr<void> HoldTensorBytes(int64_t bytes) {
+HeldBytes HoldTensorBytes(int64_t bytes) {
   const Budget* budget = CurrentState().budget;
-  if (budget == nullptr) return nullptr;
-  *budget->tensor_bytes += bytes;
-  // The count outlives the scope: tensors are given back.
-  return std::shared_ptr<void>(
-      budget->tensor_bytes.get(),
-      [bytes, held = budget->tensor_bytes](void*) { *held -= bytes; });
+  // The total outlives the scope: tensors are given back.
+  return HeldBytes(budget == nullptr ? nullptr : budget->tensor_bytes, bytes);
 }
 
 void CountReals(int64_t count, int bits) {

@@ -123,9 +123,26 @@ absl::Status ChargeBudget(BudgetKind kind, int64_t amount = 1);
 
 // ResourceExhausted unless `bytes` more may be alive. Does not count them.
 absl::Status CheckTensorBytes(int64_t bytes);
-// Counts bytes of data for as long as the result lives; null if there is no
-// open scope.
-std::shared_ptr<void> HoldTensorBytes(int64_t bytes);
+// Bytes of data that are counted for as long as this lives.
+class HeldBytes {
+ public:
+  HeldBytes(std::shared_ptr<std::atomic<int64_t>> total, int64_t bytes)
+      : total_(std::move(total)), bytes_(bytes) {
+    if (total_ != nullptr) *total_ += bytes_;
+  }
+  HeldBytes(HeldBytes&&) = default;  // the source counts nothing any more
+  HeldBytes& operator=(HeldBytes&&) = delete;
+  ~HeldBytes() {
+    if (total_ != nullptr) *total_ -= bytes_;
+  }
+
+ private:
+  std::shared_ptr<std::atomic<int64_t>> total_;
+  int64_t bytes_;
+};
+
+// Counts nothing if there is no open scope.
+HeldBytes HoldTensorBytes(int64_t bytes);
 
 // Numbers over the reals that are alive in this process count, too.
 void CountReals(int64_t count, int bits);

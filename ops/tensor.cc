@@ -161,10 +161,18 @@ absl::Status CheckBytesOf(DType dtype, const std::vector<int64_t>& shape) {
 
 constexpr size_t kAlignment = 64;
 
+// Gives the memory of a tensor back.
+struct Release {
+  void* memory;
+  HeldBytes held;
+
+  void operator()(std::byte*) const { std::free(memory); }
+};
+
 // Null where the system has no memory. Large zeros come from the system as
 // they are, so that no pass over them is needed.
 std::shared_ptr<std::byte> AllocateData(size_t bytes, bool zeros) {
-  std::shared_ptr<void> counted = HoldTensorBytes(static_cast<int64_t>(bytes));
+  HeldBytes held = HoldTensorBytes(static_cast<int64_t>(bytes));
   const size_t room = bytes + kAlignment;
   void* const memory = zeros ? std::calloc(room, 1) : std::malloc(room);
   if (memory == nullptr) return nullptr;
@@ -172,8 +180,7 @@ std::shared_ptr<std::byte> AllocateData(size_t bytes, bool zeros) {
   size_t left = room;
   std::align(kAlignment, bytes, data, left);
   return std::shared_ptr<std::byte>(static_cast<std::byte*>(data),
-                                    [memory, counted = std::move(counted)](
-                                        std::byte*) { std::free(memory); });
+                                    Release{memory, std::move(held)});
 }
 
 template <typename Number>

@@ -54,8 +54,9 @@ struct ReferenceValues {
 
   absl::StatusOr<std::vector<Tensor>> Eval(
       Primitive primitive, const Attributes& attributes,
-      absl::Span<const Tensor> operands) const {
-    return EvalReference(primitive, attributes, operands);
+      absl::Span<const Tensor> operands,
+      absl::Span<const TensorType> declared) const {
+    return EvalReference(primitive, attributes, operands, declared);
   }
 
   // t[index], for a tensor with at least one axis.
@@ -96,8 +97,9 @@ struct NumberValues {
 
   absl::StatusOr<std::vector<TensorT>> Eval(
       Primitive primitive, const Attributes& attributes,
-      absl::Span<const TensorT> operands) const {
-    return Kind::Eval(primitive, attributes, operands, bits);
+      absl::Span<const TensorT> operands,
+      absl::Span<const TensorType> declared) const {
+    return Kind::Eval(primitive, attributes, operands, bits, declared);
   }
 
   TensorT Slice(const TensorT& t, int64_t index) const {
@@ -155,8 +157,9 @@ struct RealKind {
   static int64_t BytesOf(int bits) { return 64 + bits / 8; }
   static absl::StatusOr<std::vector<RealTensor>> Eval(
       Primitive primitive, const Attributes& attributes,
-      absl::Span<const RealTensor> operands, int bits) {
-    return EvalReal(primitive, attributes, operands, bits);
+      absl::Span<const RealTensor> operands, int bits,
+      absl::Span<const TensorType> declared) {
+    return EvalReal(primitive, attributes, operands, bits, declared);
   }
 };
 using RealValues = NumberValues<RealKind>;

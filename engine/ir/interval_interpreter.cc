@@ -16,8 +16,9 @@ struct IntervalKind {
   static int64_t BytesOf(int bits) { return 128 + bits / 4; }
   static absl::StatusOr<std::vector<IntervalTensor>> Eval(
       Primitive primitive, const Attributes& attributes,
-      absl::Span<const IntervalTensor> operands, int bits) {
-    return EvalInterval(primitive, attributes, operands, bits);
+      absl::Span<const IntervalTensor> operands, int bits,
+      absl::Span<const TensorType> declared) {
+    return EvalInterval(primitive, attributes, operands, bits, declared);
   }
 };
 

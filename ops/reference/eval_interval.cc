@@ -263,8 +263,10 @@ struct IntervalEvaluation {
 
 absl::StatusOr<std::vector<IntervalTensor>> EvalInterval(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const IntervalTensor> operands, int bits) {
-  return EvalNumbers<IntervalEvaluation>(primitive, attributes, operands, bits);
+    absl::Span<const IntervalTensor> operands, int bits,
+    absl::Span<const TensorType> declared) {
+  return EvalNumbers<IntervalEvaluation>(primitive, attributes, operands, bits,
+                                         declared);
 }
 
 }  // namespace cleave

@@ -81,11 +81,13 @@ Storage PickNumbers(const IndexMap& map, const Extents& shape,
 template <typename Storage>
 absl::StatusOr<std::vector<Storage>> EvalDiscrete(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const Storage> operands, int bits) {
+    absl::Span<const Storage> operands, int bits,
+    absl::Span<const TensorType> declared) {
   std::vector<Tensor> tensors;
   for (const Storage& operand : operands) tensors.push_back(operand.discrete);
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                          EvalReference(primitive, attributes, tensors));
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<Tensor> results,
+      EvalReference(primitive, attributes, tensors, declared));
   std::vector<Storage> wrapped;
   for (const Tensor& result : results) {
     wrapped.push_back(Storage::FromTensor(result, bits));
@@ -97,7 +99,8 @@ template <typename Evaluation>
 absl::StatusOr<std::vector<typename Evaluation::Storage>> EvalTyped(
     Primitive primitive, const Attributes& attributes,
     absl::Span<const typename Evaluation::Storage> operands,
-    const std::vector<ConcreteType>& types, bool any_float, int bits) {
+    const std::vector<ConcreteType>& types, bool any_float, int bits,
+    absl::Span<const TensorType> declared) {
   using Storage = typename Evaluation::Storage;
   const DType dtype = types[0].dtype;
   if (IsComplex(dtype)) {
@@ -120,7 +123,7 @@ absl::StatusOr<std::vector<typename Evaluation::Storage>> EvalTyped(
   const bool from_int_to_float =
       primitive == Primitive::kConvert && !any_float && IsFloat(dtype);
   if (!any_float && !from_int_to_float) {
-    return EvalDiscrete(primitive, attributes, operands, bits);
+    return EvalDiscrete(primitive, attributes, operands, bits, declared);
   }
   if (IsStructured(primitive)) {
     return Evaluation::Structured(primitive, attributes, operands, types, bits);
@@ -135,7 +138,8 @@ absl::StatusOr<std::vector<typename Evaluation::Storage>> EvalTyped(
 template <typename Evaluation>
 absl::StatusOr<std::vector<typename Evaluation::Storage>> EvalNumbers(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const typename Evaluation::Storage> operands, int bits) {
+    absl::Span<const typename Evaluation::Storage> operands, int bits,
+    absl::Span<const TensorType> declared) {
   using Storage = typename Evaluation::Storage;
   if (primitive == Primitive::kBitcastConvert ||
       primitive == Primitive::kNextafter) {
@@ -145,25 +149,28 @@ absl::StatusOr<std::vector<typename Evaluation::Storage>> EvalNumbers(
     return absl::InvalidArgumentError(
         absl::StrCat(bits, " bits of working precision"));
   }
-  std::vector<TensorType> operand_types;
   bool any_float = false;
   for (const Storage& operand : operands) {
     CLEAVE_RETURN_IF_ERROR(operand.discrete.status());
-    TensorType& type = operand_types.emplace_back();
-    type.dtype = operand.dtype;
-    type.shape.assign(operand.shape.begin(), operand.shape.end());
     any_float |= IsFloat(operand.dtype);
     if (IsComplex(operand.dtype)) {
       return UnsupportedOverReals(primitive, "complex operands");
     }
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
-                          ConcreteTypes(primitive, attributes, operand_types));
+  const auto dtype = [&](size_t i) { return operands[i].dtype; };
+  const auto shape = [&](size_t i) -> const Extents& {
+    return operands[i].shape;
+  };
+  const OperandTypes operand_types{operands.size(), dtype, shape};
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<ConcreteType> types,
+      ConcreteTypes(primitive, attributes, operand_types, declared));
   CLEAVE_RETURN_IF_ERROR(CheckWorkingBytes(primitive, operand_types, types,
                                            Evaluation::Bytes(bits)));
-  CLEAVE_ASSIGN_OR_RETURN(std::vector<Storage> results,
-                          EvalTyped<Evaluation>(primitive, attributes, operands,
-                                                types, any_float, bits));
+  CLEAVE_ASSIGN_OR_RETURN(
+      std::vector<Storage> results,
+      EvalTyped<Evaluation>(primitive, attributes, operands, types, any_float,
+                            bits, declared));
   CLEAVE_RETURN_IF_ERROR(PollBudget());
   return results;
 }

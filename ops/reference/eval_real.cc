@@ -289,8 +289,10 @@ struct RealEvaluation {
 
 absl::StatusOr<std::vector<RealTensor>> EvalReal(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const RealTensor> operands, int bits) {
-  return EvalNumbers<RealEvaluation>(primitive, attributes, operands, bits);
+    absl::Span<const RealTensor> operands, int bits,
+    absl::Span<const TensorType> declared) {
+  return EvalNumbers<RealEvaluation>(primitive, attributes, operands, bits,
+                                     declared);
 }
 
 }  // namespace cleave

@@ -18,24 +18,23 @@ bool WithinLimit(const Extents& shape) {
   return !overflow && count <= kMaxTensorElements;
 }
 
-}  // namespace
-
-absl::StatusOr<std::vector<ConcreteType>> ConcreteTypes(
-    Primitive primitive, const Attributes& attributes,
-    absl::Span<const TensorType> operands) {
-  CLEAVE_ASSIGN_OR_RETURN(const InferredType inferred,
-                          InferType(primitive, attributes, operands));
+// The types with numbers for extents.
+absl::StatusOr<std::vector<ConcreteType>> WithExtents(
+    Primitive primitive, absl::Span<const TensorType> results) {
   std::vector<ConcreteType> types;
-  for (const TensorType& type : inferred.results) {
-    ConcreteType concrete{type.dtype, {}};
-    for (size_t d = 0; d < type.shape.size(); ++d) {
-      std::optional<int64_t> extent = type.shape[d].Value();
+  types.reserve(results.size());
+  for (const TensorType& type : results) {
+    ConcreteType& concrete = types.emplace_back();
+    concrete.dtype = type.dtype;
+    concrete.shape.reserve(type.shape.size());
+    for (const Dim& dim : type.shape) {
+      std::optional<int64_t> extent = dim.Value();
       // The count of a nonzero is known only afterwards.
       if (!extent && primitive == Primitive::kNonzero) extent = 0;
       if (!extent) {
         return absl::InvalidArgumentError(
             absl::StrCat("`", PrimitiveName(primitive), "`: the extent ",
-                         type.shape[d].ToString(), " is not known"));
+                         dim.ToString(), " is not known"));
       }
       concrete.shape.push_back(*extent);
     }
@@ -44,31 +43,49 @@ absl::StatusOr<std::vector<ConcreteType>> ConcreteTypes(
           "`", PrimitiveName(primitive), "`: a result of type ",
           type.ToString(), " exceeds ", kMaxTensorElements, " elements"));
     }
-    types.push_back(std::move(concrete));
   }
+  return types;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<ConcreteType>> ConcreteTypes(
+    Primitive primitive, const Attributes& attributes,
+    const OperandTypes& operands, absl::Span<const TensorType> declared) {
+  if (!declared.empty()) return WithExtents(primitive, declared);
+  std::vector<TensorType> types(operands.count);
+  for (size_t i = 0; i < operands.count; ++i) {
+    const Extents& shape = operands.shape(i);
+    types[i].dtype = operands.dtype(i);
+    types[i].shape.assign(shape.begin(), shape.end());
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const InferredType inferred,
+                          InferType(primitive, attributes, types));
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<ConcreteType> results,
+                          WithExtents(primitive, inferred.results));
   for (const ShapeGuard& guard : inferred.guards) {
     if (primitive == Primitive::kNonzero) continue;
     return absl::InvalidArgumentError(
         absl::StrCat(guard.why, ": not known to hold"));
   }
-  return types;
+  return results;
 }
 
 absl::Status CheckWorkingBytes(Primitive primitive,
-                               absl::Span<const TensorType> operands,
+                               const OperandTypes& operands,
                                absl::Span<const ConcreteType> results,
                                int64_t number) {
   // In double: what overflows an integer is beyond any limit.
   double bytes = 0;
-  const auto count = [](const auto& shape, size_t first) {
+  const auto count = [](const Extents& shape, size_t first) {
     double elements = 1;
     for (size_t d = first; d < shape.size(); ++d) {
-      elements *= static_cast<double>(*Dim(shape[d]).Value());
+      elements *= static_cast<double>(shape[d]);
     }
     return elements;
   };
-  for (const TensorType& operand : operands) {
-    bytes += static_cast<double>(number) * count(operand.shape, 0);
+  for (size_t i = 0; i < operands.count; ++i) {
+    bytes += static_cast<double>(number) * count(operands.shape(i), 0);
   }
   for (const ConcreteType& result : results) {
     bytes +=
@@ -76,13 +93,13 @@ absl::Status CheckWorkingBytes(Primitive primitive,
   }
   if (primitive == Primitive::kConv) {
     // Which elements of the input and of the kernel meet at each place.
-    bytes += 2 * sizeof(int64_t) * count(operands[1].shape, 2) *
+    bytes += 2 * sizeof(int64_t) * count(operands.shape(1), 2) *
              count(results[0].shape, 2);
   }
   if (primitive == Primitive::kNonzero) {
     bytes += 2 * sizeof(int64_t) *
-             static_cast<double>(operands[0].shape.size()) *
-             count(operands[0].shape, 0);
+             static_cast<double>(operands.shape(0).size()) *
+             count(operands.shape(0), 0);
   }
   constexpr double kMost = 1e18;
   return CheckTensorBytes(static_cast<int64_t>(std::min(bytes, kMost)));

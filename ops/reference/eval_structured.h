@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
@@ -23,17 +24,27 @@ struct ConcreteType {
   Extents shape;
 };
 
+// Operands in their order: how many, and the dtype and shape of each.
+struct OperandTypes {
+  size_t count;
+  absl::FunctionRef<DType(size_t)> dtype;
+  absl::FunctionRef<const Extents&(size_t)> shape;
+};
+
+// By InferType, or from `declared` unless that is empty: the types, with
+// constant extents, that InferType gave for such operands before. Then nothing
+// is inferred, which takes longer than most kernels on a few elements.
 // InvalidArgument as InferType, and where an extent is not constant;
 // ResourceExhausted beyond kMaxTensorElements.
 absl::StatusOr<std::vector<ConcreteType>> ConcreteTypes(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const TensorType> operands);
+    const OperandTypes& operands, absl::Span<const TensorType> declared);
 
 // ResourceExhausted where the budget has no room for what the kernel of
 // `primitive` makes: the results and, beside them, its operands as numbers of 8
 // or 16 bytes, and maps of indices. `number` is the size of one number.
 absl::Status CheckWorkingBytes(Primitive primitive,
-                               absl::Span<const TensorType> operands,
+                               const OperandTypes& operands,
                                absl::Span<const ConcreteType> results,
                                int64_t number);
 

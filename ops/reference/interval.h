@@ -37,6 +37,7 @@
 #include "ops/reference/real.h"
 #include "ops/static_value.h"
 #include "ops/tensor.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 
@@ -124,7 +125,8 @@ absl::Status UndecidedError(absl::string_view why);
 // depends on intervals that overlap; the other errors are those of EvalReal.
 absl::StatusOr<std::vector<IntervalTensor>> EvalInterval(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const IntervalTensor> operands, int bits);
+    absl::Span<const IntervalTensor> operands, int bits,
+    absl::Span<const TensorType> declared = {});
 
 }  // namespace cleave
 

@@ -19,6 +19,7 @@
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 #include "ops/tensor.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 
@@ -99,7 +100,8 @@ struct RealTensor {
 // kMaxRealBits.
 absl::StatusOr<std::vector<RealTensor>> EvalReal(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const RealTensor> operands, int bits);
+    absl::Span<const RealTensor> operands, int bits,
+    absl::Span<const TensorType> declared = {});
 
 }  // namespace cleave
 

@@ -158,14 +158,18 @@ absl::StatusOr<std::vector<Tensor>> Evaluated(
 
 absl::StatusOr<std::vector<Tensor>> EvalReference(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const Tensor> operands) {
-  std::vector<TensorType> operand_types;
+    absl::Span<const Tensor> operands, absl::Span<const TensorType> declared) {
   for (const Tensor& operand : operands) {
     CLEAVE_RETURN_IF_ERROR(operand.status());
-    operand_types.push_back(operand.type());
   }
-  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ConcreteType> types,
-                          ConcreteTypes(primitive, attributes, operand_types));
+  const auto dtype = [&](size_t i) { return operands[i].dtype(); };
+  const auto shape = [&](size_t i) -> const Extents& {
+    return operands[i].shape();
+  };
+  const OperandTypes operand_types{operands.size(), dtype, shape};
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<ConcreteType> types,
+      ConcreteTypes(primitive, attributes, operand_types, declared));
   CLEAVE_RETURN_IF_ERROR(
       CheckWorkingBytes(primitive, operand_types, types, kNumberBytes));
   CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,

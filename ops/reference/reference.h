@@ -18,6 +18,7 @@
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 #include "ops/tensor.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 
@@ -28,9 +29,13 @@ namespace cleave {
 // ResourceExhausted for a result beyond kMaxTensorElements, Unimplemented for
 // an order of polygamma beyond 65536. nonzero gives the rows that it finds; a
 // constant `size` that differs from their number is InvalidArgument.
+//
+// A caller that knows what InferType says of these operands, with constant
+// extents, may give it as `declared`: it is not inferred again then.
 absl::StatusOr<std::vector<Tensor>> EvalReference(
     Primitive primitive, const Attributes& attributes,
-    absl::Span<const Tensor> operands);
+    absl::Span<const Tensor> operands,
+    absl::Span<const TensorType> declared = {});
 
 }  // namespace cleave
 

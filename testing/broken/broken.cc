@@ -109,50 +109,57 @@ absl::StatusOr<std::vector<T>> OrSpoiled(Stage stage, Primitive primitive,
 
 #define EVAL_REFERENCE                                          \
   "_ZN6cleave13EvalReferenceENS_9PrimitiveERKNS_10AttributesEN" \
-  "4absl7debian34SpanIKNS_6TensorEEE"
+  "4absl7debian34SpanIKNS_6TensorEEENS6_IKNS_10TensorTypeEEE"
 using Tensors = absl::StatusOr<std::vector<Tensor>>;
+using Types = absl::Span<const TensorType>;
 Tensors RealEvalReference(Primitive, const Attributes&,
-                          absl::Span<const Tensor>) CLEAVE_REAL(EVAL_REFERENCE);
+                          absl::Span<const Tensor>, Types)
+    CLEAVE_REAL(EVAL_REFERENCE);
 Tensors WrapEvalReference(Primitive, const Attributes&,
-                          absl::Span<const Tensor>) CLEAVE_WRAP(EVAL_REFERENCE);
+                          absl::Span<const Tensor>, Types)
+    CLEAVE_WRAP(EVAL_REFERENCE);
 Tensors WrapEvalReference(Primitive primitive, const Attributes& attributes,
-                          absl::Span<const Tensor> operands) {
-  return OrSpoiled(Stage::kInterpreter, primitive,
-                   RealEvalReference(primitive, attributes, operands));
+                          absl::Span<const Tensor> operands, Types declared) {
+  return OrSpoiled(
+      Stage::kInterpreter, primitive,
+      RealEvalReference(primitive, attributes, operands, declared));
 }
 
 #define EVAL_REAL                                         \
   "_ZN6cleave8EvalRealENS_9PrimitiveERKNS_10AttributesEN" \
-  "4absl7debian34SpanIKNS_10RealTensorEEEi"
+  "4absl7debian34SpanIKNS_10RealTensorEEEiNS6_IKNS_10TensorTypeEEE"
 using RealTensors = absl::StatusOr<std::vector<RealTensor>>;
 RealTensors RealEvalReal(Primitive, const Attributes&,
-                         absl::Span<const RealTensor>, int)
+                         absl::Span<const RealTensor>, int, Types)
     CLEAVE_REAL(EVAL_REAL);
 RealTensors WrapEvalReal(Primitive, const Attributes&,
-                         absl::Span<const RealTensor>, int)
+                         absl::Span<const RealTensor>, int, Types)
     CLEAVE_WRAP(EVAL_REAL);
 RealTensors WrapEvalReal(Primitive primitive, const Attributes& attributes,
-                         absl::Span<const RealTensor> operands, int bits) {
-  return OrSpoiled(Stage::kReals, primitive,
-                   RealEvalReal(primitive, attributes, operands, bits));
+                         absl::Span<const RealTensor> operands, int bits,
+                         Types declared) {
+  return OrSpoiled(
+      Stage::kReals, primitive,
+      RealEvalReal(primitive, attributes, operands, bits, declared));
 }
 
 #define EVAL_INTERVAL                                          \
   "_ZN6cleave12EvalIntervalENS_9PrimitiveERKNS_10AttributesEN" \
-  "4absl7debian34SpanIKNS_14IntervalTensorEEEi"
+  "4absl7debian34SpanIKNS_14IntervalTensorEEEiNS6_IKNS_10TensorTypeEEE"
 using IntervalTensors = absl::StatusOr<std::vector<IntervalTensor>>;
 IntervalTensors RealEvalInterval(Primitive, const Attributes&,
-                                 absl::Span<const IntervalTensor>, int)
+                                 absl::Span<const IntervalTensor>, int, Types)
     CLEAVE_REAL(EVAL_INTERVAL);
 IntervalTensors WrapEvalInterval(Primitive, const Attributes&,
-                                 absl::Span<const IntervalTensor>, int)
+                                 absl::Span<const IntervalTensor>, int, Types)
     CLEAVE_WRAP(EVAL_INTERVAL);
 IntervalTensors WrapEvalInterval(Primitive primitive,
                                  const Attributes& attributes,
                                  absl::Span<const IntervalTensor> operands,
-                                 int bits) {
-  return OrSpoiled(Stage::kReals, primitive,
-                   RealEvalInterval(primitive, attributes, operands, bits));
+                                 int bits, Types declared) {
+  return OrSpoiled(
+      Stage::kReals, primitive,
+      RealEvalInterval(primitive, attributes, operands, bits, declared));
 }
 
 #define JVP_PRIMITIVE "_ZN6cleave12JvpPrimitiveERKNS_7JvpNodeE"

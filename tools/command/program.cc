@@ -1,7 +1,5 @@
 #include "tools/command/program.h"
 
-#include <malloc.h>
-
 #include <initializer_list>
 #include <new>
 
@@ -48,22 +46,11 @@ int RunWithin(const Limits& limits, const Action& action) {
   return Interrupted() ? kExitInterrupted : status;
 }
 
-// Tensors come and go by the million: their pages stay with the process, rather
-// than being given back and cleared again each time, which took a third of a
-// check.
-void KeepPages() {
-  constexpr int kLargest = 32 << 20;  // the C library takes no larger one
-  constexpr int kTop = 512 << 20;
-  mallopt(M_MMAP_THRESHOLD, kLargest);
-  mallopt(M_TRIM_THRESHOLD, kTop);
-}
-
 }  // namespace
 
 int RunProgram(int argc, char** argv, std::initializer_list<AddVerb> verbs) {
   // This program is also the process of an oracle.
   if (const auto status = RunOracleWorker(argc, argv)) return *status;
-  KeepPages();
   CommandLine line("cleave", "Checks, transforms and runs operator rules.",
                    "cleave 0.1");
   Limits limits;

@@ -98,6 +98,16 @@ def googletest_repository(name):
         },
     )
 
+# The static library: what links it needs no package where it runs.
+def jemalloc_repository(name):
+    pkg_config_repository(
+        name = name,
+        debian_package = "libjemalloc-dev",
+        headers = ["jemalloc"],
+        modules = {":jemalloc": ""},
+        linkopts = ["-l:libjemalloc_pic.a"],
+    )
+
 def lemon_repository(name):
     pkg_config_repository(
         name = name,
