@@ -136,7 +136,8 @@ absl::StatusOr<CallGraphs> MakeCallGraphs(const RuleSet& rules,
   // The inputs of a spec go by their own names; what counts is the rest.
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules.Body(signature));
   CLEAVE_ASSIGN_OR_RETURN(const Graph primitive_body, Expand(*body, rules));
-  graphs.same = PrintGraph(primitive_body) == PrintGraph(*graphs.spec);
+  graphs.same = primitive_body.size() == graphs.spec->size() &&
+                PrintGraph(primitive_body) == PrintGraph(*graphs.spec);
   return graphs;
 }
 
