@@ -112,7 +112,7 @@ std::string RecordText(const std::vector<std::string>& names,
 
 namespace {
 
-// The digits of an integer, which it frees.
+// In decimal digits.
 std::string Digits(mpz_srcptr integer) {
   char* const digits = mpz_get_str(nullptr, 10, integer);
   std::string text = digits;
