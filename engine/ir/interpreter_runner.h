@@ -430,8 +430,7 @@ class Runner {
     return state;
   }
 
-  // Binds the size of a nonzero, and compares the results with the node's
-  // types: a kernel relies on what its operands' types say.
+  // Whether these are the extents of the shape, by the variables bound so far.
   absl::StatusOr<bool> HasShape(const std::vector<int64_t>& extents,
                                 const Shape& shape) const {
     if (extents.size() != shape.size()) return false;
@@ -445,6 +444,8 @@ class Runner {
     return true;
   }
 
+  // Binds the size of a nonzero, and compares the results with the node's
+  // types: a kernel relies on what its operands' types say.
   absl::Status CheckResults(Value v, Primitive primitive) {
     const std::vector<TensorType>& types = graph_.types(v);
     const std::vector<TensorT>& results = results_[v.id];

@@ -255,8 +255,6 @@ TEST(Kernel, ChecksIndicesBeforeItReadsByThem) {
   }
 }
 
-// A gather of one element per row is in the kernel of the rows: what it reads
-// is not stored.
 // Index arithmetic that no input decides is computed when a graph is compiled,
 // but for its errors.
 TEST(Kernel, DividesByZeroWhenItRuns) {
@@ -277,6 +275,8 @@ TEST(Kernel, DividesByZeroWhenItRuns) {
   }
 }
 
+// A gather of one element per row is in the kernel of the rows: what it reads
+// is not stored.
 TEST(Kernel, PicksAnElementOfARowInTheKernelOfTheRows) {
   const Graph graph = ParseCase(R"(
 graph (%x: f32[b, n], %t: i64[b]) -> (y: f32[b]) {

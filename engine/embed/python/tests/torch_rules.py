@@ -1,10 +1,10 @@
 """Which ops of PyTorch's own database (OpInfo) have rules: those whose name has
 one, or whose first samples call nothing below autograd but aten ops with rules,
-in-place ones counted as what they replace their argument by. What is left has
-its reason here.
+in-place ones counted as what they replace their argument by. The others have
+their reasons here.
 
     python -m unittest torch_rules
-    python torch_rules.py --list     # the table of torch.md
+    python torch_rules.py --list     # what is left, what it calls, and why
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if HAVE_TORCH:
 _SAMPLES = 4
 # Raises an error, or copies: nothing that a rule could say.
 _PLAIN = ("_linalg_check_errors", "copy_", "zero_", "fill_")
-# The ops, or those that they call; the first that matches is given.
+# Patterns of the names of ops; the first that matches gives the reason.
 REASONS = (
     ("CUDA or XPU alone", "jiterator_* torch.ops.aten._*_attention_forward"),
     ("8-bit floats", "torch._scaled_mm*"),
