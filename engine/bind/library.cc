@@ -49,6 +49,12 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
       twice(item, absl::StrCat(what, " `", item.name, "`"), *it->second);
     }
   };
+  auto& defs = file->shipped ? shipped_defs_ : other_defs_;
+  const auto find_def = [&](const std::string& name) -> const Item* {
+    const auto it = defs.find(name);
+    return it == defs.end() ? nullptr : it->second;
+  };
+  files_by_source_[&file->source] = file.get();
   for (const RuleFile::Entry& entry : file->file.entries) {
     if (!entry.item.has_value()) continue;
     const Item& item = *entry.item;
@@ -61,7 +67,7 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
         const std::string name = CallableName(item);
         const Callable* callable = FindCallable(name);
         const Item* first =
-            callable != nullptr ? callable->item : FindDef(name);
+            callable != nullptr ? callable->item : find_def(name);
         if (first != nullptr) {
           twice(item, absl::StrCat("`", name, "`"), *first);
           break;
@@ -81,13 +87,16 @@ void Library::Add(std::shared_ptr<const LoadedFile> file,
         }
         break;
       }
-      case ItemKind::kDef:
-        if (const Callable* first = FindCallable(item.name)) {
+      case ItemKind::kDef: {
+        const Callable* first = FindCallable(item.name);
+        if (first != nullptr &&
+            files_of_.at(first->item)->shipped == file->shipped) {
           twice(item, absl::StrCat("`", item.name, "`"), *first->item);
           break;
         }
-        add(defs_, item.name, item, "def");
+        add(defs, item.name, item, "def");
         break;
+      }
       case ItemKind::kJvp:
         add(derivatives_, item.name, item, "the derivative of");
         break;
@@ -121,7 +130,8 @@ Callable* Library::FindOverridden(const Item& item,
   if (found != callables_.end()) {
     report(DiagnosticKind::kPlacement, "is a fn: ops alone are overridden",
            "override an op that it calls");
-  } else if (FindDef(item.name) != nullptr) {
+  } else if (FindDef(item.name, SourceOf(item)) != nullptr ||
+             FindShippedDef(item.name) != nullptr) {
     report(DiagnosticKind::kPlacement,
            "is a def, which is part of the bodies that call it: ops alone are "
            "overridden",
@@ -184,9 +194,31 @@ const Callable* Library::FindCallable(absl::string_view name) const {
   return it == callables_.end() ? nullptr : &it->second;
 }
 
-const Item* Library::FindDef(absl::string_view name) const {
-  const auto it = defs_.find(std::string(name));
-  return it == defs_.end() ? nullptr : it->second;
+const Item* Library::FindDef(absl::string_view name,
+                             const Source& reader) const {
+  const auto file = files_by_source_.find(&reader);
+  CLEAVE_CHECK(file != files_by_source_.end())
+      << reader.name() << " is not of this library";
+  if (!file->second->shipped) {
+    const auto it = other_defs_.find(std::string(name));
+    if (it != other_defs_.end()) return it->second;
+    if (!file->second->generated || FindCallable(name) != nullptr) {
+      return nullptr;
+    }
+  }
+  return FindShippedDef(name);
+}
+
+const Item* Library::FindShippedDef(absl::string_view name) const {
+  const auto it = shipped_defs_.find(std::string(name));
+  return it == shipped_defs_.end() ? nullptr : it->second;
+}
+
+std::vector<std::string> Library::DefNames() const {
+  std::vector<std::string> names;
+  for (const auto& [name, unused] : shipped_defs_) names.push_back(name);
+  for (const auto& [name, unused] : other_defs_) names.push_back(name);
+  return names;
 }
 
 const Item* Library::FindDerivative(absl::string_view primitive) const {
@@ -204,12 +236,6 @@ const Source& Library::SourceOf(const Item& item) const {
   const auto it = files_of_.find(&item);
   CLEAVE_CHECK(it != files_of_.end()) << item.name << " is not of this library";
   return it->second->source;
-}
-
-bool Library::MayUse(const Item& caller, const Item& def) const {
-  if (!files_of_.at(&def)->shipped) return true;
-  const LoadedFile& file = *files_of_.at(&caller);
-  return file.shipped || file.generated;
 }
 
 }  // namespace cleave

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "engine/lang/ast.h"
@@ -77,7 +78,12 @@ class Library {
                     std::vector<Diagnostic>* diagnostics);
 
   const Callable* FindCallable(absl::string_view name) const;
-  const Item* FindDef(absl::string_view name) const;
+  // The def that a call in `reader`, the source of a file that was added,
+  // means. Shipped files and the others have their defs apart: `def tail` of
+  // one is no `tail` of the other. Defs of shipped files are private to these
+  // files, since the next version may lack them; generated files alone have
+  // both.
+  const Item* FindDef(absl::string_view name, const Source& reader) const;
   // The `jvp` item of a primitive.
   const Item* FindDerivative(absl::string_view primitive) const;
   // The `numeric` item of a primitive on operands of a dtype.
@@ -87,9 +93,8 @@ class Library {
     return rewrites_;
   }
   const Source& SourceOf(const Item& item) const;
-  // Whether `caller` may use the def. Defs of shipped files are private to
-  // these files: the next version may lack them.
-  bool MayUse(const Item& caller, const Item& def) const;
+  // The def of that name in shipped files, which others do not call.
+  const Item* FindShippedDef(absl::string_view name) const;
   bool IsEnumWord(absl::string_view word) const {
     return enum_words_.count(std::string(word)) > 0;
   }
@@ -100,7 +105,8 @@ class Library {
   const std::map<std::string, Callable>& callables() const {
     return callables_;
   }
-  const std::map<std::string, const Item*>& defs() const { return defs_; }
+  // The names of the defs of all files; one that two defs have is there twice.
+  std::vector<std::string> DefNames() const;
   const std::map<std::string, const Item*>& derivatives() const {
     return derivatives_;
   }
@@ -114,11 +120,13 @@ class Library {
 
   std::vector<std::shared_ptr<const LoadedFile>> files_;
   std::map<std::string, Callable> callables_;
-  std::map<std::string, const Item*> defs_;
+  std::map<std::string, const Item*> shipped_defs_;
+  std::map<std::string, const Item*> other_defs_;
   std::map<std::string, const Item*> derivatives_;
   std::map<std::string, const Item*> rewrites_;
   std::map<std::string, const Item*> numerics_;  // by "exp f32"
   std::map<const Item*, const LoadedFile*> files_of_;
+  absl::flat_hash_map<const Source*, const LoadedFile*> files_by_source_;
   std::vector<const Item*> examples_;
   std::set<std::string> enum_words_;
 };

@@ -87,7 +87,7 @@ absl::StatusOr<std::optional<RuleValue>> Elaborator::CallStaticBuiltin(
   if (args.size() == 1 && arguments.named.empty()) {
     if (const std::optional<Exact> x = ToExact(args[0])) {
       std::optional<Exact> y = Exact::Apply(name, *x);
-      if (y.has_value() && library_.FindDef(name) == nullptr &&
+      if (y.has_value() && library_.FindDef(name, *source_) == nullptr &&
           library_.FindCallable(name) == nullptr) {
         return std::optional<RuleValue>(*std::move(y));
       }

@@ -52,7 +52,7 @@ Elaborator::Result Elaborator::EvalCall(const Expr& e, Scope& scope,
   CLEAVE_ASSIGN_OR_RETURN(std::optional<RuleValue> value,
                           CallStaticBuiltin(e.text, arguments, e.range));
   if (value.has_value()) return *std::move(value);
-  if (const Item* def = library_.FindDef(e.text)) {
+  if (const Item* def = library_.FindDef(e.text, *source_)) {
     return CallDef(*def, arguments, e.range);
   }
   if (const Callable* callable = library_.FindCallable(e.text)) {
@@ -66,7 +66,7 @@ Elaborator::Result Elaborator::EvalCall(const Expr& e, Scope& scope,
   if (value.has_value()) return *std::move(value);
   std::vector<std::string> names = BuiltinNames();
   for (const auto& [name, unused] : library_.callables()) names.push_back(name);
-  for (const auto& [name, unused] : library_.defs()) names.push_back(name);
+  for (const std::string& name : library_.DefNames()) names.push_back(name);
   const std::string closest = ClosestName(e.text, names);
   return Fail(
       DiagnosticKind::kUnknownOp, e.range,

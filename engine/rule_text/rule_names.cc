@@ -20,7 +20,7 @@ namespace cleave {
 RuleNames::RuleNames(const RuleSet& rules) {
   const Library& library = rules.impl().library;
   for (const auto& [name, unused] : library.callables()) foreign_.insert(name);
-  for (const auto& [name, unused] : library.defs()) foreign_.insert(name);
+  for (const std::string& name : library.DefNames()) foreign_.insert(name);
   for (const std::string& word : library.enum_words()) foreign_.insert(word);
   for (const std::string& name : BuiltinNames()) foreign_.insert(name);
   for (const char* word : {"inf", "nan", "pi", "true", "false"}) {

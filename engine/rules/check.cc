@@ -97,8 +97,10 @@ class CycleFinder {
   Node& NodeOf(const Item& item) {
     const auto [it, is_new] = nodes_.try_emplace(&item);
     if (is_new) {
-      for (const NamedExpr& call : CallsOf(BodyOf(item))) {
-        const Item* callee = library_.FindDef(call.name);
+      const Item& body = BodyOf(item);
+      for (const NamedExpr& call : CallsOf(body)) {
+        const Item* callee =
+            library_.FindDef(call.name, library_.SourceOf(body));
         if (callee == nullptr) {
           const Callable* callable = library_.FindCallable(call.name);
           if (callable != nullptr) callee = callable->item;

@@ -367,8 +367,7 @@ void NameChecker::CheckExample() {
       callable != nullptr && callable->item->kind == ItemKind::kOp;
   if (is_op || library_.FindDerivative(name) != nullptr) return;
   // A name that means nothing was reported.
-  if (callable == nullptr && library_.FindDef(name) == nullptr &&
-      !IsBuiltin(name)) {
+  if (callable == nullptr && FindDef(name) == nullptr && !IsBuiltin(name)) {
     return;
   }
   Report(DiagnosticKind::kPlacement, left.range,

@@ -485,6 +485,45 @@ TEST(ShippedNames, DefsOfThemArePrivate) {
   EXPECT_THAT(loaded.diagnostics, IsEmpty());
 }
 
+// A shipped def is no reason to give a user's op another name.
+TEST(ShippedNames, AUsersItemsKeepTheNamesOfShippedDefs) {
+  const LoadResult shipped =
+      LoadRules({Shipped(kShippedText)}, std::make_shared<Context>());
+  ASSERT_THAT(shipped.diagnostics, IsEmpty());
+  const LoadResult op =
+      ExtendRules(shipped.rules,
+                  NamedSource{"mine.rules",
+                              "language 1\n\n"
+                              "op tail(x: T[S..]) -> T[S..]\n  where T: float\n"
+                              "{\n  3 * x\n  jvp x = tail(dx)\n}\n\n"
+                              "fn f(x: f64[]) -> f64[] = tail(scaled(x))\n"});
+  ASSERT_THAT(op.diagnostics, IsEmpty());
+  EXPECT_THAT(op.notes, IsEmpty());
+  EXPECT_NE(op.rules->Find("tail"), nullptr);
+  ASSERT_OK_AND_ASSIGN(const Graph f, op.rules->Function("f"));
+  EXPECT_THAT(PrintGraph(f), HasSubstr("= tail(%1)"));
+  // The shipped op goes on to mean the shipped def.
+  ASSERT_OK_AND_ASSIGN(const Graph* scaled,
+                       op.rules->Body(RuleSet::SignatureOf(f, Value{1})));
+  EXPECT_THAT(PrintGraph(*scaled), HasSubstr("value: 2.0"));
+  // A file that is loaded later calls the op, by its name.
+  const LoadResult more = ExtendRules(
+      op.rules,
+      NamedSource{"more.rules",
+                  "language 1\n\nfn g(x: f64[]) -> f64[] = tail(x)\n"});
+  ASSERT_THAT(more.diagnostics, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const Graph g, more.rules->Function("g"));
+  EXPECT_THAT(PrintGraph(g), HasSubstr("= tail(%x)"));
+  // So does a def that another file has.
+  const LoadResult def = ExtendRules(
+      shipped.rules, NamedSource{"mine.rules",
+                                 "language 1\n\ndef tail(x) = 5 * x\n\n"
+                                 "fn f(x: f64[]) -> f64[] = tail(x)\n"});
+  ASSERT_THAT(def.diagnostics, IsEmpty());
+  ASSERT_OK_AND_ASSIGN(const Graph five, def.rules->Function("f"));
+  EXPECT_THAT(PrintGraph(five), HasSubstr("value: 5.0"));
+}
+
 TEST(ShippedNames, AmongThemANameIsDeclaredOnce) {
   const LoadResult loaded =
       LoadRules({Shipped(kShippedText), Shipped(kShippedText)},

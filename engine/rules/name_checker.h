@@ -105,6 +105,8 @@ class NameChecker {
   void WalkBody(const Body& body);
   void WalkStatements(const Body& body);
   void WalkEquation(const Equation& equation);
+  // The def that a call in the item means.
+  const Item* FindDef(const std::string& name) const;
   void WalkCallee(const std::string& callee, SourceRange range);
   void WalkArguments(const std::string& callee,
                      const std::vector<ExprPtr>& positional,

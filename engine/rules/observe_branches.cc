@@ -13,8 +13,10 @@ std::shared_ptr<const RuleSet> ObserveBranches(
   return std::make_shared<const RuleSet>(std::move(impl));
 }
 
-const Item* FindDef(const RuleSet& rules, absl::string_view name) {
-  return rules.impl().library.FindDef(name);
+const Item* FindDef(const RuleSet& rules, absl::string_view name,
+                    const Item& reader) {
+  const Library& library = rules.impl().library;
+  return library.FindDef(name, library.SourceOf(reader));
 }
 
 }  // namespace cleave

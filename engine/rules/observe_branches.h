@@ -21,8 +21,9 @@ namespace cleave {
 std::shared_ptr<const RuleSet> ObserveBranches(
     const RuleSet& base, std::shared_ptr<BranchObserver> observer);
 
-// The `def` of that name; null if there is none.
-const Item* FindDef(const RuleSet& rules, absl::string_view name);
+// The `def` that a call in `reader` names; null if there is none.
+const Item* FindDef(const RuleSet& rules, absl::string_view name,
+                    const Item& reader);
 
 }  // namespace cleave
 

@@ -26,8 +26,9 @@ class PackUses {
   const std::string& why() const { return why_; }
 
   void CheckCallable(const Callable& callable) {
-    if (!done_.insert(callable.name).second) return;
-    const Names outer = std::exchange(names_, {callable.name, {}, {}, {}, {}});
+    if (!done_.insert(callable.item).second) return;
+    const Names outer =
+        std::exchange(names_, {callable.name, callable.source, {}, {}, {}, {}});
     CheckSignature(callable);
     for (const NamedExpr& let : callable.item->lets) Check(*let.value);
     for (const ErrorClause& error : callable.item->errors) {
@@ -37,6 +38,7 @@ class PackUses {
     if (body.empty()) {
       Refuse("it has no decomposition");
     } else {
+      names_.source = body[0].part.source;
       CheckBody(*body[0].part.item->body);
     }
     names_ = outer;
@@ -46,6 +48,7 @@ class PackUses {
   // The names of the declaration that is walked.
   struct Names {
     std::string name;
+    const Source* source = nullptr;  // where its calls stand
     std::set<std::string> packs;
     std::set<std::string> axes;     // axis attributes that inputs bind
     std::set<std::string> tried;    // every value is tried
@@ -231,7 +234,7 @@ class PackUses {
       return;
     }
     for (const ExprPtr& child : call.children) Check(*child);
-    const Item* def = library_.FindDef(callee);
+    const Item* def = library_.FindDef(callee, *names_.source);
     const Callable* op = library_.FindCallable(callee);
     const std::optional<Primitive> primitive = FindPrimitive(callee);
     const bool pointwise =
@@ -252,9 +255,7 @@ class PackUses {
       Check(*named.value);
     }
     if (def != nullptr) {
-      if (done_.insert(absl::StrCat("def ", callee)).second) {
-        CheckDef(*def);
-      }
+      if (done_.insert(def).second) CheckDef(*def);
     } else if (op != nullptr) {
       CheckCallable(*op);
     } else if (!pointwise && !absl::StartsWith(callee, "reduce_") &&
@@ -271,7 +272,8 @@ class PackUses {
 
   // Its parameters may be anything: no branch may rest on them.
   void CheckDef(const Item& def) {
-    const Names outer = std::exchange(names_, {def.name, {}, {}, {}, {}});
+    const Names outer = std::exchange(
+        names_, {def.name, &library_.SourceOf(def), {}, {}, {}, {}});
     CheckBody(*def.body);
     names_ = outer;
   }
@@ -279,7 +281,7 @@ class PackUses {
   const Library& library_;
   std::string why_;
   Names names_;
-  std::set<std::string> done_;
+  std::set<const Item*> done_;
 };
 
 // The first equality of extents that the graph, or a body that it calls, needs;

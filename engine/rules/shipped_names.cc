@@ -11,15 +11,23 @@
 namespace cleave {
 namespace {
 
-bool IsNamed(const RuleFile::Entry& entry) {
+bool IsCallable(const RuleFile::Entry& entry) {
   return entry.item.has_value() && (entry.item->kind == ItemKind::kOp ||
-                                    entry.item->kind == ItemKind::kDef ||
                                     entry.item->kind == ItemKind::kFn);
 }
 
-void AddNames(const RuleFile& file, std::set<std::string>* names) {
+bool IsNamed(const RuleFile::Entry& entry) {
+  return IsCallable(entry) ||
+         (entry.item.has_value() && entry.item->kind == ItemKind::kDef);
+}
+
+// Library keeps defs of shipped files apart from whatever others declare.
+void AddNames(const RuleFile& file, bool shipped,
+              std::set<std::string>* names) {
   for (const RuleFile::Entry& entry : file.entries) {
-    if (IsNamed(entry)) names->insert(entry.item->name);
+    if (shipped ? IsCallable(entry) : IsNamed(entry)) {
+      names->insert(entry.item->name);
+    }
   }
 }
 
@@ -40,10 +48,10 @@ RenamedItems RenameBesideShipped(const Library& library,
   std::set<std::string> shipped;
   std::set<std::string> others;
   for (const auto& file : library.files()) {
-    AddNames(file->file, file->shipped ? &shipped : &others);
+    AddNames(file->file, file->shipped, file->shipped ? &shipped : &others);
   }
   for (const ParsedFile& file : *files) {
-    AddNames(file.file, file.shipped ? &shipped : &others);
+    AddNames(file.file, file.shipped, file.shipped ? &shipped : &others);
   }
   RenamedItems result;
   std::map<std::string, std::string> renamed;

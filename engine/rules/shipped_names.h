@@ -2,11 +2,12 @@
 // engine/rules.
 //
 // A user's file may declare an op, a def or a fn by any name. Where a shipped
-// item has that name, the files that are loaded together mean their own by it;
-// the shipped rules go on to mean theirs. A node of a graph names its op, so
-// that the two ops need two names there: `op relu` of mine.rules is
+// op or fn has that name, the files that are loaded together mean their own by
+// it; the shipped rules go on to mean theirs. A node of a graph names its op,
+// so that the two ops need two names there: `op relu` of mine.rules is
 // `mine_relu`. A fn has a second name within the rule set alone: whoever asks
-// for `fn gamma` gets it by `gamma`.
+// for `fn gamma` gets it by `gamma`. Shipped defs are no reason: a Library
+// keeps them apart.
 
 #ifndef CLEAVE_ENGINE_RULES_SHIPPED_NAMES_H_
 #define CLEAVE_ENGINE_RULES_SHIPPED_NAMES_H_
@@ -37,7 +38,7 @@ struct RenamedItems {
 };
 
 // Gives the ops, defs and fns of files that are not shipped other names where a
-// shipped item of `library`, or of `files`, has theirs.
+// shipped op or fn of `library`, or of `files`, has theirs.
 RenamedItems RenameBesideShipped(const Library& library,
                                  std::vector<ParsedFile>* files);
 

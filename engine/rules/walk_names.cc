@@ -208,9 +208,18 @@ void NameChecker::WalkEquation(const Equation& equation) {
   Leave();
 }
 
+const Item* NameChecker::FindDef(const std::string& name) const {
+  return library_.FindDef(name, library_.SourceOf(item_));
+}
+
 void NameChecker::WalkCallee(const std::string& callee, SourceRange range) {
-  const Item* def = library_.FindDef(callee);
-  if (def != nullptr && !library_.MayUse(item_, *def)) {
+  if (FindDef(callee) != nullptr || library_.FindCallable(callee) != nullptr ||
+      IsBuiltin(callee) || callee == "sum") {
+    return;
+  }
+  // `full([70000], 1.0)`, a value of an example.
+  if (item_.kind == ItemKind::kExample && callee == "full") return;
+  if (const Item* def = library_.FindShippedDef(callee)) {
     const Source& source = library_.SourceOf(*def);
     Report(DiagnosticKind::kUnknownOp, range,
            absl::StrCat("`", callee, "` is a def of the shipped rules (",
@@ -220,17 +229,11 @@ void NameChecker::WalkCallee(const std::string& callee, SourceRange range) {
            "declare one of your own, by the same name if you like");
     return;
   }
-  if (def != nullptr || library_.FindCallable(callee) != nullptr ||
-      IsBuiltin(callee) || callee == "sum") {
-    return;
-  }
-  // `full([70000], 1.0)`, a value of an example.
-  if (item_.kind == ItemKind::kExample && callee == "full") return;
   std::vector<std::string> names = BuiltinNames();
   for (const auto& [name, unused] : library_.callables()) {
     names.push_back(name);
   }
-  for (const auto& [name, unused] : library_.defs()) names.push_back(name);
+  for (const std::string& name : library_.DefNames()) names.push_back(name);
   Report(DiagnosticKind::kUnknownOp, range,
          absl::StrCat("there is no op, def or builtin `", callee, "`"),
          DidYouMean(callee, names));
@@ -243,7 +246,7 @@ void NameChecker::WalkArguments(const std::string& callee,
   for (const ExprPtr& e : positional) Walk(*e);
   for (const NamedExpr& e : named) Walk(*e.value);
   const Callable* callable = library_.FindCallable(callee);
-  if (callable == nullptr || library_.FindDef(callee) != nullptr) return;
+  if (callable == nullptr || FindDef(callee) != nullptr) return;
   std::vector<std::string> names;
   for (const InputDecl& input : callable->inputs) {
     names.push_back(input.name);
@@ -308,7 +311,7 @@ void NameChecker::Walk(const Expr& e) {
         const bool is_shown = item_.kind == ItemKind::kExample &&
                               library_.FindDerivative(e.callee) != nullptr;
         if (!is_shown &&
-            (library_.FindDef(e.callee) != nullptr || IsBuiltin(e.callee))) {
+            (FindDef(e.callee) != nullptr || IsBuiltin(e.callee))) {
           Report(DiagnosticKind::kUnknownOp, e.range,
                  absl::StrCat("`", e.callee, "` is no op and no fn"));
         }

@@ -244,6 +244,24 @@ TEST(CheckExamples, ALawSaysWhatAFormulaLeavesOpen) {
   EXPECT_THAT(verdict.counterexample->what, HasSubstr("law jvp ramp"));
 }
 
+// A law holds where the op means something: counterexamples stay there, too.
+TEST(CheckExamples, ALawIsAskedWithinTheDomain) {
+  const auto rule = [](const std::string& body) {
+    return absl::StrCat(R"(op root(x: T[S..]) -> T[S..]
+  where T: float
+  domain x > 1
+  spec not abs(y[s..] * y[s..] - x[s..]) > 2^-6 * abs(x[s..])
+  = )",
+                        body, "\n");
+  };
+  EXPECT_EQ(ExamplesOf(rule("sqrt(max(x, 1))"), "root").kind,
+            VerdictKind::kAgrees);
+  const Verdict verdict = ExamplesOf(rule("sqrt(max(x, 2))"), "root");
+  ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees);
+  const std::string inputs = verdict.counterexample->inputs;
+  EXPECT_THAT(inputs, HasSubstr("1."));
+}
+
 // The formula counts as without laws.
 TEST(CheckExamples, ALawBesideAFormulaHidesNothing) {
   const CheckReport report =

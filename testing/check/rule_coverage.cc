@@ -315,7 +315,7 @@ std::vector<RuleCoverage> CoverageOf(const RuleSet& rules,
     }
     if (!with_defs) continue;
     for (const std::string& callee : branches.callees()) {
-      const Item* def = FindDef(rules, callee);
+      const Item* def = FindDef(rules, callee, item);
       if (def != nullptr && seen.insert(def).second) counted.push_back(def);
     }
   }

@@ -48,6 +48,30 @@ class Sums {
   std::vector<Guarded> of_;
 };
 
+// Whether the override names the cotangents of all operands that are `linear`,
+// and reads none of these operands for them: it is the transpose there.
+bool IsTranspose(const RuleSet::VjpOverride& reverse,
+                 const std::vector<bool>& linear) {
+  const Graph& graph = reverse.graph;
+  std::vector<bool> reads(graph.size());
+  for (size_t i = 0; i < linear.size(); ++i) {
+    if (linear[i]) reads[graph.inputs()[i].value.id] = true;
+  }
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    for (const Value operand : graph.operands(Value{id})) {
+      if (reads[operand.id]) reads[id] = true;
+    }
+  }
+  size_t next = 0;
+  for (size_t i = 0; i < linear.size(); ++i) {
+    if (linear[i] && !reverse.covered[i]) return false;
+    if (!reverse.covered[i]) continue;
+    if (linear[i] && reads[graph.outputs()[next].value.id]) return false;
+    ++next;
+  }
+  return true;
+}
+
 }  // namespace
 
 absl::StatusOr<CotangentRule> MakeCotangentRule(const Signature& signature,
@@ -164,7 +188,6 @@ absl::StatusOr<CotangentRule> MakeTransposedRule(
     const std::vector<bool>& live, RuleTable& table) {
   const RuleSet& rules = table.rules();
   const std::shared_ptr<Context>& context = rules.context();
-  CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules.Body(signature));
   GraphBuilder builder(context);
   std::vector<Value> operands;
   for (size_t i = 0; i < signature.operands.size(); ++i) {
@@ -174,15 +197,37 @@ absl::StatusOr<CotangentRule> MakeTransposedRule(
                                   context->types(signature.operands[i])[0]));
   }
   std::vector<Value> cotangents;
-  for (size_t i = 0; i < body->outputs().size(); ++i) {
+  for (size_t i = 0; i < context->types(results).size(); ++i) {
     cotangents.push_back(live[i] ? builder.Input(absl::StrCat("dy", i),
                                                  context->types(results)[i])
                                  : Value());
   }
+  Sums sums(builder, operands.size());
+  CLEAVE_ASSIGN_OR_RETURN(const RuleSet::VjpOverride* reverse,
+                          rules.Vjp(signature, live));
+  if (reverse != nullptr && IsTranspose(*reverse, linear)) {
+    std::vector<Value> arguments = operands;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!linear[i]) continue;  // what the graph does not read
+      arguments[i] = builder.Zeros(context->types(signature.operands[i])[0]);
+    }
+    for (Value cotangent : cotangents) {
+      if (cotangent.valid()) arguments.push_back(cotangent);
+    }
+    const std::vector<Value> covered =
+        builder.Inline(reverse->graph, arguments);
+    size_t next = 0;
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (!reverse->covered[i]) continue;
+      if (linear[i]) sums.Add(i, {covered[next], Value()});
+      ++next;
+    }
+    return std::move(sums).Finish();
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules.Body(signature));
   CLEAVE_ASSIGN_OR_RETURN(
       const std::vector<Guarded> given,
       TransposeGuarded(builder, *body, operands, cotangents, table));
-  Sums sums(builder, operands.size());
   for (size_t i = 0; i < given.size(); ++i) {
     if (linear[i]) sums.Add(i, given[i]);
   }

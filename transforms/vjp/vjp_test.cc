@@ -25,6 +25,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class VjpTest : public ::testing::Test {
  protected:
@@ -216,6 +217,42 @@ graph (%x: f64[n]) -> (y: f64[n]) {
   EXPECT_EQ(GradientAt(Gradients(nested, *rules,
                                  {Tensor::FromDoubles(DType::kF64, {1}, {3})})),
             7 * (10 + 3));
+}
+
+// Where a call is linear in what an override covers, that is its transpose: the
+// derivative of a body may have less digits, or none. An override that reads
+// the linear operand says what happens at a point, and the body is transposed.
+TEST_F(VjpTest, TransposesALinearCallByItsOverride) {
+  const auto rules = LoadTestRules(context_, R"(language 1
+
+op scaled_by(k: T[S..], x: T[S..]) -> T[S..]
+  where T: float
+{
+  k * x
+  vjp (dy) = (x = scaled_by(k, dy))
+}
+
+op scaled_at(k: T[S..], x: T[S..]) -> T[S..]
+  where T: float
+{
+  k * x
+  vjp (dy) = (x = scaled_by(k, select(x == x, dy, dy)))
+}
+)");
+  const auto transposed = [&](const char* op) {
+    const Graph graph = Parse(absl::StrCat(
+        "graph (%k: f64[n], %x: f64[n]) -> (y: f64[n]) {\n  %1: f64[n] = ", op,
+        "(%k, %x)\n  return y = %1\n}\n"));
+    const absl::StatusOr<Graph> result =
+        Transpose(graph, {false, true}, *rules);
+    EXPECT_OK(result);
+    return result.ok() ? PrintGraph(*result) : "";
+  };
+  EXPECT_THAT(transposed("scaled_by"),
+              HasSubstr("= scaled_by(%k, %y.cotangent)"));
+  const std::string by_body = transposed("scaled_at");
+  EXPECT_THAT(by_body, HasSubstr("= mul(%y.cotangent, %k)"));
+  EXPECT_THAT(by_body, Not(HasSubstr("scaled_by")));
 }
 
 TEST_F(VjpTest, OverridesMayUseTheResult) {

@@ -238,7 +238,11 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
           Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
           return false;
         }
-        std::vector<Tensor> inputs = sampler.Tensors(call.call, pattern);
+        // Outside of its domain the op means nothing.
+        std::optional<std::vector<Tensor>> within =
+            TensorsWithin(call, pattern, sampler);
+        if (!within) continue;
+        std::vector<Tensor> inputs = *std::move(within);
         const absl::StatusOr<std::optional<bool>> held =
             holds(call, law, inputs);
         if (!held.ok()) {
@@ -251,6 +255,7 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
         Verdict one = Verdict::Agrees(1);
         if (!**held) {
           const auto fails = [&](absl::Span<const Tensor> trial) {
+            if (!call.domain.Contains(trial).value_or(true)) return false;
             const auto again = holds(call, law, trial);
             return again.ok() && again->has_value() && !**again;
           };
