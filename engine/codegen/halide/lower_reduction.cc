@@ -20,9 +20,8 @@ using Halide::RVar;
 using Halide::UInt;
 using Halide::Var;
 
-namespace {
-
-Expr Combine(Primitive primitive, DType dtype, const Expr& a, const Expr& b) {
+Expr CombineElements(Primitive primitive, DType dtype, const Expr& a,
+                     const Expr& b) {
   switch (primitive) {
     case Primitive::kReduceSum:
       return AddElement(dtype, a, b);
@@ -36,7 +35,7 @@ Expr Combine(Primitive primitive, DType dtype, const Expr& a, const Expr& b) {
   }
 }
 
-Expr Identity(Primitive primitive, DType dtype) {
+Expr IdentityElement(Primitive primitive, DType dtype) {
   switch (primitive) {
     case Primitive::kReduceSum:
       return NumberElement(dtype, 0);
@@ -49,6 +48,8 @@ Expr Identity(Primitive primitive, DType dtype) {
       return HighestElement(dtype);
   }
 }
+
+namespace {
 
 // The lanes that a line of one axis is reduced in. A short one has so many that
 // none adds more than two elements: the tree over kReductionLanes would add
@@ -109,6 +110,7 @@ void Lowering::AddReduction(Value v) {
   if (graph_.attributes(v).GetInts("axes").empty()) {
     return AddSerialReduction(v);
   }
+  if (AddTiledReduction(v)) return;
   if (space_.reduces_last() && !plain_schedule_) return AddLaneReduction(v);
   AddSerialReduction(v);
 }
@@ -122,7 +124,7 @@ void Lowering::AddLaneReduction(Value v) {
   const DType dtype = graph_.type(v).dtype;
   const int rank = graph_.type(x).rank();
   const auto combine = [&](const Expr& a, const Expr& b) {
-    return Combine(primitive, dtype, a, b);
+    return CombineElements(primitive, dtype, a, b);
   };
   const bool blocked = space_.keeps_none();
   const bool by_lines = !blocked && std::count(space_.reduced.begin(),
@@ -189,7 +191,7 @@ void Lowering::AddLaneReduction(Value v) {
   std::vector<Var> pure = {lane};
   for (const Var& var : Reversed(vars)) pure.push_back(var);
   if (blocked) pure.push_back(block);
-  partial.func(pure) = Identity(primitive, dtype);
+  partial.func(pure) = IdentityElement(primitive, dtype);
   // The bound of a block is not seen by the inference of bounds.
   const auto inside = [&](const Expr& place) {
     return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
@@ -232,7 +234,7 @@ void Lowering::AddLaneReduction(Value v) {
     std::vector<Expr> of = first;
     of.back() = blocks.x;
     result.role = Stage::Role::kWhole;
-    result.func() = Identity(primitive, dtype);
+    result.func() = IdentityElement(primitive, dtype);
     result.func() = combine(result.func(), current(of));
     result.reduced = {blocks.x};
   } else {
@@ -264,12 +266,12 @@ void Lowering::AddSerialReduction(Value v) {
   const Coordinates here(vars.begin(), vars.end());
   if (graph_.attributes(v).GetInts("axes").empty()) {
     stage.role = Stage::Role::kRow;
-    stage.func(Reversed(vars)) =
-        Combine(primitive, dtype, Identity(primitive, dtype), At(x, here));
+    stage.func(Reversed(vars)) = CombineElements(
+        primitive, dtype, IdentityElement(primitive, dtype), At(x, here));
   } else {
     const auto [domain, extents, at] = ReducedBy(v, vars);
-    stage.func(Reversed(vars)) = Identity(primitive, dtype);
-    stage.func(Reversed(vars)) = Combine(
+    stage.func(Reversed(vars)) = IdentityElement(primitive, dtype);
+    stage.func(Reversed(vars)) = CombineElements(
         primitive, dtype, Call(stage.func, here), ForEach(domain, At(x, at)));
     stage.reduced = Variables(domain);
   }

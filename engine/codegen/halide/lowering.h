@@ -49,6 +49,8 @@ struct Stage {
     kInline,       // no loops of its own
     kPanel,        // of a contraction: columns of its right side, side by side
     kTile,         // of a contraction: rows by columns, in registers
+    kTileRows,     // of a reduction in tiles: what is computed of left rows
+    kTileTotal,    // of a sum of tiles: those of successive terms added up
     kCopied,       // what a transpose reads: a tile of it in order
     kBlock,        // of a contraction: the tiles of a panel and a task's rows
   };
@@ -65,6 +67,13 @@ struct Stage {
   // For kPanel: elements that lie side by side in memory go below each other.
   bool transposed = false;
 };
+
+// Two elements of a reduction by `primitive` as one, and what it begins with.
+Halide::Expr CombineElements(Primitive primitive, DType dtype,
+                             const Halide::Expr& a, const Halide::Expr& b);
+Halide::Expr IdentityElement(Primitive primitive, DType dtype);
+
+struct TileVars;  // tiled_dot.cc
 
 class Lowering {
  public:
@@ -152,6 +161,8 @@ class Lowering {
   void AddCumulative(Value v);
   void AddScatter(Value v);
   bool AddTiledDot(Value v);  // tiled_dot.cc
+  bool AddTiledReduction(Value v);
+  void AddTileResult(Value v, const TileVars& vars);
   Halide::Expr AddProductTo(DType dtype, const Halide::Expr& sum,
                             const Halide::Expr& a, const Halide::Expr& b) const;
   void FinishStage(Value v, Stage stage);

@@ -53,6 +53,9 @@ void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kWhole) ScheduleWhole(stage);
   }
+  for (const Stage& stage : stages_) {
+    if (stage.role == Stage::Role::kTile) return ScheduleTiles(out, axes);
+  }
   if (kind_ == GroupKind::kContraction || kind_ == GroupKind::kStructured) {
     return ScheduleStructured(out, axes);
   }
@@ -89,9 +92,6 @@ int Lowering::OutermostAxis(int rank) const {
 // Structured nodes before what reads them; their last axis in vectors where the
 // order of updates allows it, their first axis in parallel.
 void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
-  for (const Stage& stage : stages_) {
-    if (stage.role == Stage::Role::kTile) return ScheduleTiles(out, axes);
-  }
   const bool windows =
       !plain_schedule_ && axes.size() > 1 &&
       std::all_of(stages_.begin(), stages_.end(), [](const Stage& stage) {

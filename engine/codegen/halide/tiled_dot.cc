@@ -1,6 +1,11 @@
-// Matrix products in tiles that stay in registers.
+// Matrix products, and reductions of pairs of rows, in tiles that stay in
+// registers.
 
 #include <algorithm>
+#include <functional>
+#include <map>
+#include <string>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element_cost.h"
@@ -25,6 +30,12 @@ constexpr int kBlockRows = 64;
 // Operations behind a product from which their constants would drive the tile
 // out of the registers: they have a loop of their own then.
 constexpr int kEpilogueCost = 6;
+// The cost of an element of a reduction in tiles, which repeat its code.
+constexpr int kTiledCost = 16;
+// Columns that are too few to be the lanes of vectors.
+constexpr int kFewColumns = 8;
+// Terms that are added up one after the other.
+constexpr int kTermsOfBlock = 32;
 
 // Whether elements that lie side by side in memory are those of successive `k`.
 bool IsContiguousIn(const Expr& element, const Var& k) {
@@ -59,7 +70,87 @@ int BlockRows(const Dim& height, int rows) {
   return static_cast<int>(up((extent + blocks - 1) / blocks, rows));
 }
 
+// Whether the variable occurs in the expression.
+bool Uses(const Expr& e, const Var& var) {
+  return Halide::Internal::expr_uses_var(e, var.name());
+}
+
+bool IsLoad(const Halide::Internal::Call& call) {
+  using Halide::Internal::Call;
+  return call.call_type == Call::Image || call.call_type == Call::Halide;
+}
+
+// Finds what an element of pairs of rows loads for row m of the left side, for
+// row n of the right one, and for both.
+struct PairedLoads : Halide::Internal::IRGraphVisitor {
+  PairedLoads(const Var& left, const Var& right) : m(left), n(right) {}
+  using IRGraphVisitor::visit;
+  void visit(const Halide::Internal::Call* call) override {
+    if (!IsLoad(*call)) return IRGraphVisitor::visit(call);
+    const bool of_left = Uses(call, m);
+    const bool of_right = Uses(call, n);
+    left |= of_left && !of_right;
+    right |= of_right && !of_left;
+    both |= of_left && of_right;
+  }
+  const Var& m;
+  const Var& n;
+  bool left = false;
+  bool right = false;
+  bool both = false;
+};
+
+// Takes the largest parts that depend on one side alone out of an element: they
+// are computed once for a panel, or for a block of rows.
+class TakeSide : public Halide::Internal::IRGraphMutator {
+ public:
+  // `stored` is asked for what stands in place of such a part.
+  TakeSide(const Var& side, const Var& other,
+           std::function<Expr(const Expr&)> stored)
+      : side_(side), other_(other), stored_(std::move(stored)) {}
+  using IRGraphMutator::mutate;
+  Expr mutate(const Expr& e) override {
+    PairedLoads loads(side_, other_);
+    e.accept(&loads);
+    if (!loads.left || loads.right || e.type().is_bool() || Uses(e, other_)) {
+      return IRGraphMutator::mutate(e);
+    }
+    for (const auto& [part, taken] : taken_) {
+      if (Halide::Internal::equal(part, e)) return taken;
+    }
+    taken_.emplace_back(e, stored_(e));
+    return taken_.back().second;
+  }
+
+ private:
+  const Var& side_;
+  const Var& other_;
+  std::function<Expr(const Expr&)> stored_;
+  std::vector<std::pair<Expr, Expr>> taken_;
+};
+
 }  // namespace
+
+// The variables of panels and tiles: column c of panel p is at place i of its
+// tiles, row j of tile q is row q rows + j; `k` is what is summed over.
+struct TileVars {
+  explicit TileVars(size_t batch) {
+    for (size_t d = 0; d < batch; ++d) {
+      batches.emplace_back(absl::StrCat("a", d));
+    }
+  }
+  std::vector<Expr> With(std::vector<Expr> indices) const {
+    indices.insert(indices.end(), batches.rbegin(), batches.rend());
+    return indices;
+  }
+  std::vector<Var> VarsWith(std::vector<Var> vars) const {
+    vars.insert(vars.end(), batches.rbegin(), batches.rend());
+    return vars;
+  }
+
+  std::vector<Var> batches;
+  Var c{"c"}, k{"k"}, p{"p"}, i{"i"}, j{"j"}, q{"q"}, row{"row"};
+};
 
 // The tile that fits the extents best, among the shapes whose sums stay in
 // registers beside a row of the panel and a factor: whole panels are even
@@ -110,38 +201,26 @@ bool Lowering::AddTiledDot(Value v) {
   const Dim& height = graph_.type(v).shape[batch];
   const Dim& width = graph_.type(v).shape[batch + 1];
   const auto [rows, columns] = ChooseTile(height, width, sum);
-  std::vector<Var> batches;
-  for (size_t i = 0; i < batch; ++i) {
-    batches.emplace_back(absl::StrCat("a", i));
-  }
+  const TileVars of(batch);
   const auto element = [&](Value x, const std::vector<int64_t>& batch_axes,
                            int64_t contracted, const Expr& k,
                            const Expr& free) {
     Coordinates at(rank(x));
-    for (size_t i = 0; i < batch; ++i) at[batch_axes[i]] = batches[i];
+    for (size_t i = 0; i < batch; ++i) at[batch_axes[i]] = of.batches[i];
     at[contracted] = k;
     for (Expr& e : at) {
       if (!e.defined()) e = free;
     }
     return At(x, at);
   };
-  const auto with_batches = [&](std::vector<Expr> indices) {
-    for (const Var& var : Reversed(batches)) indices.push_back(var);
-    return indices;
-  };
-  const auto vars_with_batches = [&](std::vector<Var> vars) {
-    for (const Var& var : Reversed(batches)) vars.push_back(var);
-    return vars;
-  };
-  const Var c("c"), k("k"), p("p"), i("i"), j("j"), q("q"), row("row");
   Stage panel;
   panel.func = MakeFunc("panel");
   panel.lanes = columns;
   const Expr column =
-      Halide::min(Halide::likely(p * columns + c), Extent(width) - 1);
-  const Expr packed = element(b, batch_b, contract_b[0], k, column);
-  panel.transposed = IsContiguousIn(packed, k);
-  panel.func(vars_with_batches({c, k, p})) = packed;
+      Halide::min(Halide::likely(of.p * columns + of.c), Extent(width) - 1);
+  const Expr packed = element(b, batch_b, contract_b[0], of.k, column);
+  panel.transposed = IsContiguousIn(packed, of.k);
+  panel.func(of.VarsWith({of.c, of.k, of.p})) = packed;
   // A panel that is read once need not be packed.
   const bool once = height.Value().value_or(rows + 1) <= rows;
   panel.role =
@@ -155,23 +234,171 @@ bool Lowering::AddTiledDot(Value v) {
   tile.block_rows = BlockRows(height, rows);
   const RDom domain(0, Extent(graph_.type(a).shape[contract_a[0]]), "r");
   const Expr above =
-      Halide::min(Halide::likely(q * rows + j), Extent(height) - 1);
-  const auto tile_vars = vars_with_batches({i, j, q, p});
-  tile.func(tile_vars) = NumberElement(sum, 0);
-  tile.func(tile_vars) =
-      AddProductTo(dtype, tile.func(tile_vars),
+      Halide::min(Halide::likely(of.q * rows + of.j), Extent(height) - 1);
+  const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
+  tile.func(vars) = NumberElement(sum, 0);
+  tile.func(vars) =
+      AddProductTo(dtype, tile.func(vars),
                    element(a, batch_a, contract_a[0], domain.x, above),
-                   panel.func(with_batches({i, domain.x, p})));
+                   panel.func(of.With({of.i, domain.x, of.p})));
   tile.reduced = {domain.x};
+  stages_.push_back(std::move(panel));
+  stages_.push_back(std::move(tile));
+  AddTileResult(v, of);
+  return true;
+}
 
+// A reduction of one axis whose elements are made of a row of one tensor and a
+// row of another, for all pairs of rows (distances, say): in tiles, as a
+// product is. False where the reduction is of another kind.
+bool Lowering::AddTiledReduction(Value v) {
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  const Shape& shape = graph_.type(v).shape;
+  const size_t rank = shape.size();
+  if (plain_schedule_ || on_device_ || rows_and_totals_.has_value() ||
+      (primitive != Primitive::kReduceSum &&
+       primitive != Primitive::kReduceMax &&
+       primitive != Primitive::kReduceMin) ||
+      rank < 2 || space_.shape.size() != rank + 1 || !space_.reduces_last() ||
+      ElementCost() > kTiledCost) {
+    return false;
+  }
+  for (uint32_t id = 0; id < graph_.size(); ++id) {
+    if (Value{id} != v && IsReduction(graph_, Value{id})) return false;
+  }
+  for (const NamedValue& output : graph_.outputs()) {
+    if (graph_.type(output.value).shape != shape) return false;
+  }
+  const DType dtype = graph_.type(v).dtype;
+  const DType sum = SumType(dtype);
+  const Dim& height = shape[rank - 2];
+  const Dim& width = shape[rank - 1];
+  // Most of a vector would be left over.
+  if (width.Value().value_or(kFewColumns) < kFewColumns) return false;
+  const TileVars of(rank - 2);
+  const Var m("m"), n("n");
+  Coordinates at(of.batches.begin(), of.batches.end());
+  for (const Var& var : {m, n, of.k}) at.push_back(var);
+  const Value x = graph_.operands(v)[0];
+  // Sums of products take one rounding for both.
+  const bool product = primitive == Primitive::kReduceSum && IsFloat(dtype) &&
+                       graph_.node(x).op == ToOpId(Primitive::kMul) &&
+                       graph_.type(x).dtype == dtype;
+  std::vector<Expr> factors;
+  if (product) {
+    for (const Value factor : graph_.operands(x)) {
+      factors.push_back(At(factor, at));
+    }
+  } else {
+    factors = {At(x, at)};
+  }
+  PairedLoads loads(m, n);
+  for (const Expr& factor : factors) factor.accept(&loads);
+  if (!loads.left || !loads.right || loads.both) return false;
+
+  const auto [rows, columns] = ChooseTile(height, width, sum);
+  const int panel_columns = columns;
+  const Expr column =
+      Halide::min(Halide::likely(of.p * columns + of.c), Extent(width) - 1);
+  TakeSide take_left(m, n, [&](const Expr& part) -> Expr {
+    const auto* call = part.as<Halide::Internal::Call>();
+    if (call != nullptr && IsLoad(*call)) return part;
+    Stage rows_of_block;
+    rows_of_block.func = MakeFunc("rows");
+    rows_of_block.role = Stage::Role::kTileRows;
+    rows_of_block.func(of.VarsWith({of.k, m})) = part;
+    stages_.push_back(rows_of_block);
+    return rows_of_block.func(of.With({of.k, m}));
+  });
+  TakeSide take_right(n, m, [&](const Expr& part) -> Expr {
+    Stage panel;
+    panel.func = MakeFunc("panel");
+    panel.role = Stage::Role::kPanel;
+    panel.lanes = panel_columns;
+    const Expr packed = Halide::Internal::substitute(n.name(), column, part);
+    panel.transposed = IsContiguousIn(packed, of.k);
+    panel.func(of.VarsWith({of.c, of.k, of.p})) = packed;
+    stages_.push_back(panel);
+    return panel.func(of.With({of.i, of.k, of.p}));
+  });
+  // Terms of f32 are added up in blocks, so that errors do not grow with their
+  // number.
+  const Expr length = Extent(space_.shape.back());
+  const bool in_blocks =
+      primitive == Primitive::kReduceSum && sum == DType::kF32 &&
+      space_.shape.back().Value().value_or(kTermsOfBlock + 1) > kTermsOfBlock;
+  const Var block("terms");
+  RDom domain(0, in_blocks ? Expr(kTermsOfBlock) : length, "r");
+  Expr k = domain.x;
+  if (in_blocks) {
+    k = block * kTermsOfBlock + domain.x;
+    const auto known = space_.shape.back().Value();
+    if (!known.has_value() || *known % kTermsOfBlock != 0) {
+      domain.where(k < length);
+      k = Halide::unsafe_promise_clamped(k, 0, length - 1);
+    }
+  }
+  const Expr above =
+      Halide::min(Halide::likely(of.q * rows + of.j), Extent(height) - 1);
+  for (Expr& factor : factors) {
+    factor = take_right.mutate(take_left.mutate(factor));
+    const std::map<std::string, Expr> places = {
+        {m.name(), above}, {n.name(), of.p * columns + of.i}, {of.k.name(), k}};
+    factor = Halide::Internal::substitute(places, factor);
+  }
+  factors[0] = ForEach(domain, factors[0]);
+
+  Stage tile;
+  tile.func = MakeFunc("tile");
+  tile.role = Stage::Role::kTile;
+  tile.lanes = columns;
+  tile.rows = rows;
+  tile.block_rows = BlockRows(height, rows);
+  tile.reduced = {domain.x};
+  std::vector<Var> places = {of.i, of.j, of.q, of.p};
+  if (in_blocks) places.insert(places.begin() + 2, block);
+  const auto vars = of.VarsWith(places);
+  tile.func(vars) = IdentityElement(primitive, dtype);
+  const Expr before = tile.func(vars);
+  tile.func(vars) = product
+                        ? AddProductTo(dtype, before, factors[0], factors[1])
+                        : CombineElements(primitive, dtype, before, factors[0]);
+  if (in_blocks) {
+    const RDom blocks(0, (length + kTermsOfBlock - 1) / kTermsOfBlock, "b");
+    Stage total;
+    total.func = MakeFunc("total");
+    total.role = Stage::Role::kTileTotal;
+    total.reduced = {blocks.x};
+    const auto all = of.VarsWith({of.i, of.j, of.q, of.p});
+    total.func(all) = IdentityElement(primitive, dtype);
+    total.func(all) =
+        CombineElements(primitive, dtype, total.func(all),
+                        tile.func(of.With({of.i, of.j, blocks.x, of.q, of.p})));
+    stages_.push_back(std::move(tile));
+    stages_.push_back(std::move(total));
+  } else {
+    stages_.push_back(std::move(tile));
+  }
+  AddTileResult(v, of);
+  return true;
+}
+
+// The elements of v, read from the tiles of the last stage.
+void Lowering::AddTileResult(Value v, const TileVars& of) {
+  const DType dtype = graph_.type(v).dtype;
+  const auto tile = std::find_if(
+      stages_.begin(), stages_.end(),
+      [](const Stage& stage) { return stage.role == Stage::Role::kTile; });
+  const int columns = tile->lanes;
+  const int rows = tile->rows;
+  Func tiles = stages_.back().func;
   Stage result;
   result.func = MakeFunc("dot");
   result.role = Stage::Role::kInline;
   const std::vector<Var> vars = VarsOf(v);
-  const Expr m = vars[batch];
-  const Expr n = vars[batch + 1];
-  Expr value =
-      tile.func(with_batches({n % columns, m % rows, m / rows, n / columns}));
+  const Expr m = vars[vars.size() - 2];
+  const Expr n = vars.back();
+  Expr value = tiles(of.With({n % columns, m % rows, m / rows, n / columns}));
   int behind = 0;
   for (uint32_t id = v.id + 1; id < graph_.size(); ++id) {
     const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
@@ -179,21 +406,18 @@ bool Lowering::AddTiledDot(Value v) {
       behind += CostOf(primitive);
     }
   }
-  stages_.push_back(std::move(panel));
-  stages_.push_back(std::move(tile));
   if (behind >= kEpilogueCost) {
     Stage block;
     block.func = MakeFunc("block");
     block.role = Stage::Role::kBlock;
-    block.func(vars_with_batches({i, row, p})) =
-        stages_.back().func(with_batches({i, row % rows, row / rows, p}));
-    value = block.func(with_batches({n % columns, m, n / columns}));
+    block.func(of.VarsWith({of.i, of.row, of.p})) =
+        tiles(of.With({of.i, of.row % rows, of.row / rows, of.p}));
+    value = block.func(of.With({n % columns, m, n / columns}));
     stages_.push_back(std::move(block));
   }
   result.func(Reversed(vars)) =
       IsFloat(dtype) ? RoundElement(dtype, value) : value;
   AddStage(v, std::move(result));
-  return true;
 }
 
 // For each panel of columns, in parallel: the panel is packed, and blocks of
@@ -206,9 +430,11 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   const Var n = axes.back();
   const Var panels("panels"), blocks("blocks"), tiles("tiles");
   const Stage* tile = nullptr;
+  const Stage* total = nullptr;
   Stage* block = nullptr;
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kTile) tile = &stage;
+    if (stage.role == Stage::Role::kTileTotal) total = &stage;
     if (stage.role == Stage::Role::kBlock) block = &stage;
   }
   const int columns = tile->lanes;
@@ -245,6 +471,8 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
       } else {
         f.vectorize(c, width).unroll(c);
       }
+    } else if (stage.role == Stage::Role::kTileRows) {
+      f.compute_at(out, blocks).vectorize(k, width, TailStrategy::GuardWithIf);
     } else if (stage.role == Stage::Role::kBlock) {
       f.compute_at(out, blocks).store_in(MemoryType::Stack);
       f.bound(i, 0, columns).bound_storage(row, tile->block_rows);
@@ -252,8 +480,11 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
           .reorder(i, row, tiles)
           .vectorize(i, width)
           .unroll(i);
-    } else if (stage.role == Stage::Role::kTile) {
-      if (block != nullptr) {
+    } else if (stage.role == Stage::Role::kTile ||
+               stage.role == Stage::Role::kTileTotal) {
+      if (stage.role == Stage::Role::kTile && total != nullptr) {
+        f.compute_at(total->func, total->reduced[0]);
+      } else if (block != nullptr) {
         f.compute_at(block->func, tiles);
       } else {
         f.compute_at(out, tiles);
