@@ -33,7 +33,9 @@ enum cleave_code {
   /* A mistake of Cleave. */
   CLEAVE_INTERNAL = 7,
   /* A weight of a padded convolution is infinite or NaN. */
-  CLEAVE_NOT_FINITE = 8
+  CLEAVE_NOT_FINITE = 8,
+  /* An integer is divided by 0. */
+  CLEAVE_DIVIDED_BY_ZERO = 9
 };
 #endif
 )c";

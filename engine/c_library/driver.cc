@@ -161,8 +161,9 @@ std::string Tables::CheckText(const StepCheck& one) {
   return absl::StrCat("    {", array, ", ", check.component, ", ",
                       check.components, ", ", NumberText(check.replaced), ", ",
                       NumberText(check.replacement), ", ", first, ", ", count,
-                      ", ", SizeOf(check.extent), ", ", ShapeText(reads),
-                      "}, /* ", CommentText(one.error.message()), " */\n");
+                      ", ", SizeOf(check.extent), ", ", check.divisor_bytes,
+                      ", ", ShapeText(reads), "}, /* ",
+                      CommentText(one.error.message()), " */\n");
 }
 
 std::string Tables::StepText(int index) {
@@ -404,6 +405,8 @@ std::string PublicFunctions(const CInterface& interface) {
     case CLEAVE_NOT_FINITE:
       return "not supported: a weight of a padded convolution is infinite or "
              "NaN";
+    case CLEAVE_DIVIDED_BY_ZERO:
+      return "an integer is divided by 0";
     default:
       return "no code of Cleave";
   }

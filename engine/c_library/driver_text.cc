@@ -65,11 +65,11 @@ struct cleave_operand {
 /* Element `component` of each group of `components` elements of an array must
  * be in [0, extent), unless one of the sizes of `reads` is 0; `replaced` stands
  * for `replacement`. Where `array` is -1, `count` numbers from `first` on must
- * be. */
+ * be. Divisors, of so many bytes, must not be 0 instead. */
 struct cleave_check {
   int array;
   int64_t component, components, replaced, replacement;
-  int first, count, extent;
+  int first, count, extent, divisor_bytes;
   struct cleave_shape reads;
 };
 
@@ -239,8 +239,20 @@ static int cleave_check_indices(const struct cleave_check *check,
   if (check->array < 0) {
     const int64_t first = sizes[check->first];
     count = sizes[check->count];
+    if (check->divisor_bytes > 0) {
+      const int zero = first <= 0 && first > -count;
+      return zero ? CLEAVE_DIVIDED_BY_ZERO : CLEAVE_OK;
+    }
     if (count <= 0 || (first >= 0 && first <= extent - count)) return CLEAVE_OK;
     return CLEAVE_BAD_INDEX;
+  }
+  if (check->divisor_bytes > 0) {
+    const char *const divisors = (const char *)memory[check->array].address;
+    static const char zero[8] = {0};
+    for (i = 0; i < memory[check->array].bytes; i += check->divisor_bytes) {
+      outside |= memcmp(divisors + i, zero, (size_t)check->divisor_bytes) == 0;
+    }
+    return outside ? CLEAVE_DIVIDED_BY_ZERO : CLEAVE_OK;
   }
   indices = (const int64_t *)memory[check->array].address;
   count = memory[check->array].bytes / (int64_t)sizeof *indices;

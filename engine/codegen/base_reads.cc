@@ -18,10 +18,10 @@ std::vector<int> NonUnitAxes(const Shape& shape) {
   return axes;
 }
 
-// Whether all that is checked of a gather's indices lies in inputs.
-bool ChecksInputsAlone(const Graph& graph, Value gather) {
-  if (graph.attributes(gather).Get("mode").AsString() != "error") return false;
-  const auto checks = IndexChecks(graph, gather);
+// Whether all that is checked of a gather's indices, or of divisors, lies in
+// inputs.
+bool ChecksInputsAlone(const Graph& graph, Value node) {
+  const auto checks = IndexChecks(graph, node);
   if (!checks.ok()) return false;
   for (const IndexCheck& check : *checks) {
     if (check.base.valid() &&
@@ -72,7 +72,9 @@ class Reader {
     // they are checked, and else are computed where they are read.
     const bool pad = primitive == Primitive::kPad;
     const bool inlined =
-        primitive == Primitive::kGather && ChecksInputsAlone(graph_, v);
+        primitive == Primitive::kGather &&
+        graph_.attributes(v).Get("mode").AsString() == "error" &&
+        ChecksInputsAlone(graph_, v);
     for (size_t i = 0; i < operands.size(); ++i) {
       BaseRead inner = read;
       inner.moved = true;
@@ -161,8 +163,12 @@ std::vector<BaseRead> BaseReads(const Graph& graph, Value node) {
       continue;
     }
     BaseRead read = start(operand);
-    read.scattered =
-        c != PrimitiveClass::kPointwise && c != PrimitiveClass::kReduction;
+    // Divisors are stored where they are checked.
+    const bool checked = DividesIntegers(graph, node) &&
+                         operand == graph.operands(node)[1] &&
+                         !ChecksInputsAlone(graph, node);
+    read.scattered = checked || (c != PrimitiveClass::kPointwise &&
+                                 c != PrimitiveClass::kReduction);
     reader.Visit(operand, std::move(read));
   }
   return reads;

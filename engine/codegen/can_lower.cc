@@ -6,7 +6,6 @@
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
-#include "engine/codegen/integer_constant.h"
 #include "engine/ir/filled_with.h"
 #include "engine/ir/rewrite_graph.h"
 
@@ -88,10 +87,11 @@ absl::Status CanLower(const Graph& graph, Value node) {
   }
   switch (ClassOf(primitive)) {
     case PrimitiveClass::kPointwise:
-      return CanLowerElement(
-          primitive, result, operands,
-          operands.size() == 2 &&
-              IntegerConstant(graph, graph.operands(node)[1]).value_or(0) > 0);
+      if (DividesIntegers(graph, node)) {
+        const absl::Status checked = IndexChecks(graph, node).status();
+        if (!checked.ok()) return No(primitive, checked.message());
+      }
+      return CanLowerElement(primitive, result, operands);
     case PrimitiveClass::kLeaf:
     case PrimitiveClass::kMovement:
     case PrimitiveClass::kWindow:

@@ -9,8 +9,7 @@ bool HasElements(DType dtype) {
 }
 
 absl::Status CanLowerElement(Primitive primitive, DType result,
-                             absl::Span<const DType> operands,
-                             bool constant_divisor) {
+                             absl::Span<const DType> operands) {
   const auto no = [&](absl::string_view why) {
     return absl::UnimplementedError(
         absl::StrCat("`", PrimitiveName(primitive), "`: ", why));
@@ -35,11 +34,6 @@ absl::Status CanLowerElement(Primitive primitive, DType result,
         return no(absl::StrCat("no single rounding in ", DTypeName(dtype)));
       }
       return absl::OkStatus();
-    case Primitive::kFloorDiv:
-    case Primitive::kFloorMod:
-    case Primitive::kRem:
-      if (!IsInt(dtype) || constant_divisor) return absl::OkStatus();
-      return no("integer division by what may be zero");
     case Primitive::kPow:
       if (IsInt(dtype)) return no("integer powers have no vector code");
       return absl::OkStatus();

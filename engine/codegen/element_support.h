@@ -16,11 +16,10 @@ namespace cleave {
 bool HasElements(DType dtype);
 
 // Whether a pointwise primitive on such operands has code, and if not why:
-// Unimplemented("`polygamma`: no vector code"). `constant_divisor` says that
-// the second operand is a positive constant, which integer division needs.
+// Unimplemented("`polygamma`: no vector code"). The divisors of integers are
+// checked before (index_check.h).
 absl::Status CanLowerElement(Primitive primitive, DType result,
-                             absl::Span<const DType> operands,
-                             bool constant_divisor);
+                             absl::Span<const DType> operands);
 
 }  // namespace cleave
 

@@ -17,15 +17,21 @@ bool IsCheckedGather(const Graph& graph, Value v) {
          graph.attributes(v).Get("mode").AsString() == "error";
 }
 
-// Follows the indices of one axis through movement to where they are stored.
+// Follows the indices of one axis, or divisors, through movement to where they
+// are stored.
 class Resolver {
  public:
-  Resolver(const Graph& graph, Dim extent, std::vector<IndexCheck>* checks)
-      : graph_(graph), extent_(std::move(extent)), checks_(*checks) {}
+  Resolver(const Graph& graph, Dim extent, int divisor_bytes,
+           std::vector<IndexCheck>* checks)
+      : graph_(graph),
+        extent_(std::move(extent)),
+        divisor_bytes_(divisor_bytes),
+        checks_(*checks) {}
 
   // All elements of v if `component` is not given, else those whose last
   // coordinate it is.
   absl::Status Resolve(Value v, std::optional<int64_t> component) {
+    if (divisor_bytes_ > 0 && IsNeverZero(graph_, v)) return absl::OkStatus();
     const Shape& shape = graph_.type(v).shape;
     if (component.has_value() && shape.back() == Dim(1)) component.reset();
     const Primitive primitive = ToPrimitive(graph_.node(v).op);
@@ -76,6 +82,7 @@ class Resolver {
       case Primitive::kIota:
         return AddRange(Dim(0), shape[0]);
       case Primitive::kSelect:
+        if (divisor_bytes_ > 0) break;
         if (const Value input = Replaces(v); input.valid()) {
           const absl::Status status = AddBase(input, component);
           replaced_ = replacement_ = 0;
@@ -92,10 +99,12 @@ class Resolver {
   }
 
  private:
-  static absl::Status No(absl::string_view what) {
+  absl::Status No(absl::string_view what) const {
     return absl::UnimplementedError(absl::StrCat(
-        "an index out of range is an error, and ", what,
-        " is between the indices and what can be checked before the kernel"));
+        divisor_bytes_ > 0 ? "a divisor of 0" : "an index out of range",
+        " is an error, and ", what, " is between the ",
+        divisor_bytes_ > 0 ? "divisors" : "indices",
+        " and what can be checked before the kernel"));
   }
 
   absl::Status ResolveParts(Value v, std::optional<int64_t> component) {
@@ -163,6 +172,7 @@ class Resolver {
   absl::Status Add(IndexCheck check) {
     check.repeats = repeats_;
     check.extent = extent_;
+    check.divisor_bytes = divisor_bytes_;
     check.replaced = replaced_;
     check.replacement = replacement_;
     checks_.push_back(std::move(check));
@@ -171,6 +181,7 @@ class Resolver {
 
   const Graph& graph_;
   const Dim extent_;
+  const int divisor_bytes_;  // 0: of indices
   std::vector<IndexCheck>& checks_;
   Shape repeats_;  // of the broadcasts on the way
   int64_t replaced_ = 0;
@@ -179,14 +190,56 @@ class Resolver {
 
 }  // namespace
 
+bool DividesIntegers(const Graph& graph, Value node) {
+  const OpId op = graph.node(node).op;
+  return (op == ToOpId(Primitive::kFloorDiv) ||
+          op == ToOpId(Primitive::kFloorMod) ||
+          op == ToOpId(Primitive::kRem)) &&
+         IsInt(graph.type(node).dtype);
+}
+
+bool IsNeverZero(const Graph& graph, Value v) {
+  while (graph.node(v).op == ToOpId(Primitive::kBroadcastInDim) ||
+         graph.node(v).op == ToOpId(Primitive::kReshape)) {
+    v = graph.operands(v)[0];
+  }
+  if (const auto number = IntegerConstant(graph, v)) return *number != 0;
+  const auto operands = graph.operands(v);
+  const auto is_above_zero = [&](Value x) {
+    return IntegerConstant(graph, x).value_or(0) > 0;
+  };
+  if (graph.node(v).op == ToOpId(Primitive::kMax)) {
+    return is_above_zero(operands[0]) || is_above_zero(operands[1]);
+  }
+  if (graph.node(v).op != ToOpId(Primitive::kSelect)) return false;
+  const Value condition = operands[0];
+  const bool equal = graph.node(condition).op == ToOpId(Primitive::kEq);
+  if (!equal && graph.node(condition).op != ToOpId(Primitive::kNe)) {
+    return false;
+  }
+  const auto sides = graph.operands(condition);
+  const Value given = operands[equal ? 2 : 1];
+  const int other = sides[0] == given ? 1 : 0;
+  return sides[1 - other] == given &&
+         IntegerConstant(graph, sides[other]) == 0 &&
+         IntegerConstant(graph, operands[equal ? 1 : 2]).value_or(0) != 0;
+}
+
 absl::StatusOr<std::vector<IndexCheck>> IndexChecks(const Graph& graph,
-                                                    Value gather) {
-  const Value x = graph.operands(gather)[0];
-  const Value index = graph.operands(gather)[1];
-  const auto axes = graph.attributes(gather).GetInts("axes");
+                                                    Value node) {
   std::vector<IndexCheck> checks;
+  const Value index = graph.operands(node)[1];
+  if (DividesIntegers(graph, node)) {
+    Resolver resolver(graph, Dim(0), ByteSize(graph.type(index).dtype),
+                      &checks);
+    const absl::Status status = resolver.Resolve(index, std::nullopt);
+    if (!status.ok()) return status;
+    return checks;
+  }
+  const Value x = graph.operands(node)[0];
+  const auto axes = graph.attributes(node).GetInts("axes");
   for (size_t k = 0; k < axes.size(); ++k) {
-    Resolver resolver(graph, graph.type(x).shape[axes[k]], &checks);
+    Resolver resolver(graph, graph.type(x).shape[axes[k]], 0, &checks);
     const absl::Status status =
         resolver.Resolve(index, static_cast<int64_t>(k));
     if (!status.ok()) return status;
@@ -194,33 +247,37 @@ absl::StatusOr<std::vector<IndexCheck>> IndexChecks(const Graph& graph,
   return checks;
 }
 
-absl::Status IndexError(const Graph& graph, Value gather) {
+absl::Status IndexError(const Graph& graph, Value node) {
   std::string place;
-  const ProvenanceId id = graph.node(gather).provenance;
+  const ProvenanceId id = graph.node(node).provenance;
   if (id != 0) {
     const Provenance& p = graph.context()->provenance(id);
     place = absl::StrCat(p.rule, ", ", p.file, ":", p.line, ": ");
   }
-  return absl::OutOfRangeError(
-      absl::StrCat(place, "`gather`: an index is out of range"));
+  return absl::OutOfRangeError(absl::StrCat(
+      place, "`", PrimitiveName(ToPrimitive(graph.node(node).op)), "`: ",
+      DividesIntegers(graph, node) ? "integer division by zero"
+                                   : "an index is out of range"));
 }
 
-std::vector<Value> CheckedGathers(const Graph& graph,
-                                  const std::vector<Value>& nodes) {
+std::vector<Value> CheckedNodes(const Graph& graph,
+                                const std::vector<Value>& nodes) {
   std::set<Value> seen(nodes.begin(), nodes.end());
   std::vector<Value> stack = nodes;
-  std::vector<Value> gathers;
+  std::vector<Value> checked;
   while (!stack.empty()) {
     const Value v = stack.back();
     stack.pop_back();
-    if (IsCheckedGather(graph, v)) gathers.push_back(v);
+    if (IsCheckedGather(graph, v) || DividesIntegers(graph, v)) {
+      checked.push_back(v);
+    }
     for (const Value operand : graph.operands(v)) {
       if (IsMovement(graph, operand) && seen.insert(operand).second) {
         stack.push_back(operand);
       }
     }
   }
-  return gathers;
+  return checked;
 }
 
 }  // namespace cleave

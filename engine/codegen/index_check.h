@@ -1,11 +1,13 @@
 // IndexChecks: the conditions that the indices of a gather in mode "error" must
-// meet before a kernel reads by them. Kernels clamp indices, and the host
-// checks them.
+// meet before a kernel reads by them, and the divisors of integers before it
+// divides by them. Kernels clamp indices, divide by 1 in place of 0, and the
+// host checks both.
 //
 // A check names elements that are stored (a value that is no movement) or known
 // from extents, and covers each index that the gather reads and no other: the
 // interpreter and the kernel fail on the same inputs. Indices that movement
-// picks from a larger array, a slice of it say, have no check.
+// picks from a larger array, a slice of it say, have no check. Nor do divisors
+// that are no 0 whatever the inputs are: they need none.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_INDEX_CHECK_H_
 #define CLEAVE_ENGINE_CODEGEN_INDEX_CHECK_H_
@@ -21,11 +23,11 @@
 
 namespace cleave {
 
-// Indices along one axis of what is gathered from.
+// Indices along one axis of what is gathered from, or divisors.
 struct IndexCheck {
-  // Elements component, component + components, .. of `base`, i64, in row-major
-  // order; none is valid where `base` is not: then the indices are those from
-  // `first` on, `count` of them.
+  // Elements component, component + components, .. of `base`, i64 but for
+  // divisors, in row-major order; none is valid where `base` is not: then the
+  // indices are those from `first` on, `count` of them.
   Value base;
   int64_t component = 0;
   int64_t components = 1;
@@ -38,21 +40,30 @@ struct IndexCheck {
   Shape repeats;
   // Each index must be in [0, extent).
   Dim extent;
+  // The size of a divisor, which must not be 0 instead; 0 for indices.
+  int divisor_bytes = 0;
 };
 
-// The checks of a gather in mode "error"; they need to hold only if its result
-// has an element. Unimplemented with the reason where its indices cannot be
-// told apart from others. O(the movement that they come through).
+// Whether the node divides integers: the primitives that refuse 0.
+bool DividesIntegers(const Graph& graph, Value node);
+
+// Whether no element of v is 0: a constant, select(y == 0, 1, y), max(y, 1).
+bool IsNeverZero(const Graph& graph, Value v);
+
+// The checks of a gather in mode "error", or of a division of integers; they
+// need to hold only if its result has an element. Unimplemented with the reason
+// where its indices, or divisors, cannot be told apart from others. O(the
+// movement that they come through).
 absl::StatusOr<std::vector<IndexCheck>> IndexChecks(const Graph& graph,
-                                                    Value gather);
+                                                    Value node);
 
 // The error of a check that fails: that of the reference kernel.
-absl::Status IndexError(const Graph& graph, Value gather);
+absl::Status IndexError(const Graph& graph, Value node);
 
-// The gathers in mode "error" that computing `nodes` evaluates: among them or
-// in the movement that they read through.
-std::vector<Value> CheckedGathers(const Graph& graph,
-                                  const std::vector<Value>& nodes);
+// The nodes with checks that computing `nodes` evaluates: among them or in the
+// movement that they read through.
+std::vector<Value> CheckedNodes(const Graph& graph,
+                                const std::vector<Value>& nodes);
 
 }  // namespace cleave
 

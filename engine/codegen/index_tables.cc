@@ -7,6 +7,7 @@
 #include "engine/codegen/base_reads.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/fusion.h"
+#include "engine/codegen/index_check.h"
 
 namespace cleave {
 namespace {
@@ -50,10 +51,12 @@ bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
       c != PrimitiveClass::kReduction) {
     return false;
   }
-  // An integer that is divided by 0 is an error of the run, not of the plan:
-  // what may be one has no vector code.
   if (!CanLower(graph, v).ok()) return false;
   const auto operands = graph.operands(v);
+  // An integer that is divided by 0 is an error of the run, not of the plan.
+  if (DividesIntegers(graph, v) && !IsNeverZero(graph, operands[1])) {
+    return false;
+  }
   return !operands.empty() &&
          std::all_of(operands.begin(), operands.end(),
                      [&](Value operand) { return closed[operand.id]; });

@@ -50,8 +50,7 @@ std::map<std::string, std::vector<std::string>> Reasons(Primitive primitive) {
     if (!HasElements(dtype)) continue;
     const std::vector<DType> operands(std::max(OperandCount(primitive), 1),
                                       dtype);
-    const absl::Status status = CanLowerElement(primitive, dtype, operands,
-                                                /*constant_divisor=*/false);
+    const absl::Status status = CanLowerElement(primitive, dtype, operands);
     if (status.ok()) continue;
     // "`name`: why"
     const std::string text(status.message());

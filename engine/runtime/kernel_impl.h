@@ -44,6 +44,7 @@ struct IndexRange {
   // An index that is the first stands for the second.
   int64_t replaced = 0;
   int64_t replacement = 0;
+  int divisor_bytes = 0;                // 0: of indices
   const absl::Status* error = nullptr;  // owned by the plan
 };
 

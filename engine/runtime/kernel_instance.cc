@@ -125,14 +125,16 @@ absl::Status Kernel::Impl::MakeChecks(const Step& step, const DimValues& dims,
     range.components = check.components;
     range.replaced = check.replaced;
     range.replacement = check.replacement;
+    range.divisor_bytes = check.divisor_bytes;
     range.error = &one.error;
     CLEAVE_ASSIGN_OR_RETURN(range.extent, check.extent.Evaluate(dims));
     if (!check.base.valid()) {
       CLEAVE_ASSIGN_OR_RETURN(const int64_t first, check.first.Evaluate(dims));
       CLEAVE_ASSIGN_OR_RETURN(const int64_t count, check.count.Evaluate(dims));
-      if (count > 0 && (first < 0 || first + count > range.extent)) {
-        return one.error;
-      }
+      const bool holds = check.divisor_bytes > 0
+                             ? first > 0 || first + count <= 0
+                             : first >= 0 && first + count <= range.extent;
+      if (count > 0 && !holds) return one.error;
       continue;
     }
     CLEAVE_ASSIGN_OR_RETURN(

@@ -32,21 +32,21 @@ absl::StatusOr<Shape> Outer(const Shape& shape, const ExtractedGroup& group) {
   return outer;
 }
 
-// Adds the checks of a group's gathers to its step. Each gather is checked
-// once, by the first group that evaluates it.
+// Adds the checks of a group's gathers and divisions to its step. Each node is
+// checked once, by the first group that evaluates it.
 absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
                        std::set<Value>& checked, Step& step) {
-  for (const Value gather : CheckedGathers(graph, group.nodes)) {
-    if (!CanLower(graph, gather).ok()) continue;  // its kernel checks
-    if (!checked.insert(gather).second) continue;
+  for (const Value node : CheckedNodes(graph, group.nodes)) {
+    if (!CanLower(graph, node).ok()) continue;  // its kernel checks
+    if (!checked.insert(node).second) continue;
     CLEAVE_ASSIGN_OR_RETURN(const std::vector<IndexCheck> checks,
-                            IndexChecks(graph, gather));
+                            IndexChecks(graph, node));
     for (const IndexCheck& check : checks) {
       CLEAVE_CHECK(std::find(group.nodes.begin(), group.nodes.end(),
                              check.base) == group.nodes.end())
           << "indices are stored before they are checked";
       step.checks.push_back(
-          {check, graph.type(gather).shape, IndexError(graph, gather)});
+          {check, graph.type(node).shape, IndexError(graph, node)});
     }
   }
   return absl::OkStatus();

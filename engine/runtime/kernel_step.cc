@@ -46,6 +46,27 @@ namespace {
 // tensor without rows.
 alignas(kKernelAlignment) constexpr std::byte kNothing[4096] = {};
 
+template <typename T>
+bool AnyZeroOf(const void* elements, int64_t count) {
+  const T* const divisors = static_cast<const T*>(elements);
+  bool zero = false;
+  for (int64_t i = 0; i < count; ++i) zero |= divisors[i] == 0;
+  return zero;
+}
+
+bool AnyZero(const void* elements, const IndexRange& range) {
+  switch (range.divisor_bytes) {
+    case 1:
+      return AnyZeroOf<uint8_t>(elements, range.count);
+    case 2:
+      return AnyZeroOf<uint16_t>(elements, range.count);
+    case 4:
+      return AnyZeroOf<uint32_t>(elements, range.count);
+    default:
+      return AnyZeroOf<uint64_t>(elements, range.count);
+  }
+}
+
 // Whether an index is below 0 or from the extent on. No early exit: the loop
 // becomes vector code.
 bool AnyOutside(const int64_t* indices, const IndexRange& range) {
@@ -121,8 +142,13 @@ int64_t internal_kernel::Now() {
 absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
                                         Addresses addresses) {
   for (const IndexRange& range : instance.checks) {
-    const auto* indices = static_cast<const int64_t*>(addresses[range.slot]);
-    if (range.count > 0 && AnyOutside(indices + range.component, range)) {
+    if (range.count == 0) continue;
+    const void* const elements = addresses[range.slot];
+    if (range.divisor_bytes > 0
+            ? AnyZero(elements, range)
+            : AnyOutside(
+                  static_cast<const int64_t*>(elements) + range.component,
+                  range)) {
       return *range.error;
     }
   }

@@ -255,6 +255,43 @@ TEST(Kernel, ChecksIndicesBeforeItReadsByThem) {
   }
 }
 
+TEST(Kernel, ChecksDivisorsBeforeItDivides) {
+  for (const char* op : {"rem", "floor_div", "floor_mod"}) {
+    // The second divisor is computed, and stored to be checked.
+    const Graph graph =
+        ParseCase(absl::StrCat("graph (%x: i16[n], %y: i16[n]) -> (a: i16[n], "
+                               "b: i16[n]) {\n  %1: i16[n] = ",
+                               op,
+                               "(%x, %y)\n  %2: i16[n] = sub(%x, %y)\n"
+                               "  %3: i16[n] = ",
+                               op, "(%1, %2)\n  return a = %1, b = %3\n}"));
+    ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                         Compile(graph, Numerics(), CaseOptions()));
+    EXPECT_EQ(kernel.reference_groups(), 0);
+    const auto run = [&](absl::Span<const int64_t> x,
+                         absl::Span<const int64_t> y) {
+      const auto size = static_cast<int64_t>(x.size());
+      const std::vector<Tensor> inputs = {
+          Tensor::FromInts(DType::kI16, {size}, x),
+          Tensor::FromInts(DType::kI16, {size}, y)};
+      const auto expected = Interpret(graph, inputs);
+      const auto got = kernel.Run(inputs);
+      EXPECT_EQ(got.ok(), expected.ok());
+      if (got.ok() && expected.ok()) {
+        EXPECT_EQ((*got)[0].ToString(), (*expected)[0].ToString());
+        EXPECT_EQ((*got)[1].ToString(), (*expected)[1].ToString());
+      }
+      return got.status();
+    };
+    EXPECT_OK(run({-32768, 7, -7, 7, -7}, {-1, 3, 3, -3, -2}));
+    EXPECT_OK(run({}, {}));
+    const absl::Status refused = absl::OutOfRangeError(
+        absl::StrCat("`", op, "`: integer division by zero"));
+    EXPECT_EQ(run({1, 2, 3}, {1, 0, 2}), refused);
+    EXPECT_EQ(run({1, 2, 3}, {2, 3, 3}), refused);
+  }
+}
+
 // Index arithmetic that no input decides is computed when a graph is compiled,
 // but for its errors.
 TEST(Kernel, DividesByZeroWhenItRuns) {
@@ -270,8 +307,8 @@ TEST(Kernel, DividesByZeroWhenItRuns) {
     ASSERT_OK_AND_ASSIGN(const Kernel kernel,
                          Compile(graph, Numerics(), CaseOptions()));
     EXPECT_EQ(kernel.Run({}).status(),
-              absl::OutOfRangeError(absl::StrCat(
-                  "node 3: `", op, "`: integer division by zero")));
+              absl::OutOfRangeError(
+                  absl::StrCat("`", op, "`: integer division by zero")));
   }
 }
 

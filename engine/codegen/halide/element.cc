@@ -95,6 +95,45 @@ Expr Wrapping(const Expr& a, const Expr& b, Operation operation) {
   return reinterpret(a.type(), operation(Bits(a), Bits(b)));
 }
 
+// The quotient or remainder of integers. A divisor of 0 was refused before, and
+// is taken for 1 here; so is -1, by which the least number has no quotient.
+Expr DivideIntegers(Primitive primitive, const Expr& a, const Expr& b) {
+  const Type& type = a.type();
+  const Expr zero = Zero(type);
+  const bool is_floor = primitive != Primitive::kRem;
+  if (Halide::Internal::is_positive_const(b)) {
+    // Halide rounds towards minus infinity for a positive divisor.
+    if (primitive == Primitive::kFloorDiv) return a / b;
+    if (is_floor || type.is_uint()) return a % b;
+    return Choose(a < zero && a % b != zero, a % b - b, a % b);
+  }
+  const Expr one = Halide::Internal::make_one(type);
+  if (type.is_uint()) {
+    const Expr divisor = Choose(b == zero, one, b);
+    return primitive == Primitive::kFloorDiv
+               ? Halide::div_round_to_zero(a, divisor)
+               : Halide::mod_round_to_zero(a, divisor);
+  }
+  const Expr negates = b == Halide::Internal::make_const(type, -1);
+  const Expr divisor = Choose(b == zero || negates, one, b);
+  const Expr remainder = Halide::mod_round_to_zero(a, divisor);
+  const Expr is_below =
+      remainder != zero && (remainder < zero) != (divisor < zero);
+  switch (primitive) {
+    case Primitive::kFloorDiv: {
+      const Expr quotient = Halide::div_round_to_zero(a, divisor);
+      const Expr negated =
+          Wrapping(zero, a, [](Expr x, Expr y) { return x - y; });
+      return Choose(negates, negated,
+                    Choose(is_below, quotient - one, quotient));
+    }
+    case Primitive::kFloorMod:
+      return Choose(is_below, remainder + divisor, remainder);
+    default:
+      return remainder;
+  }
+}
+
 Expr Divide(const Expr& a, const Expr& b) {
   // Halide refuses to divide by a constant 0, an extent say; a product with
   // infinity has the same bits.
@@ -323,16 +362,12 @@ Expr Binary(Primitive primitive, DType dtype, const Expr& a, const Expr& b) {
       return MulElement(dtype, a, b);
     case Primitive::kDiv:
       return Divide(a, b);
-    // Halide rounds towards minus infinity for a positive divisor.
-    case Primitive::kFloorDiv:
-      return a / b;
-    case Primitive::kFloorMod:
-      return a % b;
     case Primitive::kRem:
       if (a.type().is_float()) return Library("fmod", a, b);
-      if (a.type().is_uint()) return a % b;
-      return Choose(a < Zero(a.type()) && a % b != Zero(a.type()), a % b - b,
-                    a % b);
+      return DivideIntegers(primitive, a, b);
+    case Primitive::kFloorDiv:
+    case Primitive::kFloorMod:
+      return DivideIntegers(primitive, a, b);
     case Primitive::kCopysign:
       return reinterpret(a.type(), (Bits(a) & MagnitudeMask(a.type())) |
                                        (Bits(b) & SignMask(b.type())));
