@@ -60,22 +60,27 @@ absl::StatusOr<std::vector<std::vector<bool>>> Domain::Outside(
     absl::Span<const Tensor> inputs, absl::Span<const Tensor> results) const {
   std::vector<std::vector<bool>> outside(results.size());
   for (const Clause& clause : clauses_) {
-    const Tensor& result = results[clause.result];
-    std::vector<bool>& left_out = outside[clause.result];
-    left_out.resize(result.size());
-    if (!clause.by_points) {
-      CLEAVE_RETURN_IF_ERROR(LeaveOut(
-          clause.graph, std::vector<Tensor>(inputs.begin(), inputs.end()),
-          result, 0, left_out));
-      continue;
-    }
-    for (int64_t i = 0; i < result.size(); ++i) {
-      CLEAVE_RETURN_IF_ERROR(LeaveOut(clause.graph, SelectElements(inputs, {i}),
-                                      Tensor(result.dtype(), {1}), i,
-                                      left_out));
-    }
+    CLEAVE_RETURN_IF_ERROR(LeaveOutOf(clause, inputs, results[clause.result],
+                                      outside[clause.result]));
   }
   return outside;
+}
+
+absl::Status Domain::LeaveOutOf(const Clause& clause,
+                                absl::Span<const Tensor> inputs,
+                                const Tensor& result,
+                                std::vector<bool>& left_out) {
+  left_out.resize(result.size());
+  if (!clause.by_points) {
+    return LeaveOut(clause.graph,
+                    std::vector<Tensor>(inputs.begin(), inputs.end()), result,
+                    0, left_out);
+  }
+  for (int64_t i = 0; i < result.size(); ++i) {
+    CLEAVE_RETURN_IF_ERROR(LeaveOut(clause.graph, SelectElements(inputs, {i}),
+                                    Tensor(result.dtype(), {1}), i, left_out));
+  }
+  return absl::OkStatus();
 }
 
 std::vector<Tensor> Domain::ResultsAt(absl::Span<const Tensor> inputs) const {
@@ -92,13 +97,17 @@ std::vector<Tensor> Domain::ResultsAt(absl::Span<const Tensor> inputs) const {
 
 absl::StatusOr<bool> Domain::Contains(absl::Span<const Tensor> inputs) const {
   if (clauses_.empty()) return true;
-  CLEAVE_ASSIGN_OR_RETURN(const auto outside,
-                          Outside(inputs, ResultsAt(inputs)));
-  return std::none_of(
-      outside.begin(), outside.end(), [](const std::vector<bool>& left_out) {
-        return std::find(left_out.begin(), left_out.end(), true) !=
-               left_out.end();
-      });
+  const std::vector<Tensor> results = ResultsAt(inputs);
+  // The first clauses may be cheap, and the others dear.
+  for (const Clause& clause : clauses_) {
+    std::vector<bool> left_out;
+    CLEAVE_RETURN_IF_ERROR(
+        LeaveOutOf(clause, inputs, results[clause.result], left_out));
+    if (std::find(left_out.begin(), left_out.end(), true) != left_out.end()) {
+      return false;
+    }
+  }
+  return true;
 }
 
 bool Domain::HoldsOfNothing() const {

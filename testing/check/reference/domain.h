@@ -60,6 +60,11 @@ class Domain {
     bool by_points;
   };
 
+  // Marks the elements of `result` that the clause leaves out.
+  static absl::Status LeaveOutOf(const Clause& clause,
+                                 absl::Span<const Tensor> inputs,
+                                 const Tensor& result,
+                                 std::vector<bool>& left_out);
   std::vector<Tensor> ResultsAt(absl::Span<const Tensor> inputs) const;
 
   std::vector<TensorType> result_types_;
