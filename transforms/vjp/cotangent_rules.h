@@ -22,7 +22,8 @@ absl::StatusOr<CotangentRule> MakeCotangentRule(const Signature& signature,
                                                 const std::vector<bool>& live,
                                                 RuleTable& table);
 
-// The body of a composite transposed, as RuleTable::Transposed says.
+// A composite transposed, as RuleTable::Transposed says: its `vjp` override
+// where that covers the linear operands and reads none of them, else its body.
 absl::StatusOr<CotangentRule> MakeTransposedRule(
     const Signature& signature, TypeId results, const std::vector<bool>& linear,
     const std::vector<bool>& live, RuleTable& table);
