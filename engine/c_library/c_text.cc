@@ -33,7 +33,9 @@ enum cleave_code {
   /* A mistake of Cleave. */
   CLEAVE_INTERNAL = 7,
   /* A weight of a padded convolution is infinite or NaN. */
-  CLEAVE_NOT_FINITE = 8
+  CLEAVE_NOT_FINITE = 8,
+  /* The condition of a loop still holds after as many steps as it may take. */
+  CLEAVE_TOO_MANY_STEPS = 10
 };
 #endif
 )c";
