@@ -23,9 +23,11 @@ std::string CDriver(const CInterface& interface,
                     const std::vector<DriverProgram>& programs,
                     const std::vector<TargetLevel>& levels);
 
-// Its parts that do not depend on the function. Those of sorts, loops and
-// choices are for drivers that have some. Internal to engine/c_library.
+// Its parts: the functions of the header, and what does not depend on them.
+// The code of sorts, loops and choices is for drivers that have some. Internal
+// to engine/c_library.
 namespace internal_aot {
+std::string PublicFunctions(const CInterface& interface);
 extern const char kDriverTypes[];
 extern const char kDriverFunctions[];
 extern const char kDriverRun[];

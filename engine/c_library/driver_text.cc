@@ -337,16 +337,23 @@ static int cleave_prepare(const struct cleave_program *program,
     }
     for (k = 0; k < step->dim_count; ++k) {
       const int64_t size = sizes[step->dims[k]];
+      if (size == CLEAVE_NO_SIZE) return CLEAVE_BAD_DIMS;
       if (size < INT32_MIN || size > INT32_MAX) return CLEAVE_TOO_LARGE;
     }
     for (k = 0; k < step->check_count; ++k) {
-      const struct cleave_shape reads = step->checks[k].reads;
+      const struct cleave_check *const check = &step->checks[k];
+      const struct cleave_shape reads = check->reads;
       int axis;
+      if (sizes[check->extent] == CLEAVE_NO_SIZE ||
+          sizes[check->first] == CLEAVE_NO_SIZE ||
+          sizes[check->count] == CLEAVE_NO_SIZE) {
+        return CLEAVE_BAD_DIMS;
+      }
       for (axis = 0; axis < reads.rank; ++axis) {
         if (sizes[reads.sizes[axis]] < 0) return CLEAVE_BAD_DIMS;
       }
-      if (step->checks[k].array >= 0) continue;
-      code = cleave_check_indices(&step->checks[k], sizes, memory);
+      if (check->array >= 0) continue;
+      code = cleave_check_indices(check, sizes, memory);
       if (code != CLEAVE_OK) return code;
     }
   }
