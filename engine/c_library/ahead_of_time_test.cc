@@ -312,6 +312,25 @@ TEST(AheadOfTime, RefusesInfiniteWeightsBesidePadding) {
   }
 }
 
+TEST(AheadOfTime, SaysWhyARegionIsNotSupported) {
+  AheadOfTimeOptions options;
+  options.name = "f";
+  options.levels = {TargetLevel::kSse41};
+  const Graph graph = Parse(
+      "graph (%x: f32[n, m]) -> (y: i64[n]) {\n"
+      "  %1: i64[n] = scan(%x, body: graph (%x: f32[m]) -> (y: i64[]) {\n"
+      "    %1: i64[k, 1] = nonzero(%x, size: k)\n"
+      "    %2: i64[] = reduce_sum(%1, axes: [0, 1])\n"
+      "    return y = %2\n"
+      "  }, carries: 0, consts: 0, length: n, reverse: false)\n"
+      "  return y = %1\n"
+      "}\n");
+  EXPECT_THAT(
+      CompileAheadOfTime(graph, Numerics(), options).status(),
+      StatusIs(absl::StatusCode::kUnimplemented,
+               HasSubstr("only a reference kernel computes: `nonzero`")));
+}
+
 TEST(AheadOfTime, EqualKernelsShareTheirCode) {
   AheadOfTimeOptions options;
   options.name = "f";

@@ -32,11 +32,6 @@ static int cleave_run_region(const struct cleave_program *program, int level,
 )c";
 
 const char kCarryFunctions[] = R"c(
-static void *cleave_slice(const struct cleave_memory *array, int64_t index,
-                          int64_t bytes) {
-  return bytes == 0 ? NULL : (char *)array->address + index * bytes;
-}
-
 /* Two places for each carry, of which a step reads one and writes the other:
  * the result, and behind it one of the block that this returns; NULL if there
  * is no memory. */
@@ -85,6 +80,11 @@ static void cleave_take_carries(const struct cleave_loop *loop,
 )c";
 
 const char kScanFunction[] = R"c(
+static void *cleave_slice(const struct cleave_memory *array, int64_t index,
+                          int64_t bytes) {
+  return bytes == 0 ? NULL : (char *)array->address + index * bytes;
+}
+
 static int cleave_scan(const void *about, int level, const int64_t *sizes,
                        struct cleave_memory *memory) {
   const struct cleave_loop *const loop = (const struct cleave_loop *)about;
