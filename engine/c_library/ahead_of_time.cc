@@ -8,9 +8,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "engine/c_library/c_interface.h"
 #include "engine/c_library/driver.h"
+#include "engine/c_library/programs.h"
 #include "engine/codegen/compile_group.h"
 #include "engine/files/file.h"
 #include "engine/ir/graph_text.h"
@@ -20,34 +20,7 @@
 namespace cleave {
 namespace {
 
-using internal_kernel::PlannedGraph;
 using internal_kernel::PlannedStep;
-
-// Unimplemented where a step would run by a reference kernel.
-absl::Status CheckSupported(const PlannedGraph& plan, const std::string& name) {
-  std::vector<std::string> reasons;
-  for (const PlannedStep& one : plan.steps) {
-    if (HasCode(one.step.kind)) continue;
-    std::string reason = one.step.kind == GroupKind::kLoop
-                             ? "a loop or a choice: no code of one function"
-                             : one.step.why;
-    if (std::count(reasons.begin(), reasons.end(), reason) == 0) {
-      reasons.push_back(std::move(reason));
-    }
-  }
-  if (!reasons.empty()) {
-    return absl::UnimplementedError(
-        absl::StrCat("not supported: a library with `", name,
-                     "`, which needs what only a reference kernel computes: ",
-                     absl::StrJoin(reasons, "; ")));
-  }
-  if (!plan.static_shapes) {
-    return absl::UnimplementedError(
-        absl::StrCat("not supported: a library with `", name,
-                     "`, the extents of which depend on its data"));
-  }
-  return absl::OkStatus();
-}
 
 // It takes a second to make, and is the same for all functions: a process keeps
 // one per level.
@@ -61,38 +34,39 @@ absl::StatusOr<std::string> RuntimeObject(TargetLevel level) {
   return made->emplace(level, std::move(object)).first->second;
 }
 
-struct Code {
-  std::vector<DriverKernel> kernels;  // per step
+// The objects of all kernels, the symbols of which the programs get. Equal
+// kernels share their code.
+absl::StatusOr<std::vector<std::string>> CompileSteps(
+    const std::string& name, const std::vector<TargetLevel>& levels,
+    std::vector<DriverProgram>& programs) {
   std::vector<std::string> objects;
-};
-
-// Equal kernels share their code.
-absl::StatusOr<Code> CompileSteps(const PlannedGraph& plan,
-                                  const std::string& name,
-                                  const std::vector<TargetLevel>& levels) {
-  Code code;
   std::map<std::string, DriverKernel> made;
-  for (const PlannedStep& one : plan.steps) {
-    const std::string key = absl::StrCat(GroupKindName(one.step.kind), "\n",
-                                         PrintGraph(one.kernel));
-    const auto [it, is_new] = made.try_emplace(key);
-    if (is_new) {
-      for (const TargetLevel level : levels) {
-        const std::string entry =
-            absl::StrCat("cleave_", name, "_", made.size() - 1, "_level_",
-                         static_cast<int>(level));
-        CLEAVE_ASSIGN_OR_RETURN(
-            code.objects.emplace_back(),
-            CompileGroup(one.kernel, one.step.kind, entry, level));
-        it->second.entries.push_back(entry + "_argv");
+  for (DriverProgram& program : programs) {
+    for (const PlannedStep& one : program.plan.steps) {
+      if (!HasCode(one.step.kind)) {
+        program.kernels.emplace_back();
+        continue;
       }
+      const std::string key = absl::StrCat(GroupKindName(one.step.kind), "\n",
+                                           PrintGraph(one.kernel));
+      const auto [it, is_new] = made.try_emplace(key);
+      if (is_new) {
+        for (const TargetLevel level : levels) {
+          const std::string entry =
+              absl::StrCat("cleave_", name, "_", made.size() - 1, "_level_",
+                           static_cast<int>(level));
+          CLEAVE_ASSIGN_OR_RETURN(
+              objects.emplace_back(),
+              CompileGroup(one.kernel, one.step.kind, entry, level));
+          it->second.entries.push_back(entry + "_argv");
+        }
+      }
+      program.kernels.push_back(it->second);
     }
-    code.kernels.push_back(it->second);
   }
   // The runtime computes nothing: one serves kernels of all levels.
-  CLEAVE_ASSIGN_OR_RETURN(code.objects.emplace_back(),
-                          RuntimeObject(levels[0]));
-  return code;
+  CLEAVE_ASSIGN_OR_RETURN(objects.emplace_back(), RuntimeObject(levels[0]));
+  return objects;
 }
 
 }  // namespace
@@ -109,22 +83,19 @@ absl::StatusOr<std::vector<NamedFile>> CompileAheadOfTime(
   const std::string& name = options.name;
   CLEAVE_ASSIGN_OR_RETURN(const CInterface interface,
                           MakeCInterface(graph, name));
-  FusionOptions fusion;
-  fusion.runtime_code = false;
-  fusion.tables = false;
-  CLEAVE_ASSIGN_OR_RETURN(const PlannedGraph plan,
-                          internal_kernel::PlanSteps(graph, rules, fusion, {}));
-  CLEAVE_RETURN_IF_ERROR(CheckSupported(plan, name));
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<DriverProgram> programs,
+                          PlanPrograms(graph, rules, interface));
   CLEAVE_RETURN_IF_ERROR(CheckLibraryTools());
-  CLEAVE_ASSIGN_OR_RETURN(Code code, CompileSteps(plan, name, levels));
+  CLEAVE_ASSIGN_OR_RETURN(std::vector<std::string> objects,
+                          CompileSteps(name, levels, programs));
   const NamedFile header = {name + ".h", CHeader(interface, levels)};
   const NamedFile driver = {name + "_driver.c",
-                            CDriver(interface, plan, code.kernels, levels)};
+                            CDriver(interface, programs, levels)};
   LibrarySources sources;
   sources.name = name;
   sources.headers = {header};
   sources.driver = driver;
-  sources.objects = std::move(code.objects);
+  sources.objects = std::move(objects);
   sources.exports = {name, name + "_error"};
   CLEAVE_ASSIGN_OR_RETURN(std::string archive, MakeStaticLibrary(sources));
   return std::vector<NamedFile>{

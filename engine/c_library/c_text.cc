@@ -35,7 +35,9 @@ enum cleave_code {
   /* A weight of a padded convolution is infinite or NaN. */
   CLEAVE_NOT_FINITE = 8,
   /* An integer is divided by 0. */
-  CLEAVE_DIVIDED_BY_ZERO = 9
+  CLEAVE_DIVIDED_BY_ZERO = 9,
+  /* The condition of a loop still holds after as many steps as it may take. */
+  CLEAVE_TOO_MANY_STEPS = 10
 };
 #endif
 )c";

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <limits>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/substitute.h"
 #include "engine/c_library/dim_to_c.h"
+#include "engine/ir/loop_operands.h"
 #include "engine/runtime/all_finite.h"
 #include "ops/check.h"
 
@@ -18,7 +20,6 @@ namespace {
 using internal_kernel::ExponentBits;
 using internal_kernel::HalideTypeOf;
 using internal_kernel::Operand;
-using internal_kernel::PlannedGraph;
 using internal_kernel::PlannedStep;
 using internal_kernel::Step;
 using internal_kernel::StepCheck;
@@ -32,18 +33,36 @@ struct DimOrder {
 // The tables of a driver, as they grow.
 class Tables {
  public:
-  Tables(const PlannedGraph& plan, const std::vector<DriverKernel>& kernels)
-      : plan_(plan), kernels_(kernels) {}
+  explicit Tables(const std::vector<DriverProgram>& programs)
+      : programs_(programs) {}
 
   std::string Print(const CInterface& interface,
                     const std::vector<TargetLevel>& levels);
 
+  // Whether a step runs that function of the driver. Behind Print.
+  bool Runs(const std::string& function) const {
+    return functions_.count(function) > 0;
+  }
+
  private:
-  // The array of the driver that holds a value of the graph.
+  // The array of the driver that holds a value of a program.
   struct Array {
     DType dtype = DType::kF32;
     Shape shape;
     int last = -1;
+  };
+  // The program whose tables are printed.
+  struct Current {
+    const DriverProgram* program = nullptr;
+    int first_step = 0;
+    std::map<Value, int> places;
+    std::vector<Array> arrays;
+  };
+  // Code of the driver's own for a step.
+  struct OwnCode {
+    std::string definitions;
+    std::string function;
+    std::string about;  // the name of what it reads
   };
 
   int SizeOf(const Dim& dim) {
@@ -54,63 +73,81 @@ class Tables {
   }
 
   int ArrayOf(Value v) const {
-    const auto it = places_.find(v);
-    CLEAVE_CHECK(it != places_.end()) << "a step reads what none has made";
+    const auto it = current_.places.find(v);
+    CLEAVE_CHECK(it != current_.places.end())
+        << "a step reads what none has made";
     return it->second;
   }
 
   void AddArray(Value v, DType dtype, const Shape& shape) {
-    const int next = static_cast<int>(arrays_.size());
-    if (places_.try_emplace(v, next).second) {
-      arrays_.push_back({dtype, shape, -1});
+    const int next = static_cast<int>(current_.arrays.size());
+    if (current_.places.try_emplace(v, next).second) {
+      current_.arrays.push_back({dtype, shape, -1});
     }
   }
 
   void FindArrays();
+  void AddProgram(int index);
   std::string ShapeText(const Shape& shape);
   std::string IntTable(const std::string& name, const std::vector<int>& values);
-  std::string StepText(int index);
+  OwnCode SortText(const Step& step, const std::string& prefix);
+  OwnCode LoopText(const Step& step, const std::vector<int>& regions,
+                   const std::string& prefix);
+  void AddStep(int index);
   std::string OperandText(const Operand& operand);
   std::string CheckText(const StepCheck& one);
-  std::string SizeFunction(const CInterface& interface);
+  std::string GuardFunction() const;
+  std::string SizeFunction(const CInterface& interface) const;
   std::string LevelFunction(const std::vector<TargetLevel>& levels) const;
   std::string KernelTable(const std::vector<TargetLevel>& levels) const;
 
-  const PlannedGraph& plan_;
-  const std::vector<DriverKernel>& kernels_;
+  const std::vector<DriverProgram>& programs_;
+  Current current_;
   std::map<Dim, int, DimOrder> sizes_;
   std::vector<Dim> size_order_;
-  std::map<Value, int> places_;
-  std::vector<Array> arrays_;
+  size_t own_sizes_ = 0;  // of the function: without them it does not run
   std::map<std::vector<int>, std::string> shape_names_;
-  std::string shapes_;  // their definitions
+  std::set<std::string> functions_;
+  // Texts.
+  std::string shapes_;
+  std::string definitions_;  // of what the steps name
+  std::string steps_;
+  std::string arrays_;
+  std::string outputs_;
+  std::string program_rows_;
+  std::string guards_;
+  std::string counts_;
+  std::vector<const DriverKernel*> kernels_;  // of all steps
+  int array_count_ = 0;
   int max_rank_ = 1;
   int max_operands_ = 1;
   int max_dims_ = 1;
 };
 
 void Tables::FindArrays() {
-  const Graph& graph = plan_.graph;
+  const Graph& graph = current_.program->plan.graph;
   for (const NamedValue& input : graph.inputs()) {
     const TensorType& type = graph.type(input.value);
     AddArray(input.value, type.dtype, type.shape);
   }
-  const int steps = static_cast<int>(plan_.steps.size());
-  for (int s = 0; s < steps; ++s) {
-    const Step& step = plan_.steps[s].step;
+  std::vector<Array>& arrays = current_.arrays;
+  int s = current_.first_step;
+  for (const PlannedStep& one : current_.program->plan.steps) {
+    const Step& step = one.step;
     for (const Operand& operand : step.outputs) {
       AddArray(operand.value, operand.dtype, operand.shape);
-      arrays_[ArrayOf(operand.value)].last = s;
+      arrays[ArrayOf(operand.value)].last = s;
     }
     for (const Operand& operand : step.inputs) {
-      arrays_[ArrayOf(operand.value)].last = s;
+      arrays[ArrayOf(operand.value)].last = s;
     }
-    for (const StepCheck& one : step.checks) {
-      if (one.check.base.valid()) arrays_[ArrayOf(one.check.base)].last = s;
+    for (const StepCheck& check : step.checks) {
+      if (check.check.base.valid()) arrays[ArrayOf(check.check.base)].last = s;
     }
+    ++s;
   }
   for (const NamedValue& output : graph.outputs()) {
-    arrays_[ArrayOf(output.value)].last = steps;
+    arrays[ArrayOf(output.value)].last = -1;
   }
 }
 
@@ -166,23 +203,100 @@ std::string Tables::CheckText(const StepCheck& one) {
                       CommentText(one.error.message()), " */\n");
 }
 
-std::string Tables::StepText(int index) {
-  const Step& step = plan_.steps[index].step;
-  const std::string prefix = absl::StrCat("cleave_step_", index);
+Tables::OwnCode Tables::SortText(const Step& step, const std::string& prefix) {
+  const Graph& graph = step.graph;
+  const Value sort = graph.operands(graph.outputs()[0].value)[0];
+  const Attributes& attributes = graph.attributes(sort);
+  const Operand& x = step.inputs[0];
+  int results[] = {-1, -1};  // values and indices
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const Value output = graph.outputs()[i].value;
+    results[graph.attributes(output).GetInt("index")] =
+        ArrayOf(step.outputs[i].value);
+  }
+  const bool is_signed = IsInt(x.dtype) && IsSigned(x.dtype);
+  OwnCode code;
+  code.function = "cleave_sort_lines";
+  code.about = prefix + "_sort";
+  code.definitions = absl::StrCat(
+      "static const struct cleave_sort ", code.about, " = {\n    ",
+      ArrayOf(x.value), ", ", results[0], ", ", results[1], ", ",
+      ShapeText(x.shape), ", ", attributes.GetInt("axis"), ", ",
+      static_cast<int>(attributes.GetBool("descending")), ", ",
+      ByteSize(x.dtype), ", ", static_cast<int>(is_signed), ",\n    ",
+      IsFloat(x.dtype) ? NumberText(static_cast<int64_t>(ExponentBits(x.dtype)))
+                       : "0",
+      ", ", NumberText(step.sorted), "};\n");
+  return code;
+}
+
+Tables::OwnCode Tables::LoopText(const Step& step,
+                                 const std::vector<int>& regions,
+                                 const std::string& prefix) {
+  const Graph& graph = step.graph;
+  const Value control = *ControlOf(step);
+  const Attributes& attributes = graph.attributes(control);
+  std::vector<int> operands;
+  for (const Value operand : graph.operands(control)) {
+    for (size_t i = 0; i < graph.inputs().size(); ++i) {
+      if (graph.inputs()[i].value != operand) continue;
+      operands.push_back(ArrayOf(step.inputs[i].value));
+    }
+  }
+  CLEAVE_CHECK(operands.size() == graph.operands(control).size())
+      << "an operand of a loop is not stored";
+  std::vector<int> results(graph.types(control).size(), -1);
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
+    const Value output = graph.outputs()[i].value;
+    const int64_t index =
+        output == control ? 0 : graph.attributes(output).GetInt("index");
+    results[index] = ArrayOf(step.outputs[i].value);
+  }
+  const Primitive primitive = ToPrimitive(graph.node(control).op);
+  const auto size_of = [&](absl::string_view name) {
+    const StaticValue* const value = attributes.Find(name);
+    return value == nullptr ? -1 : SizeOf(value->AsDim());
+  };
+  LoopOperands loop;
+  if (primitive != Primitive::kCond) loop = LoopOperands::Of(graph, control);
+  const bool reverse =
+      primitive == Primitive::kScan && attributes.GetBool("reverse");
+  OwnCode code;
+  code.function = absl::StrCat("cleave_", PrimitiveName(primitive));
+  code.about = prefix + "_loop";
+  code.definitions = absl::StrCat(
+      IntTable(prefix + "_arguments", operands),
+      IntTable(prefix + "_results", results),
+      "static const struct cleave_loop ", code.about, " = {\n    ",
+      operands.empty() ? "NULL" : prefix + "_arguments", ", ",
+      results.empty() ? "NULL" : prefix + "_results", ", ", loop.consts, ", ",
+      loop.carries, ", ", static_cast<int>(reverse), ", ", size_of("length"),
+      ", ", size_of("max"), ", {", absl::StrJoin(regions, ", "), "}};\n");
+  return code;
+}
+
+// Step `index` of the program, to the texts.
+void Tables::AddStep(int index) {
+  const Step& step = current_.program->plan.steps[index].step;
+  const std::string prefix =
+      absl::StrCat("cleave_step_", current_.first_step + index);
+  const size_t operand_count = step.inputs.size() + step.outputs.size();
   std::string text =
       absl::StrCat("\n/* ", GroupKindName(step.kind), ": ",
                    CommentText(absl::StrJoin(step.ops, " ")), " */\n");
   std::vector<int> dims;
   for (const Dim& dim : step.dims) dims.push_back(SizeOf(dim));
-  absl::StrAppend(&text, IntTable(prefix + "_dims", dims),
-                  "static const struct cleave_operand ", prefix,
-                  "_operands[] = {\n");
-  for (const auto* operands : {&step.inputs, &step.outputs}) {
-    for (const Operand& operand : *operands) {
-      absl::StrAppend(&text, OperandText(operand));
+  absl::StrAppend(&text, IntTable(prefix + "_dims", dims));
+  if (operand_count > 0) {
+    absl::StrAppend(&text, "static const struct cleave_operand ", prefix,
+                    "_operands[] = {\n");
+    for (const auto* operands : {&step.inputs, &step.outputs}) {
+      for (const Operand& operand : *operands) {
+        absl::StrAppend(&text, OperandText(operand));
+      }
     }
+    absl::StrAppend(&text, "};\n");
   }
-  absl::StrAppend(&text, "};\n");
   if (!step.checks.empty()) {
     absl::StrAppend(&text, "static const struct cleave_check ", prefix,
                     "_checks[] = {\n");
@@ -203,26 +317,97 @@ std::string Tables::StepText(int index) {
     }
     absl::StrAppend(&text, "};\n");
   }
+  OwnCode code;
+  if (step.kind == GroupKind::kRuntime) code = SortText(step, prefix);
+  if (step.kind == GroupKind::kLoop) {
+    code = LoopText(step, current_.program->regions[index], prefix);
+  }
+  if (!code.function.empty()) functions_.insert(code.function);
+  absl::StrAppend(&definitions_, text, code.definitions);
+  const auto name_if = [&](bool there, absl::string_view name) {
+    return there ? absl::StrCat(prefix, "_", name) : "NULL";
+  };
+  absl::StrAppend(
+      &steps_, "    {", dims.size(), ", ", step.inputs.size(), ", ",
+      operand_count, ", ", step.checks.size(), ", ", step.finite_inputs.size(),
+      ", ", name_if(!dims.empty(), "dims"), ", ",
+      name_if(operand_count > 0, "operands"), ", ",
+      name_if(!step.checks.empty(), "checks"), ", ",
+      name_if(!step.finite_inputs.empty(), "finite"), ", ",
+      code.function.empty() ? "NULL, NULL"
+                            : absl::StrCat(code.function, ", &", code.about),
+      "},\n");
+  kernels_.push_back(&current_.program->kernels[index]);
   max_dims_ = std::max(max_dims_, static_cast<int>(dims.size()));
-  max_operands_ =
-      std::max(max_operands_,
-               static_cast<int>(step.inputs.size() + step.outputs.size()));
-  return text;
+  max_operands_ = std::max(max_operands_, static_cast<int>(operand_count));
 }
 
-std::string Tables::SizeFunction(const CInterface& interface) {
+// Program `index`, to the texts.
+void Tables::AddProgram(int index) {
+  current_ = {};
+  current_.program = &programs_[index];
+  current_.first_step = static_cast<int>(kernels_.size());
+  FindArrays();
+  const Graph& graph = current_.program->plan.graph;
+  const int step_count = static_cast<int>(current_.program->plan.steps.size());
+  for (int s = 0; s < step_count; ++s) AddStep(s);
+  for (const Array& array : current_.arrays) {
+    absl::StrAppend(&arrays_, "    {", ShapeText(array.shape), ", ",
+                    ByteSize(array.dtype), ", ", array.last, "},\n");
+  }
+  const int input_count = static_cast<int>(graph.inputs().size());
+  std::vector<int> outputs;
+  std::vector<int> made;
+  for (const NamedValue& output : graph.outputs()) {
+    const int array = ArrayOf(output.value);
+    const bool again = std::count(outputs.begin(), outputs.end(), array) > 0;
+    outputs.push_back(array);
+    made.push_back(static_cast<int>(!again && array >= input_count));
+  }
+  const std::string prefix = absl::StrCat("cleave_program_", index);
+  absl::StrAppend(&outputs_, IntTable(prefix + "_outputs", outputs),
+                  IntTable(prefix + "_made", made));
+  absl::StrAppend(&program_rows_, "    {", input_count, ", ", outputs.size(),
+                  ", ", current_.arrays.size(), ", ", current_.first_step, ", ",
+                  step_count, ", cleave_arrays + ", array_count_, ",\n     ",
+                  outputs.empty()
+                      ? "NULL, NULL"
+                      : absl::StrCat(prefix, "_outputs, ", prefix, "_made"),
+                  "},\n");
+  array_count_ += static_cast<int>(current_.arrays.size());
+  for (const ShapeGuard& guard : graph.guards()) {
+    const int lhs = SizeOf(guard.lhs);
+    const int rhs = SizeOf(guard.rhs);
+    // No condition of the function is reached without its sizes.
+    const std::string known =
+        index == 0 ? ""
+                   : absl::StrCat("sizes[", lhs,
+                                  "] != CLEAVE_NO_SIZE &&\n        sizes[", rhs,
+                                  "] != CLEAVE_NO_SIZE && ");
+    absl::StrAppend(&guards_, "  /* ", CommentText(guard.why),
+                    " */\n  if (program == &cleave_programs[", index,
+                    "] &&\n      !(", known, "sizes[", lhs, "] ",
+                    ComparisonInC(guard.op), " sizes[", rhs,
+                    "])) {\n    return 0;\n  }\n");
+  }
+  if (index == 0) own_sizes_ = size_order_.size();
+}
+
+std::string Tables::GuardFunction() const {
+  return absl::StrCat(
+      "\n/* Whether the sizes fit together. */\n"
+      "static int cleave_guards_hold(const struct cleave_program *program,\n"
+      "                              const int64_t *sizes) {\n"
+      "  (void)program;\n"
+      "  (void)sizes;\n",
+      guards_, "  return 1;\n}\n");
+}
+
+std::string Tables::SizeFunction(const CInterface& interface) const {
   std::map<std::string, std::string> variables;
   for (size_t i = 0; i < interface.dims.size(); ++i) {
     variables.emplace(interface.dims[i].variable,
                       absl::StrCat("dims[", i, "]"));
-  }
-  std::string guards;
-  for (const ShapeGuard& guard : plan_.graph.guards()) {
-    const int lhs = SizeOf(guard.lhs);
-    const int rhs = SizeOf(guard.rhs);
-    absl::StrAppend(&guards, "  /* ", CommentText(guard.why), " */\n  if (!(",
-                    "sizes[", lhs, "] ", ComparisonInC(guard.op), " sizes[",
-                    rhs, "])) return CLEAVE_BAD_DIMS;\n");
   }
   std::string text =
       "\n/* The sizes that the tables and conditions name. */\n"
@@ -232,16 +417,22 @@ std::string Tables::SizeFunction(const CInterface& interface) {
       "  (void)dims;\n"
       "  (void)sizes;\n"
       "  (void)bad;\n";
-  for (size_t i = 0; i < size_order_.size(); ++i) {
+  for (size_t i = 0; i <= size_order_.size(); ++i) {
+    if (i == own_sizes_) {
+      absl::StrAppend(&text, "  if (failed) return CLEAVE_BAD_DIMS;\n");
+    }
+    if (i == size_order_.size()) break;
     const Dim& dim = size_order_[i];
     absl::StrAppend(&text, "  sizes[", i, "] = ", DimToC(dim, variables), ";");
     if (!dim.IsConstant()) {
       absl::StrAppend(&text, " /* ", CommentText(dim.ToString()), " */");
     }
     absl::StrAppend(&text, "\n");
+    if (i < own_sizes_ || dim.IsConstant()) continue;
+    absl::StrAppend(&text, "  if (failed) sizes[", i,
+                    "] = CLEAVE_NO_SIZE;\n  failed = 0;\n");
   }
-  return absl::StrCat(text, "  if (failed) return CLEAVE_BAD_DIMS;\n", guards,
-                      "  return CLEAVE_OK;\n}\n");
+  return absl::StrCat(text, "  return CLEAVE_OK;\n}\n");
 }
 
 std::string Tables::LevelFunction(
@@ -279,18 +470,19 @@ std::string Tables::KernelTable(const std::vector<TargetLevel>& levels) const {
   std::string declarations =
       "\n/* Kernels: 0 is success. */\n"
       "typedef int (*cleave_kernel)(void **arguments);\n";
-  std::vector<std::string> declared;
+  std::set<std::string> declared;
   std::string table =
       absl::StrCat("static const cleave_kernel cleave_kernels[", levels.size(),
-                   "][", std::max<size_t>(plan_.steps.size(), 1), "] = {\n");
+                   "][", std::max<size_t>(kernels_.size(), 1), "] = {\n");
   for (size_t level = 0; level < levels.size(); ++level) {
     std::vector<std::string> row;
-    for (size_t s = 0; s < plan_.steps.size(); ++s) {
-      row.push_back(kernels_[s].entries[level]);
-      if (std::count(declared.begin(), declared.end(), row.back()) > 0) {
+    for (const DriverKernel* kernel : kernels_) {
+      if (kernel->entries.empty()) {
+        row.push_back("NULL");
         continue;
       }
-      declared.push_back(row.back());
+      row.push_back(kernel->entries[level]);
+      if (!declared.insert(row.back()).second) continue;
       absl::StrAppend(&declarations, "int ", row.back(),
                       "(void **arguments);\n");
     }
@@ -303,129 +495,67 @@ std::string Tables::KernelTable(const std::vector<TargetLevel>& levels) const {
 
 std::string Tables::Print(const CInterface& interface,
                           const std::vector<TargetLevel>& levels) {
-  FindArrays();
-  std::string steps;
-  std::string step_table =
-      "\nstatic const struct cleave_step cleave_steps[] = {\n";
-  const int step_count = static_cast<int>(plan_.steps.size());
-  for (int s = 0; s < step_count; ++s) {
-    absl::StrAppend(&steps, StepText(s));
-    const Step& step = plan_.steps[s].step;
-    const std::string prefix = absl::StrCat("cleave_step_", s);
-    absl::StrAppend(
-        &step_table, "    {", step.dims.size(), ", ", step.inputs.size(), ", ",
-        step.inputs.size() + step.outputs.size(), ", ", step.checks.size(),
-        ", ", step.finite_inputs.size(), ", ",
-        step.dims.empty() ? "NULL" : prefix + "_dims", ", ", prefix,
-        "_operands, ", step.checks.empty() ? "NULL" : prefix + "_checks", ", ",
-        step.finite_inputs.empty() ? "NULL" : prefix + "_finite", "},\n");
+  for (size_t p = 0; p < programs_.size(); ++p) {
+    AddProgram(static_cast<int>(p));
+    if (p > 0) continue;
+    absl::StrAppend(&counts_,
+                    "\nenum {\n  CLEAVE_DIMS = ", interface.dims.size(),
+                    ",\n  CLEAVE_INPUTS = ", interface.inputs.size(),
+                    ",\n  CLEAVE_OUTPUTS = ", interface.outputs.size(),
+                    ",\n  CLEAVE_ARRAYS = ", array_count_, ",\n");
   }
-  if (step_count == 0) {
-    absl::StrAppend(&step_table,
-                    "    {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL},\n");
+  if (kernels_.empty()) {
+    steps_ = "    {0, 0, 0, 0, 0, NULL, NULL, NULL, NULL, NULL, NULL},\n";
   }
-  absl::StrAppend(&step_table, "};\n");
-  std::string arrays =
-      "\n/* Inputs first. */\n"
-      "static const struct cleave_array cleave_arrays[] = {\n";
-  for (const Array& array : arrays_) {
-    absl::StrAppend(&arrays, "    {", ShapeText(array.shape), ", ",
-                    ByteSize(array.dtype), ", ", array.last, "},\n");
-  }
-  absl::StrAppend(&arrays, "};\n");
-  const int input_count = static_cast<int>(plan_.graph.inputs().size());
-  std::vector<int> outputs;
-  std::vector<int> made;
-  for (const NamedValue& output : plan_.graph.outputs()) {
-    const int array = ArrayOf(output.value);
-    const bool again = std::count(outputs.begin(), outputs.end(), array) > 0;
-    outputs.push_back(array);
-    made.push_back(!again && array >= input_count);
-  }
-  // Last: it names all sizes.
-  const std::string size_function = SizeFunction(interface);
-  const std::string counts = absl::Substitute(
-      "\nenum {\n  CLEAVE_DIMS = $0,\n  CLEAVE_INPUTS = $1,\n"
-      "  CLEAVE_OUTPUTS = $2,\n  CLEAVE_ARRAYS = $3,\n  CLEAVE_STEPS = $4,\n",
-      interface.dims.size(), input_count, outputs.size(), arrays_.size(),
-      step_count);
   const std::string limits = absl::Substitute(
       "  CLEAVE_SIZES = $0,\n  CLEAVE_MAX_RANK = $1,\n"
       "  CLEAVE_MAX_OPERANDS = $2,\n  CLEAVE_MAX_DIMS = $3\n};\n",
       std::max<size_t>(size_order_.size(), 1), max_rank_, max_operands_,
       max_dims_);
   return absl::StrCat(
-      counts, limits, "\n", shapes_, steps, step_table, arrays,
-      "\n/* The array of each output; whether a kernel writes it where the "
-      "caller wants it,\n * or it is copied there. */\n",
-      IntTable("cleave_outputs", outputs), IntTable("cleave_made", made),
-      KernelTable(levels), LevelFunction(levels), size_function);
-}
-
-std::string PublicFunctions(const CInterface& interface) {
-  std::string text =
-      absl::StrCat("\n", interface.Prototype(),
-                   " {\n  const int64_t cleave_dims[CLEAVE_DIMS + 1] = {");
-  for (const CInterface::Dimension& dim : interface.dims) {
-    absl::StrAppend(&text, dim.name, ", ");
-  }
-  absl::StrAppend(&text, "0};\n",
-                  "  const void *const cleave_inputs[CLEAVE_INPUTS + 1] = {");
-  for (const CInterface::Array& array : interface.inputs) {
-    absl::StrAppend(&text, array.name, ", ");
-  }
-  absl::StrAppend(&text, "NULL};\n",
-                  "  void *const cleave_results[CLEAVE_OUTPUTS + 1] = {");
-  for (const CInterface::Array& array : interface.outputs) {
-    absl::StrAppend(&text, array.name, ", ");
-  }
-  absl::StrAppend(
-      &text, "NULL};\n",
-      "  return cleave_run(cleave_dims, cleave_inputs, cleave_results);\n}\n");
-  absl::StrAppend(&text, "\nconst char *", interface.function,
-                  "_error(int code) {", R"c(
-  switch (code) {
-    case CLEAVE_OK:
-      return "no error";
-    case CLEAVE_BAD_DIMS:
-      return "a size is negative or above 2^31 - 1, or the sizes do not fit "
-             "together";
-    case CLEAVE_TOO_LARGE:
-      return "an array is larger than 2^31 - 1 bytes";
-    case CLEAVE_BAD_ARRAY:
-      return "an array that has elements is NULL, or two outputs overlap";
-    case CLEAVE_BAD_INDEX:
-      return "an index is out of range";
-    case CLEAVE_OUT_OF_MEMORY:
-      return "out of memory";
-    case CLEAVE_UNSUPPORTED_CPU:
-      return "the CPU lacks vector instructions that the library needs";
-    case CLEAVE_INTERNAL:
-      return "a kernel failed: a mistake of Cleave";
-    case CLEAVE_NOT_FINITE:
-      return "not supported: a weight of a padded convolution is infinite or "
-             "NaN";
-    case CLEAVE_DIVIDED_BY_ZERO:
-      return "an integer is divided by 0";
-    default:
-      return "no code of Cleave";
-  }
-}
-)c");
-  return text;
+      counts_, limits, "\n", shapes_, definitions_,
+      "\n/* Of all programs. */\n"
+      "static const struct cleave_step cleave_steps[] = {\n",
+      steps_,
+      "};\n\n/* Of each program, inputs first. */\n"
+      "static const struct cleave_array cleave_arrays[] = {\n",
+      arrays_, "};\n\n", outputs_,
+      "\n/* The function first. */\n"
+      "static const struct cleave_program cleave_programs[] = {\n",
+      program_rows_, "};\n", KernelTable(levels), LevelFunction(levels),
+      SizeFunction(interface), GuardFunction());
 }
 
 }  // namespace
 
-std::string CDriver(const CInterface& interface, const PlannedGraph& plan,
-                    const std::vector<DriverKernel>& kernels,
+std::string CDriver(const CInterface& interface,
+                    const std::vector<DriverProgram>& programs,
                     const std::vector<TargetLevel>& levels) {
-  CLEAVE_CHECK(plan.static_shapes && kernels.size() == plan.steps.size());
-  for (const PlannedStep& one : plan.steps) {
-    CLEAVE_CHECK(HasCode(one.step.kind));
-  }
-  Tables tables(plan, kernels);
+  Tables tables(programs);
   const std::string printed = tables.Print(interface, levels);
+  std::string types = internal_aot::kDriverTypes;
+  std::string functions = internal_aot::kDriverFunctions;
+  if (tables.Runs("cleave_sort_lines")) {
+    types += internal_aot::kSortTypes;
+    functions += internal_aot::kSortFunctions;
+  }
+  if (programs.size() > 1) {
+    types += internal_aot::kLoopTypes;
+    functions += internal_aot::kLoopFunctions;
+  }
+  if (tables.Runs("cleave_scan") || tables.Runs("cleave_while")) {
+    functions += internal_aot::kCarryFunctions;
+  }
+  for (const auto& [name, text] :
+       {std::make_pair("cleave_scan", internal_aot::kScanFunction),
+        std::make_pair("cleave_while", internal_aot::kWhileFunction),
+        std::make_pair("cleave_cond", internal_aot::kCondFunction)}) {
+    if (!tables.Runs(name)) continue;
+    absl::StrAppend(&types, "\nstatic int ", name,
+                    "(const void *about, int level, const int64_t *sizes,\n"
+                    "    struct cleave_memory *memory);\n");
+    functions += text;
+  }
   return absl::StrCat(
       "/* The driver of ", interface.function,
       ": it computes the sizes of a call, checks it, and runs the\n"
@@ -436,8 +566,8 @@ std::string CDriver(const CInterface& interface, const PlannedGraph& plan,
       interface.function,
       ".h\"\n\n#include <stddef.h>\n#include <stdint.h>\n#include <stdlib.h>\n"
       "#include <string.h>\n",
-      internal_aot::kDriverTypes, kDimFunctions, printed,
-      internal_aot::kDriverFunctions, PublicFunctions(interface));
+      types, kDimFunctions, printed, functions, internal_aot::kDriverRun,
+      internal_aot::PublicFunctions(interface));
 }
 
 }  // namespace cleave

@@ -48,7 +48,7 @@ struct cleave_shape {
 };
 
 /* What inputs, outputs and what lies between kernels are; an array of a call
- * is freed behind the step `last`. */
+ * is freed behind the step `last`, or at the end if that is -1. */
 struct cleave_array {
   struct cleave_shape shape;
   int element_bytes;
@@ -79,22 +79,41 @@ struct cleave_finite {
   uint64_t exponent;
 };
 
-/* A kernel: its arguments are the sizes `dims`, and the operands: inputs, then
- * outputs. */
-struct cleave_step {
-  int dim_count, input_count, operand_count, check_count, finite_count;
-  const int *dims;
-  const struct cleave_operand *operands;
-  const struct cleave_check *checks;
-  const struct cleave_finite *finite;
-};
-
 /* An array of a call. */
 struct cleave_memory {
   void *address;
   int64_t bytes;
   int owned;
 };
+
+/* Code of the driver's own, for a step that `about` describes. */
+typedef int (*cleave_code_of_step)(const void *about, int level,
+                                   const int64_t *sizes,
+                                   struct cleave_memory *memory);
+
+/* A kernel: its arguments are the sizes `dims`, and the operands: inputs, then
+ * outputs. Where there is `code`, that runs instead. */
+struct cleave_step {
+  int dim_count, input_count, operand_count, check_count, finite_count;
+  const int *dims;
+  const struct cleave_operand *operands;
+  const struct cleave_check *checks;
+  const struct cleave_finite *finite;
+  cleave_code_of_step code;
+  const void *about;
+};
+
+/* The function, or a region of a loop or a choice: its steps are those from
+ * `first_step` on. Inputs are its first arrays. `made` tells of each output
+ * whether a step writes it where the caller wants it, or it is copied there. */
+struct cleave_program {
+  int input_count, output_count, array_count, first_step, step_count;
+  const struct cleave_array *arrays;
+  const int *outputs, *made;
+};
+
+/* Stands for a size that cannot be computed, of a region that may not run. */
+#define CLEAVE_NO_SIZE INT64_MIN
 
 /* What kernels get as their context. */
 struct cleave_context {
@@ -287,22 +306,42 @@ static int cleave_check_finite(const struct cleave_finite *finite,
   return any ? CLEAVE_NOT_FINITE : CLEAVE_OK;
 }
 
+/* Whether there is memory for the elements of an array, which is made if there
+ * is none. */
+static int cleave_provide(struct cleave_memory *array) {
+  if (array->bytes == 0 || array->address != NULL) return 1;
+  array->address = cleave_allocate((size_t)array->bytes);
+  array->owned = array->address != NULL;
+  return array->owned;
+}
+
+static void cleave_release(struct cleave_memory *array) {
+  if (!array->owned) return;
+  cleave_free(array->address);
+  array->address = NULL;
+  array->owned = 0;
+}
+
 /* Measures all arrays, and finds what the sizes alone decide. */
-static int cleave_prepare(const int64_t *sizes, struct cleave_memory *memory) {
+static int cleave_prepare(const struct cleave_program *program,
+                          const int64_t *sizes, struct cleave_memory *memory) {
   struct cleave_buffer buffer;
   struct cleave_dimension dimensions[CLEAVE_MAX_RANK];
   int64_t count;
   int i, k, code;
-  for (i = 0; i < CLEAVE_ARRAYS; ++i) {
-    code = cleave_count(cleave_arrays[i].shape, sizes, &count);
+  if (!cleave_guards_hold(program, sizes)) return CLEAVE_BAD_DIMS;
+  for (i = 0; i < program->array_count; ++i) {
+    const struct cleave_array *const array = &program->arrays[i];
+    code = cleave_count(array->shape, sizes, &count);
     if (code != CLEAVE_OK) return code;
-    if (count > INT64_MAX / 2 / cleave_arrays[i].element_bytes) {
-      return CLEAVE_TOO_LARGE;
-    }
-    memory[i].bytes = count * cleave_arrays[i].element_bytes;
+    if (count > INT64_MAX / 2 / array->element_bytes) return CLEAVE_TOO_LARGE;
+    memory[i].address = NULL;
+    memory[i].bytes = count * array->element_bytes;
+    memory[i].owned = 0;
   }
-  for (i = 0; i < CLEAVE_STEPS; ++i) {
-    const struct cleave_step *const step = &cleave_steps[i];
+  for (i = 0; i < program->step_count; ++i) {
+    const struct cleave_step *const step =
+        &cleave_steps[program->first_step + i];
     for (k = 0; k < step->operand_count; ++k) {
       code = cleave_describe(&step->operands[k], k < step->input_count, sizes,
                              &buffer, dimensions);
@@ -310,16 +349,23 @@ static int cleave_prepare(const int64_t *sizes, struct cleave_memory *memory) {
     }
     for (k = 0; k < step->dim_count; ++k) {
       const int64_t size = sizes[step->dims[k]];
+      if (size == CLEAVE_NO_SIZE) return CLEAVE_BAD_DIMS;
       if (size < INT32_MIN || size > INT32_MAX) return CLEAVE_TOO_LARGE;
     }
     for (k = 0; k < step->check_count; ++k) {
-      const struct cleave_shape reads = step->checks[k].reads;
+      const struct cleave_check *const check = &step->checks[k];
+      const struct cleave_shape reads = check->reads;
       int axis;
+      if (sizes[check->extent] == CLEAVE_NO_SIZE ||
+          sizes[check->first] == CLEAVE_NO_SIZE ||
+          sizes[check->count] == CLEAVE_NO_SIZE) {
+        return CLEAVE_BAD_DIMS;
+      }
       for (axis = 0; axis < reads.rank; ++axis) {
         if (sizes[reads.sizes[axis]] < 0) return CLEAVE_BAD_DIMS;
       }
-      if (step->checks[k].array >= 0) continue;
-      code = cleave_check_indices(&step->checks[k], sizes, memory);
+      if (check->array >= 0) continue;
+      code = cleave_check_indices(check, sizes, memory);
       if (code != CLEAVE_OK) return code;
     }
   }
@@ -338,12 +384,14 @@ static int cleave_overlap(const void *a, int64_t a_bytes, const void *b,
 static int cleave_bind(const void *const *inputs, void *const *outputs,
                        struct cleave_memory *memory) {
   int i, k;
+  const int *const made = cleave_programs[0].made;
+  const int *const results = cleave_programs[0].outputs;
   for (i = 0; i < CLEAVE_OUTPUTS; ++i) {
-    const int64_t bytes = memory[cleave_outputs[i]].bytes;
+    const int64_t bytes = memory[results[i]].bytes;
     if (outputs[i] == NULL && bytes > 0) return CLEAVE_BAD_ARRAY;
     for (k = 0; k < i; ++k) {
       if (cleave_overlap(outputs[i], bytes, outputs[k],
-                         memory[cleave_outputs[k]].bytes)) {
+                         memory[results[k]].bytes)) {
         return CLEAVE_BAD_ARRAY;
       }
     }
@@ -353,7 +401,7 @@ static int cleave_bind(const void *const *inputs, void *const *outputs,
     if (inputs[i] == NULL && memory[i].bytes > 0) return CLEAVE_BAD_ARRAY;
     for (k = 0; k < CLEAVE_OUTPUTS; ++k) {
       copied |= cleave_overlap(inputs[i], memory[i].bytes, outputs[k],
-                               memory[cleave_outputs[k]].bytes);
+                               memory[results[k]].bytes);
     }
     memory[i].address = (void *)(uintptr_t)inputs[i]; /* is only read */
     if (!copied) continue;
@@ -363,7 +411,7 @@ static int cleave_bind(const void *const *inputs, void *const *outputs,
     memcpy(memory[i].address, inputs[i], (size_t)memory[i].bytes);
   }
   for (i = 0; i < CLEAVE_OUTPUTS; ++i) {
-    if (cleave_made[i]) memory[cleave_outputs[i]].address = outputs[i];
+    if (made[i]) memory[results[i]].address = outputs[i];
   }
   return CLEAVE_OK;
 }
@@ -410,11 +458,7 @@ static int cleave_call(cleave_kernel kernel, const struct cleave_step *step,
         buffers[i].host = (uint8_t *)rows[row_count++];
       }
     } else {
-      if (array->address == NULL) {
-        array->address = cleave_allocate((size_t)array->bytes);
-        if (array->address == NULL) code = CLEAVE_OUT_OF_MEMORY;
-        array->owned = 1;
-      }
+      if (!cleave_provide(array)) code = CLEAVE_OUT_OF_MEMORY;
       buffers[i].host = (uint8_t *)array->address;
     }
     if (is_short && i < step->input_count) cleave_widen(&buffers[i]);
@@ -427,7 +471,9 @@ static int cleave_call(cleave_kernel kernel, const struct cleave_step *step,
   return code;
 }
 
-static int cleave_run_step(int index, int level, const int64_t *sizes,
+/* `index` counts the steps of all programs. */
+static int cleave_run_step(const struct cleave_program *program, int index,
+                           int level, const int64_t *sizes,
                            struct cleave_memory *memory) {
   const struct cleave_step *const step = &cleave_steps[index];
   int code = CLEAVE_OK, elements = 0, i;
@@ -440,19 +486,41 @@ static int cleave_run_step(int index, int level, const int64_t *sizes,
   for (i = step->input_count; i < step->operand_count; ++i) {
     elements |= memory[step->operands[i].array].bytes > 0;
   }
-  if (code == CLEAVE_OK && elements) {
+  if (code == CLEAVE_OK && step->code != NULL) {
+    code = step->code(step->about, level, sizes, memory);
+  } else if (code == CLEAVE_OK && elements) {
     code = cleave_call(cleave_kernels[level][index], step, sizes, memory);
   }
-  for (i = 0; i < CLEAVE_ARRAYS; ++i) {
-    if (!memory[i].owned || cleave_arrays[i].last != index) continue;
-    cleave_free(memory[i].address);
-    memory[i].owned = 0;
+  for (i = 0; i < program->array_count; ++i) {
+    if (program->arrays[i].last == index) cleave_release(&memory[i]);
   }
   return code;
 }
 
+/* Runs a program whose inputs have their addresses, and frees all that is its
+ * own. */
+static int cleave_run_steps(const struct cleave_program *program, int level,
+                            const int64_t *sizes, struct cleave_memory *memory,
+                            void *const *outputs) {
+  const int first = program->first_step;
+  int code = CLEAVE_OK, i;
+  for (i = 0; i < program->step_count && code == CLEAVE_OK; ++i) {
+    code = cleave_run_step(program, first + i, level, sizes, memory);
+  }
+  for (i = 0; i < program->output_count && code == CLEAVE_OK; ++i) {
+    const struct cleave_memory *const array = &memory[program->outputs[i]];
+    if (program->made[i] || outputs[i] == NULL || array->bytes == 0) continue;
+    memcpy(outputs[i], array->address, (size_t)array->bytes);
+  }
+  for (i = 0; i < program->array_count; ++i) cleave_release(&memory[i]);
+  return code;
+}
+)c";
+
+const char kDriverRun[] = R"c(
 static int cleave_run(const int64_t *dims, const void *const *inputs,
                       void *const *outputs) {
+  const struct cleave_program *const program = &cleave_programs[0];
   int64_t sizes[CLEAVE_SIZES];
   struct cleave_memory memory[CLEAVE_ARRAYS];
   const int level = cleave_level();
@@ -461,22 +529,14 @@ static int cleave_run(const int64_t *dims, const void *const *inputs,
   for (i = 0; i < CLEAVE_DIMS; ++i) {
     if (dims[i] < 0 || dims[i] > INT32_MAX) return CLEAVE_BAD_DIMS;
   }
-  memset(memory, 0, sizeof memory);
   code = cleave_compute_sizes(dims, sizes);
-  if (code == CLEAVE_OK) code = cleave_prepare(sizes, memory);
-  if (code == CLEAVE_OK) code = cleave_bind(inputs, outputs, memory);
-  for (i = 0; i < CLEAVE_STEPS && code == CLEAVE_OK; ++i) {
-    code = cleave_run_step(i, level, sizes, memory);
+  if (code == CLEAVE_OK) code = cleave_prepare(program, sizes, memory);
+  if (code != CLEAVE_OK) return code;
+  code = cleave_bind(inputs, outputs, memory);
+  if (code == CLEAVE_OK) {
+    return cleave_run_steps(program, level, sizes, memory, outputs);
   }
-  for (i = 0; i < CLEAVE_OUTPUTS && code == CLEAVE_OK; ++i) {
-    const struct cleave_memory *const array = &memory[cleave_outputs[i]];
-    if (!cleave_made[i] && array->bytes > 0) {
-      memcpy(outputs[i], array->address, (size_t)array->bytes);
-    }
-  }
-  for (i = 0; i < CLEAVE_ARRAYS; ++i) {
-    if (memory[i].owned) cleave_free(memory[i].address);
-  }
+  for (i = 0; i < CLEAVE_ARRAYS; ++i) cleave_release(&memory[i]);
   return code;
 }
 )c";

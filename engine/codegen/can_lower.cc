@@ -112,11 +112,16 @@ absl::Status CanLower(const Graph& graph, Value node) {
   }
 }
 
-std::vector<Value> RuntimeOperands(const Graph& graph, Value node) {
+std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
+                                   const FusionOptions& options) {
   if (!IsPrimitive(graph.node(node).op)) return {};
   const Primitive primitive = ToPrimitive(graph.node(node).op);
   const auto operands = graph.operands(node);
   if (primitive == Primitive::kSort) return {operands[0]};
+  if (!options.runtime_code) {
+    if (ClassOf(primitive) != PrimitiveClass::kControl) return {};
+    return {operands.begin(), operands.end()};
+  }
   const DType dtype = graph.type(node).dtype;
   if (!InClass(dtype, DTypeClass::kReal) || ByteSize(dtype) < 4) return {};
   const Attributes& attributes = graph.attributes(node);
@@ -140,18 +145,21 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node) {
 
 bool HasRuntimeCode(const Graph& graph, Value node,
                     const FusionOptions& options) {
-  if (!options.runtime_code || !options.no_code.empty()) return false;
-  if (options.runtime_copies && JoinsStored(graph, node)) return true;
-  const std::vector<Value> own = RuntimeOperands(graph, node);
+  if (!options.no_code.empty()) return false;
+  if (options.runtime_code && options.runtime_copies &&
+      JoinsStored(graph, node)) {
+    return true;
+  }
+  const std::vector<Value> own = RuntimeOperands(graph, node, options);
   return !own.empty() &&
          std::none_of(own.begin(), own.end(), [&](Value operand) {
            return IsMovement(graph, operand);
          });
 }
 
-Graph StoreRuntimeOperands(const Graph& graph) {
+Graph StoreRuntimeOperands(const Graph& graph, const FusionOptions& options) {
   const auto moved = [&](Value v) {
-    std::vector<Value> result = RuntimeOperands(graph, v);
+    std::vector<Value> result = RuntimeOperands(graph, v, options);
     result.erase(std::remove_if(result.begin(), result.end(),
                                 [&](Value operand) {
                                   return !IsMovement(graph, operand);

@@ -90,8 +90,10 @@ struct FusionOptions {
   // then stores them for itself. Not for devices: they have no arrays without
   // elements.
   bool totals_with_rows = true;
-  // Whether some primitives are computed by the runtime's own code. Not for
-  // libraries: they have no runtime.
+  // Whether sums and additions to rows are computed by the runtime's own code,
+  // as sorts are, and loops by the interpreter around their regions. Not for
+  // libraries, which have no runtime: their drivers sort and loop over what is
+  // stored.
   bool runtime_code = true;
   // Whether a result that is stored values one behind the other is, too. Not
   // for devices, which the values would leave.
@@ -122,12 +124,15 @@ bool HasRuntimeCode(const Graph& graph, Value node,
 
 // The operands that the runtime's own code for the node reads: of a sort, of a
 // linear_scan that is a cumulative sum, of a scatter that adds to rows, both of
-// 32 or 64 bits. Empty where there is no such code. They must be stored: see
+// 32 or 64 bits; for a library those of a sort, and of a loop or a choice.
+// Empty where there is no such code. They must be stored: see
 // StoreRuntimeOperands. A scatter into zeros does not read them.
-std::vector<Value> RuntimeOperands(const Graph& graph, Value node);
+std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
+                                   const FusionOptions& options = {});
 
 // The graph with each such operand that is movement as a value of its own.
-Graph StoreRuntimeOperands(const Graph& graph);
+Graph StoreRuntimeOperands(const Graph& graph,
+                           const FusionOptions& options = {});
 
 // Whether the node is an index map (or a constant, iota or extent).
 bool IsMovement(const Graph& graph, Value node);

@@ -16,10 +16,10 @@ namespace cleave {
 // The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
-  Graph prepared =
+  const Graph prepared =
       ReductionsOfLines(SinkGathers(SumsOfProducts(ProductsOfWindows(graph))),
                         extract.generalize_extents);
-  return fusion.runtime_code ? StoreRuntimeOperands(prepared) : prepared;
+  return StoreRuntimeOperands(prepared, fusion);
 }
 
 }  // namespace cleave
