@@ -38,6 +38,8 @@ std::optional<GroupKind> KindOfGroup(Primitive primitive) {
       return GroupKind::kRuntime;
     case PrimitiveClass::kControl:
       return GroupKind::kLoop;
+    case PrimitiveClass::kRandom:
+      return IsDraw(primitive) ? GroupKind::kPointwise : GroupKind::kReference;
     default:
       return GroupKind::kReference;
   }
