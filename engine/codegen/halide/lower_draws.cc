@@ -119,10 +119,14 @@ Expr Lowering::DrawInRow(Value v, const Coordinates& row, const Expr& place) {
 }
 
 bool Lowering::GoesAlong(Value v, const Coordinates& at) const {
-  if (kind_ != GroupKind::kPointwise || on_device_ || plain_schedule_ ||
-      graph_.type(v).shape != output_shape_) {
-    return false;
-  }
+  if (on_device_ || plain_schedule_) return false;
+  const Shape& shape = graph_.type(v).shape;
+  const bool in_rows = kind_ == GroupKind::kReduction &&
+                       space_.reduces_last() && !space_.keeps_none() &&
+                       shape == space_.shape;
+  const bool in_order =
+      kind_ == GroupKind::kPointwise && shape == output_shape_;
+  if (!in_rows && !in_order) return false;
   const std::vector<Var> vars = VarsOf(v);
   for (size_t d = 0; d < at.size(); ++d) {
     const auto* variable = at[d].as<Halide::Internal::Variable>();
@@ -159,7 +163,8 @@ Expr Lowering::Draw(Value v, const Coordinates& at) {
   return Call(draws, shifted);
 }
 
-void Lowering::ScheduleDraws(const Halide::LoopLevel& level) {
+void Lowering::ScheduleDraws(const Halide::LoopLevel& level,
+                             MemoryType memory) {
   // Two vectors of blocks: the products of one are made while the others wait.
   const int blocks = 2 * target_.natural_vector_size(UInt(64));
   for (Stage& stage : stages_) {
@@ -168,7 +173,7 @@ void Lowering::ScheduleDraws(const Halide::LoopLevel& level) {
     const Var block("block");
     const Var element("element");
     const int size = blocks * stage.per_block;
-    stage.func.compute_at(level).store_in(MemoryType::Stack);
+    stage.func.compute_at(level).store_in(memory);
     stage.func.align_bounds(place, size)
         .split(place, place, block, size)
         .split(block, block, element, stage.per_block)

@@ -122,10 +122,11 @@ class Lowering {
                          const Halide::Expr& place);
   // Where a row begins among the elements of its key.
   Halide::Expr RowStart(Value v, const Coordinates& row);
-  // Whether the loops of the outputs, or of a tile of them, go along v's rows.
+  // Whether the loops that an element of v is read in go along its rows: those
+  // of the outputs, of a tile of them, or of a value stored for a row.
   bool GoesAlong(Value v, const Coordinates& at) const;
   // Makes blocks of words once for all of their elements, at the loop `level`.
-  void ScheduleDraws(const Halide::LoopLevel& level);
+  void ScheduleDraws(const Halide::LoopLevel& level, Halide::MemoryType memory);
 
   // ---- Values of rows and the totals of them (lower_totals.cc).
   void FindSpaces();

@@ -190,7 +190,7 @@ void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
                          VectorWidth(WidestElement(stage.func)),
                          TailStrategy::GuardWithIf);
   }
-  ScheduleDraws(LoopLevel(out, x));
+  ScheduleDraws(LoopLevel(out, x), MemoryType::Stack);
 }
 
 // The innermost loop in vectors; one axis in chunks, or the outermost of
@@ -211,7 +211,7 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
     const int chunk = kDrawnElements / width;
     const Var in_x("in_x");
     out.split(x, x, in_x, chunk, TailStrategy::GuardWithIf);
-    ScheduleDraws(LoopLevel(out, x));
+    ScheduleDraws(LoopLevel(out, x), MemoryType::Stack);
     vectors = std::max(vectors / chunk, 1);
   }
   if (axes.size() == 1) {
@@ -256,6 +256,7 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
                   TailStrategy::GuardWithIf);
   }
   const LoopLevel level(out, row);
+  ScheduleDraws(level, MemoryType::Auto);
   for (Stage& stage : stages_) {
     switch (stage.role) {
       case Stage::Role::kPartial:
@@ -272,6 +273,7 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
         break;
       }
       case Stage::Role::kWhole:
+      case Stage::Role::kDraws:
         break;
       default:
         stage.func.compute_at(level);
