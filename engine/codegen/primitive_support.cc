@@ -45,11 +45,16 @@ std::optional<GroupKind> KindOfGroup(Primitive primitive) {
   }
 }
 
+// A key is no number: what takes it has code for it.
+bool HasNumbers(DType dtype) {
+  return HasElements(dtype) && dtype != DType::kKey;
+}
+
 // Reasons against a pointwise primitive, each with its dtypes.
 std::map<std::string, std::vector<std::string>> Reasons(Primitive primitive) {
   std::map<std::string, std::vector<std::string>> reasons;
   for (const DType dtype : AllDTypes()) {
-    if (!HasElements(dtype)) continue;
+    if (!HasNumbers(dtype)) continue;
     const std::vector<DType> operands(std::max(OperandCount(primitive), 1),
                                       dtype);
     const absl::Status status = CanLowerElement(primitive, dtype, operands,
@@ -75,7 +80,7 @@ std::string DescribeSupport(Primitive primitive, Device device) {
   std::string text = "kernel";
   if (ClassOf(primitive) != PrimitiveClass::kPointwise) return text;
   size_t all = 0;
-  for (const DType dtype : AllDTypes()) all += HasElements(dtype);
+  for (const DType dtype : AllDTypes()) all += HasNumbers(dtype);
   for (const auto& [why, dtypes] : Reasons(primitive)) {
     if (dtypes.size() == all) return absl::StrCat("reference kernel: ", why);
     absl::StrAppend(&text, "; reference kernel in ",
