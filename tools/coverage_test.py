@@ -69,6 +69,9 @@ class CoverageTest(CommandTest):
         self.assertRegex(primitives["sort"]["cuda"], "^cpu: ")
         self.assertEqual(primitives["scan"]["cpu"], "kernels of its regions")
         self.assertRegex(primitives["nonzero"]["cpu"], "^reference kernel: ")
+        self.assertEqual(primitives["random_uniform"]["cpu"], "kernel")
+        self.assertRegex(primitives["random_split"]["cpu"],
+                         "^reference kernel: ")
         self.assertRegex(primitives["scatter"]["cuda"], "^cpu: a structured")
         self.assertRegex(self.succeed("coverage", "--kernels"),
                          r"(?m)^scatter +kernel; opencl: cpu: ")

@@ -107,6 +107,9 @@ absl::Status CanLower(const Graph& graph, Value node) {
       return absl::OkStatus();
     case PrimitiveClass::kScatter:
       return absl::OkStatus();
+    case PrimitiveClass::kRandom:
+      if (IsDraw(primitive)) return absl::OkStatus();
+      return No(primitive, "no vector code");
     default:
       return No(primitive, "no vector code");
   }

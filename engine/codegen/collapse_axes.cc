@@ -100,6 +100,14 @@ class Classes {
         return RelateMoved(v, primitive);
       case Primitive::kDotGeneral:
         return RelateDot(v);
+      // The elements of one key are numbered in row-major order, however many
+      // axes they have.
+      case Primitive::kRandomBits:
+      case Primitive::kRandomUniform:
+        for (int d = 0; d < graph_.type(operands[0]).rank(); ++d) {
+          Unite(operands[0], d, v, d);
+        }
+        return;
       default:
         break;
     }
@@ -400,6 +408,13 @@ class Collapser {
       }
       case Primitive::kConcatenate:
         attributes->Set("axis", axes[attributes->GetInt("axis")]);
+        return true;
+      case Primitive::kRandomBits:
+      case Primitive::kRandomUniform:
+        attributes->Set(
+            "shape", StaticValue::Dims(Shape(
+                         type.shape.begin() + builder_.type(operands[0]).rank(),
+                         type.shape.end())));
         return true;
       case Primitive::kDotGeneral:
         for (const char* side : {"a", "b"}) {

@@ -8,6 +8,12 @@ int CostOf(Primitive primitive) {
     case Primitive::kSqrt:
     case Primitive::kRsqrt:
       return 4;
+    // Ten rounds of two products make the words of four elements, or of two.
+    case Primitive::kRandomBits:
+    case Primitive::kRandomUniform:
+    case Primitive::kRandomSplit:
+    case Primitive::kRandomFoldIn:
+      return 40;
     case Primitive::kAbs:
     case Primitive::kNeg:
     case Primitive::kSign:

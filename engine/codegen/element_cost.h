@@ -10,7 +10,7 @@
 namespace cleave {
 
 // In operations of a vector unit: 1 for what is one instruction or a few, 4 for
-// divisions and roots, 16 for functions.
+// divisions and roots, 16 for functions, 40 for random numbers.
 int CostOf(Primitive primitive);
 
 }  // namespace cleave

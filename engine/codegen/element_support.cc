@@ -5,7 +5,8 @@
 namespace cleave {
 
 bool HasElements(DType dtype) {
-  return IsBool(dtype) || IsInt(dtype) || IsFloat(dtype);
+  return IsBool(dtype) || IsInt(dtype) || IsFloat(dtype) ||
+         dtype == DType::kKey;
 }
 
 absl::Status CanLowerElement(Primitive primitive, DType result,

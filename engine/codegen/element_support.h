@@ -11,9 +11,21 @@
 
 namespace cleave {
 
-// Whether kernels have elements of this dtype at all: complex numbers and keys
-// do not.
+// Whether kernels have elements of this dtype at all: complex numbers do not. A
+// key is its 64 bits.
 bool HasElements(DType dtype);
+
+// Whether the primitive computes each element from a key and the element's
+// number.
+inline bool IsDraw(Primitive primitive) {
+  return primitive == Primitive::kRandomBits ||
+         primitive == Primitive::kRandomUniform;
+}
+
+// Whether an element of its result is computed where it is read or stored.
+inline bool IsComputed(Primitive primitive) {
+  return ClassOf(primitive) == PrimitiveClass::kPointwise || IsDraw(primitive);
+}
 
 // Whether a pointwise primitive on such operands has code, and if not why:
 // Unimplemented("`polygamma`: no vector code"). The divisors of integers are

@@ -107,7 +107,8 @@ void FusionPlanner::Place(Value v) {
     AddReads(group, reads);
     return;
   }
-  if (c != PrimitiveClass::kPointwise && c != PrimitiveClass::kReduction) {
+  if (c != PrimitiveClass::kPointwise && c != PrimitiveClass::kReduction &&
+      c != PrimitiveClass::kRandom) {
     const int group =
         NewGroup(c == PrimitiveClass::kContraction ? GroupKind::kContraction
                                                    : GroupKind::kStructured,

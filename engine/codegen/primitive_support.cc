@@ -38,16 +38,23 @@ std::optional<GroupKind> KindOfGroup(Primitive primitive) {
       return GroupKind::kRuntime;
     case PrimitiveClass::kControl:
       return GroupKind::kLoop;
+    case PrimitiveClass::kRandom:
+      return IsDraw(primitive) ? GroupKind::kPointwise : GroupKind::kReference;
     default:
       return GroupKind::kReference;
   }
+}
+
+// A key is no number: what takes it has code for it.
+bool HasNumbers(DType dtype) {
+  return HasElements(dtype) && dtype != DType::kKey;
 }
 
 // Reasons against a pointwise primitive, each with its dtypes.
 std::map<std::string, std::vector<std::string>> Reasons(Primitive primitive) {
   std::map<std::string, std::vector<std::string>> reasons;
   for (const DType dtype : AllDTypes()) {
-    if (!HasElements(dtype)) continue;
+    if (!HasNumbers(dtype)) continue;
     const std::vector<DType> operands(std::max(OperandCount(primitive), 1),
                                       dtype);
     const absl::Status status = CanLowerElement(primitive, dtype, operands);
@@ -72,7 +79,7 @@ std::string DescribeSupport(Primitive primitive, Device device) {
   std::string text = "kernel";
   if (ClassOf(primitive) != PrimitiveClass::kPointwise) return text;
   size_t all = 0;
-  for (const DType dtype : AllDTypes()) all += HasElements(dtype);
+  for (const DType dtype : AllDTypes()) all += HasNumbers(dtype);
   for (const auto& [why, dtypes] : Reasons(primitive)) {
     if (dtypes.size() == all) return absl::StrCat("reference kernel: ", why);
     absl::StrAppend(&text, "; reference kernel in ",

@@ -1,6 +1,6 @@
 // Philox 4x32-10 (Salmon et al., Parallel Random Numbers: As Easy as 1, 2, 3,
 // SC 2011): four random words as a function of a counter and a key. Internal to
-// ops.
+// ops and to the tests of kernels.
 
 #ifndef CLEAVE_OPS_REFERENCE_PHILOX_H_
 #define CLEAVE_OPS_REFERENCE_PHILOX_H_

@@ -11,9 +11,6 @@
 namespace cleave::aot {
 namespace {
 
-// The operations of Philox: ten rounds of two products each.
-constexpr double kRandomOperations = 40;
-
 }  // namespace
 
 RecomputeClass RecomputeClassOf(Primitive primitive) {
@@ -102,11 +99,9 @@ double CostModel::PrimitiveOperations(const Graph& graph, Value node) const {
     case RecomputeClass::kNever:
       return 0;
     case RecomputeClass::kFused:
-      if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
+      if (ClassOf(primitive) == PrimitiveClass::kPointwise ||
+          ClassOf(primitive) == PrimitiveClass::kRandom) {
         return elements * CostOf(primitive);
-      }
-      if (ClassOf(primitive) == PrimitiveClass::kRandom) {
-        return elements * kRandomOperations;
       }
       return elements;
     case RecomputeClass::kReduction:

@@ -7,6 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element_cost.h"
+#include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/align_allocations.h"
 #include "engine/codegen/halide/device_code.h"
 #include "engine/codegen/halide/element.h"
@@ -71,7 +72,7 @@ Func Lowering::MakeFunc(const std::string& what) {
   return Func(absl::StrCat(what, "_", names_++));
 }
 
-std::vector<Var> Lowering::VarsOf(Value v) {
+std::vector<Var> Lowering::VarsOf(Value v) const {
   std::vector<Var> vars;
   for (int d = 0; d < graph_.type(v).rank(); ++d) {
     vars.emplace_back(absl::StrCat("a", d));
@@ -115,6 +116,7 @@ Expr Lowering::Compute(Value v, const Coordinates& at) {
     default:
       break;
   }
+  if (IsDraw(primitive)) return Draw(v, at);
   if (ClassOf(primitive) != PrimitiveClass::kPointwise) return Movement(v, at);
   std::vector<DType> dtypes;
   std::vector<Expr> arguments;
@@ -193,8 +195,7 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
       continue;
     }
     const Primitive primitive = ToPrimitive(graph_.node(v).op);
-    if (space_.reduced.empty() ||
-        ClassOf(primitive) != PrimitiveClass::kPointwise) {
+    if (space_.reduced.empty() || !IsComputed(primitive)) {
       for (const Value operand : graph_.operands(v)) {
         cost[id] = std::max(cost[id], cost[operand.id]);
       }
@@ -283,6 +284,8 @@ void Lowering::AddOutputs(const std::vector<Value>& outputs) {
   kept_.clear();
   funcs_.clear();
   stages_.clear();
+  draws_.clear();
+  output_shape_ = graph_.type(outputs.front()).shape;
   AddRows();
   AddStages(outputs);
   TileTranspose(outputs);

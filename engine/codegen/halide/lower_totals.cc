@@ -48,6 +48,7 @@ void Lowering::AddRows() {
     memo_.clear();
     funcs_.clear();
     stages_.clear();
+    draws_.clear();
     for (size_t i = 0; i < rows.size(); ++i) {
       Func one = MakeFunc("row");
       one(Reversed(vars)) = values.size() == 1

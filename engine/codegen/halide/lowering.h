@@ -53,12 +53,14 @@ struct Stage {
     kTileTotal,    // of a sum of tiles: those of successive terms added up
     kCopied,       // what a transpose reads: a tile of it in order
     kBlock,        // of a contraction: the tiles of a panel and a task's rows
+    kDraws,        // random numbers of one row, whole blocks of words
   };
   Halide::Func func;
   Role role = Role::kRow;
   int lanes = 0;       // of kPartial and kHalving; columns of kPanel and kTile
   int rows = 0;        // of kTile
   int block_rows = 0;  // of kTile: rows of a task, a multiple of its own
+  int per_block = 0;   // of kDraws: elements that one block of words makes
   std::vector<Halide::RVar> reduced;  // of the updates, innermost first
   Halide::RVar tail;                  // of kPartial: what is left of the lanes
   bool has_tail = false;
@@ -111,6 +113,20 @@ class Lowering {
   // The coordinates in the operand of a slice or a reversal `v`: within
   // AtClamped of what may be empty, clamped to it.
   Coordinates Inside(Coordinates at, Value v);
+
+  // ---- Random numbers (lower_draws.cc).
+  Halide::Expr Draw(Value v, const Coordinates& at);
+  // Element `place` of a row, counted from the first element of the block of
+  // words that its first element is in. `row`: all coordinates but the last.
+  Halide::Expr DrawInRow(Value v, const Coordinates& row,
+                         const Halide::Expr& place);
+  // Where a row begins among the elements of its key.
+  Halide::Expr RowStart(Value v, const Coordinates& row);
+  // Whether the loops that an element of v is read in go along its rows: those
+  // of the outputs, of a tile of them, or of a value stored for a row.
+  bool GoesAlong(Value v, const Coordinates& at) const;
+  // Makes blocks of words once for all of their elements, at the loop `level`.
+  void ScheduleDraws(const Halide::LoopLevel& level, Halide::MemoryType memory);
 
   // ---- Values of rows and the totals of them (lower_totals.cc).
   void FindSpaces();
@@ -167,7 +183,7 @@ class Lowering {
                             const Halide::Expr& a, const Halide::Expr& b) const;
   void FinishStage(Value v, Stage stage);
   Halide::Func MakeFunc(const std::string& what);
-  std::vector<Halide::Var> VarsOf(Value v);
+  std::vector<Halide::Var> VarsOf(Value v) const;
   // Calls a Func that is defined over the axes of v.
   static Halide::FuncRef Call(Halide::Func func, const Coordinates& at);
   // The order of Halide's dimensions: the last axis first.
@@ -224,6 +240,8 @@ class Lowering {
   const bool plain_schedule_;
   // Where the loops of a reduction group run: those that are added now.
   ReductionSpace space_;
+  std::map<Value, Halide::Func> draws_;  // of the outputs in work
+  Shape output_shape_;                   // theirs
   // The transpose of a pointwise group by which its loops are tiled.
   std::optional<Value> transposed_;
   Halide::Func copied_;  // its operand

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "engine/codegen/element_cost.h"
+#include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/lowering.h"
 
 namespace cleave {
@@ -32,6 +33,8 @@ constexpr int kColumnVectors = 16;
 // are a line of the cache, and along that of its result.
 constexpr int kTileReads = 16;
 constexpr int kTileWrites = 64;
+// Random numbers that are made at a time: they stay in the first cache.
+constexpr int kDrawnElements = 256;
 
 }  // namespace
 
@@ -187,6 +190,7 @@ void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
                          VectorWidth(WidestElement(stage.func)),
                          TailStrategy::GuardWithIf);
   }
+  ScheduleDraws(LoopLevel(out, x), MemoryType::Stack);
 }
 
 // The innermost loop in vectors; one axis in chunks, or the outermost of
@@ -202,10 +206,17 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
     const Var lane("lane");
     out.split(x, x, lane, width, TailStrategy::GuardWithIf).vectorize(lane);
   }
+  int vectors = kTaskBytes / bytes / width;
+  if (!draws_.empty()) {
+    const int chunk = kDrawnElements / width;
+    const Var in_x("in_x");
+    out.split(x, x, in_x, chunk, TailStrategy::GuardWithIf);
+    ScheduleDraws(LoopLevel(out, x), MemoryType::Stack);
+    vectors = std::max(vectors / chunk, 1);
+  }
   if (axes.size() == 1) {
     const Var task("task");
-    out.split(x, task, x, kTaskBytes / bytes / width, TailStrategy::GuardWithIf)
-        .parallel(task);
+    out.split(x, task, x, vectors, TailStrategy::GuardWithIf).parallel(task);
   } else {
     out.parallel(axes[OutermostAxis(static_cast<int>(axes.size()))]);
   }
@@ -245,6 +256,7 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
                   TailStrategy::GuardWithIf);
   }
   const LoopLevel level(out, row);
+  ScheduleDraws(level, MemoryType::Auto);
   for (Stage& stage : stages_) {
     switch (stage.role) {
       case Stage::Role::kPartial:
@@ -261,6 +273,7 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
         break;
       }
       case Stage::Role::kWhole:
+      case Stage::Role::kDraws:
         break;
       default:
         stage.func.compute_at(level);
@@ -333,9 +346,7 @@ int Lowering::ElementCost() const {
         cost += kFindingCost;
         break;
       default:
-        if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
-          cost += CostOf(primitive);
-        }
+        if (IsComputed(primitive)) cost += CostOf(primitive);
     }
   }
   return cost;

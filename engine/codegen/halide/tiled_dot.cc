@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element_cost.h"
+#include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
 #include "ops/check.h"
@@ -402,9 +403,7 @@ void Lowering::AddTileResult(Value v, const TileVars& of) {
   int behind = 0;
   for (uint32_t id = v.id + 1; id < graph_.size(); ++id) {
     const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
-    if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
-      behind += CostOf(primitive);
-    }
+    if (IsComputed(primitive)) behind += CostOf(primitive);
   }
   if (behind >= kEpilogueCost) {
     Stage block;
