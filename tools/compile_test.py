@@ -45,6 +45,21 @@ fn powers(x: f32[n], y: f32[n]) -> f32[n] = tanh(x * y) + y
 
 fn ordered(x: f32[n]) -> f32[n] = sort(x, axis: 0, descending: false).values
 
+fn running(xs: f32[n, b], h: f32[b]) -> (all: f32[n, b], last: f32[b])
+{
+  let r = scan(h = h) over x in xs {
+    let next = cond(x[0] > 0) { h / 2 + x } else { h - x }
+    (h = next, all = next)
+  }
+  (all = r.all, last = r.h)
+}
+
+fn halved(x: f32[n]) -> f32[n]
+{
+  let r = while(h = x) max[i](h[i]) > 1 max 3 { (h = h / 2) }
+  r.h
+}
+
 fn places(x: f32[n]) -> i64[n, 1] = nonzero(x)
 
 fn j0(x: f32[n]) -> f32[n] = x * x
@@ -55,6 +70,7 @@ fn draw(k: key) -> f32[3] = random_uniform(k, shape: [3], dtype: f32)
 # Codes of the header.
 (OK, BAD_DIMS, TOO_LARGE, BAD_ARRAY, BAD_INDEX, OUT_OF_MEMORY,
  UNSUPPORTED_CPU) = range(7)
+TOO_MANY_STEPS = 10
 
 # safetensors' dtype -> (C, struct).
 DTYPES = {
@@ -248,9 +264,24 @@ class CompileTest(unittest.TestCase):
         for b, n in ((0, 5), (5, 0), (0, 0)):
             self.call("rows", (b, n), [("F32", [])], [("F32", 0)])
 
+    def test_sorts_loops_and_choices(self):
+        for function in ("ordered", "running", "halved"):
+            self.compile(function)
+        for n in (0, 1, 5, 1003):
+            self.compare("ordered", (n,), {"x": ("F32", [n], numbers(n))},
+                         ["y"])
+        for n, b in ((4, 3), (1, 1), (0, 2), (65, 17)):
+            self.compare("running", (n, b), {
+                "xs": ("F32", [n, b], numbers(n * b)),
+                "h": ("F32", [b], numbers(b, 2))}, ["all", "last"])
+        (y,) = self.call("halved", (2,), [("F32", [7, 2])], [("F32", 2)])
+        self.assertEqual(y, [0.875, 0.25])
+        self.call("halved", (2,), [("F32", [9, 2])], [("F32", 2)],
+                  TOO_MANY_STEPS)
+
     def test_what_lies_between_kernels(self):
         self.compile("head")
-        self.assertIn(b"CLEAVE_STEPS = 2", self.read("head_driver.c"))
+        self.assertIn(b"cleave_kernels[1][2]", self.read("head_driver.c"))
         for b, k, n in ((3, 4, 5), (2, 0, 3), (65, 130, 33)):
             self.compare("head", (b, k, n), {
                 "x": ("F32", [b, k], numbers(b * k)),
@@ -512,9 +543,8 @@ int main(void) {
 
     def test_what_is_not_supported(self):
         for function, message in {
-            "ordered": "not supported: a library with `ordered`, which needs "
-                       "what only a reference kernel computes: `sort`",
-            "places": "not supported: a library with `places`",
+            "places": "not supported: a library with `places`, which needs "
+                      "what only a reference kernel computes: `nonzero`",
             "draw": "not supported: the input `k` is of dtype key",
             "j0": "the C library has a `j0`; --name",
         }.items():
