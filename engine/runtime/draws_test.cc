@@ -89,8 +89,8 @@ TEST(Draws, AreThoseOfTheInterpreterInOneKernel) {
   }
 }
 
-// Eight elements of more than any memory has room for are computed: those of the
-// blocks 9999999998 and 9999999999, whose numbers have more than 32 bits.
+// Eight elements of more than any memory has room for are computed: those of
+// the blocks 9999999998 and 9999999999, whose numbers have more than 32 bits.
 TEST(Draws, CountBlocksIn64Bits) {
   const Graph graph = ParseCase(R"(graph (%key: key) -> (y: u32[1, 8]) {
   %1: u32[200000, 200000] = random_bits(%key, shape: [200000, 200000], dtype: u32)
