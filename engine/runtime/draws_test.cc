@@ -89,7 +89,7 @@ TEST(Draws, AreThoseOfTheInterpreterInOneKernel) {
   }
 }
 
-// Of more elements than any memory has room for, eight are computed: those of
+// Eight elements of more than any memory has room for are computed: those of
 // the blocks 9999999998 and 9999999999, whose numbers have more than 32 bits.
 TEST(Draws, CountBlocksIn64Bits) {
   const Graph graph = ParseCase(R"(graph (%key: key) -> (y: u32[1, 8]) {

@@ -33,7 +33,7 @@ Expr Number64(uint64_t value) { return make_const(UInt(64), value); }
 Expr LowHalf(const Expr& x) { return x & Number64(0xFFFFFFFF); }
 Expr HighHalf(const Expr& x) { return x >> Number64(32); }
 
-// What `use` makes of the words of a block after the rounds from `round` on.
+// The result of `use` on the words of a block after the rounds from `round` on.
 template <typename Use>
 Expr AfterRounds(const Words& words, const Expr& key, uint32_t round,
                  const Use& use) {
