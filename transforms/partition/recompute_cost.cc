@@ -9,9 +9,7 @@
 #include "ops/status_macros.h"
 
 namespace cleave::aot {
-namespace {
-
-}  // namespace
+namespace {}  // namespace
 
 RecomputeClass RecomputeClassOf(Primitive primitive) {
   switch (primitive) {
