@@ -9,7 +9,6 @@
 #include "ops/status_macros.h"
 
 namespace cleave::aot {
-namespace {}  // namespace
 
 RecomputeClass RecomputeClassOf(Primitive primitive) {
   switch (primitive) {
