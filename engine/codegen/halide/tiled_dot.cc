@@ -71,6 +71,17 @@ int BlockRows(const Dim& height, int rows) {
   return static_cast<int>(up((extent + blocks - 1) / blocks, rows));
 }
 
+// Tiles of so many rows and columns, for results of that height.
+Stage TileStage(Func func, const Dim& height, int rows, int columns) {
+  Stage tile;
+  tile.func = std::move(func);
+  tile.role = Stage::Role::kTile;
+  tile.lanes = columns;
+  tile.rows = rows;
+  tile.block_rows = BlockRows(height, rows);
+  return tile;
+}
+
 // Whether the variable occurs in the expression.
 bool Uses(const Expr& e, const Var& var) {
   return Halide::Internal::expr_uses_var(e, var.name());
@@ -227,12 +238,7 @@ bool Lowering::AddTiledDot(Value v) {
   panel.role =
       once && !panel.transposed ? Stage::Role::kInline : Stage::Role::kPanel;
 
-  Stage tile;
-  tile.func = MakeFunc("tile");
-  tile.role = Stage::Role::kTile;
-  tile.lanes = columns;
-  tile.rows = rows;
-  tile.block_rows = BlockRows(height, rows);
+  Stage tile = TileStage(MakeFunc("tile"), height, rows, columns);
   const RDom domain(0, Extent(graph_.type(a).shape[contract_a[0]]), "r");
   const Expr above =
       Halide::min(Halide::likely(of.q * rows + of.j), Extent(height) - 1);
@@ -349,12 +355,7 @@ bool Lowering::AddTiledReduction(Value v) {
   }
   factors[0] = ForEach(domain, factors[0]);
 
-  Stage tile;
-  tile.func = MakeFunc("tile");
-  tile.role = Stage::Role::kTile;
-  tile.lanes = columns;
-  tile.rows = rows;
-  tile.block_rows = BlockRows(height, rows);
+  Stage tile = TileStage(MakeFunc("tile"), height, rows, columns);
   tile.reduced = {domain.x};
   std::vector<Var> places = {of.i, of.j, of.q, of.p};
   if (in_blocks) places.insert(places.begin() + 2, block);
