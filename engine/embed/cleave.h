@@ -524,8 +524,9 @@ typedef struct cleave_run_options {
   void* (*allocate)(void* context, size_t bytes, size_t alignment);
   void (*release)(void* context, void* address, size_t bytes);
   void* allocator_context;
-  /* The stream of the device that the inputs are ready on. Not supported but
-   * NULL: kernels on devices take and give memory of the host. */
+  /* Of kernels for CUDA: the stream (a CUstream) that the inputs are ready on;
+   * NULL: the default stream. Kernels run on it. Where all tensors are on the
+   * device, a run returns once its kernels are queued there. */
   void* stream;
   cleave_cancel* cancel; /* NULL: the run is not cancelled */
   /* NULL, or gets a report as JSON of each step: its kind, device, ops, bytes
@@ -533,7 +534,11 @@ typedef struct cleave_run_options {
   cleave_text** report;
 } cleave_run_options;
 
-/* Inputs have any strides, and any alignment that their dtype asks for. A
+/* Tensors are the CPU's, or, for a kernel that was compiled for CUDA, of one
+ * CUDA device (in its primary context, as those of PyTorch and JAX are, and
+ * dense): these are read and written where they lie.
+ *
+ * Inputs have any strides, and any alignment that their dtype asks for. A
  * DLPack bool is `bool`; a `key` is u64. Outputs have the
  * shapes that the inputs give, are dense in row-major order, may overlap inputs
  * (which are then copied first), and do not overlap each other. `strides` NULL

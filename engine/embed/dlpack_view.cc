@@ -25,13 +25,21 @@ absl::Status Mistake(const char* what, size_t number, const Parts&... parts) {
 absl::StatusOr<ArrayView> ViewOf(const DLTensor* tensor, const char* what,
                                  size_t number) {
   if (tensor == nullptr) return Mistake(what, number, "is null");
-  if (tensor->device.device_type != kDLCPU &&
-      tensor->device.device_type != kDLCUDAHost) {
-    return absl::UnimplementedError(absl::StrCat(
-        "not supported: ", what, " ", number, " is on a device of type ",
-        static_cast<int>(tensor->device.device_type), ", not the CPU"));
-  }
   ArrayView view;
+  switch (tensor->device.device_type) {
+    case kDLCPU:
+    case kDLCUDAHost:
+      break;
+    case kDLCUDA:
+    case kDLCUDAManaged:
+      view.device = Device::kCuda;
+      break;
+    default:
+      return absl::UnimplementedError(absl::StrCat(
+          "not supported: ", what, " ", number, " is on a device of type ",
+          static_cast<int>(tensor->device.device_type),
+          "; the CPU and CUDA are"));
+  }
   CLEAVE_ASSIGN_OR_RETURN(view.dtype, FromDlpackType(tensor->dtype));
   if (tensor->ndim < 0 || tensor->ndim > kMostAxes ||
       (tensor->ndim > 0 && tensor->shape == nullptr)) {

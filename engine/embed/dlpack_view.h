@@ -16,10 +16,10 @@
 namespace cleave::embed {
 
 // A view of the caller's memory, read only where it is an input's. `what` names
-// the tensor in messages. Unimplemented for memory that is not the CPU's;
-// InvalidArgument for a tensor that cannot be: a negative extent, strides or
-// sizes beyond the address space, no data, data at an address that its dtype
-// does not allow.
+// the tensor in messages. Unimplemented for memory that is neither the CPU's
+// nor of CUDA; InvalidArgument for a tensor that cannot be: a negative extent,
+// strides or sizes beyond the address space, no data, data at an address that
+// its dtype does not allow.
 absl::StatusOr<ArrayView> ViewOf(const DLTensor* tensor, const char* what,
                                  size_t number);
 

@@ -66,10 +66,6 @@ class HostMemory : public Allocator {
 class Run {
  public:
   static absl::Status Check(const cleave_run_options& options) {
-    if (options.stream != nullptr) {
-      return absl::UnimplementedError(
-          "not supported: a stream; kernels take and give memory of the host");
-    }
     if (options.parallel_for != nullptr && options.threads < 1) {
       return absl::InvalidArgumentError(
           absl::StrCat("`parallel_for` has ", options.threads, " threads"));
@@ -81,9 +77,11 @@ class Run {
     return absl::OkStatus();
   }
 
-  explicit Run(const cleave_run_options& options)
+  Run(const cleave_run_options& options, int device_ordinal)
       : options_(options), threads_(options), memory_(options) {
     run_.call.serial = options.serial != 0;
+    run_.call.device_ordinal = device_ordinal;
+    run_.call.stream = options.stream;
     if (options.parallel_for != nullptr) run_.call.pool = &threads_;
     if (options.allocate != nullptr) run_.call.allocator = &memory_;
     if (options.report != nullptr) run_.report = &report_.emplace();
@@ -112,29 +110,47 @@ class Run {
 
 using Views = absl::InlinedVector<ArrayView, 8>;
 
+// The caller's tensors.
+struct Tensors {
+  const DLTensor* const* data = nullptr;
+  size_t count = 0;
+};
+
+// The number of the CUDA device that tensors of a run are on; none so far.
+using Ordinal = std::optional<int>;
+
 // The views, with the dtypes that the graph gives them: a key comes as u64.
-absl::Status ReadViews(const DLTensor* const* tensors, size_t count,
-                       const std::vector<NamedValue>& declared,
-                       const Graph& graph, const char* what, Views* views) {
-  if (tensors == nullptr && count > 0) {
+absl::Status ReadViews(Tensors tensors, const std::vector<NamedValue>& declared,
+                       const Graph& graph, const char* what, Ordinal* ordinal,
+                       Views* views) {
+  if (tensors.data == nullptr && tensors.count > 0) {
     return absl::InvalidArgumentError(absl::StrCat("`", what, "s` is null"));
   }
-  for (size_t i = 0; i < count; ++i) {
-    CLEAVE_ASSIGN_OR_RETURN(ArrayView view, ViewOf(tensors[i], what, i));
+  for (size_t i = 0; i < tensors.count; ++i) {
+    CLEAVE_ASSIGN_OR_RETURN(ArrayView view, ViewOf(tensors.data[i], what, i));
     if (view.dtype == DType::kU64 && i < declared.size() &&
         graph.type(declared[i].value).dtype == DType::kKey) {
       view.dtype = DType::kKey;
+    }
+    if (view.device == Device::kCuda) {
+      const int number = tensors.data[i]->device.device_id;
+      if (ordinal->value_or(number) != number) {
+        return absl::InvalidArgumentError(
+            absl::StrCat(what, " ", i, " is on device ", number,
+                         ", others of this run are on device ", **ordinal));
+      }
+      *ordinal = number;
     }
     views->push_back(view);
   }
   return absl::OkStatus();
 }
 
-// A run on the caller's inputs: `run` gets the kernel, their views and the
-// options.
+// A run on them: `run` gets the kernel, views of both, and the options.
+// `outputs` has none where the caller makes room later.
 template <typename F>
-cleave_status* RunOn(const cleave_kernel* kernel, const DLTensor* const* inputs,
-                     size_t input_count, const cleave_run_options* options,
+cleave_status* RunOn(const cleave_kernel* kernel, Tensors inputs,
+                     Tensors outputs, const cleave_run_options* options,
                      const F& run) {
   return Guarded([&]() -> absl::Status {
     CLEAVE_RETURN_IF_ERROR(CheckGiven({{"kernel", kernel}}));
@@ -142,11 +158,15 @@ cleave_status* RunOn(const cleave_kernel* kernel, const DLTensor* const* inputs,
                             ReadStruct(options, "options"));
     CLEAVE_RETURN_IF_ERROR(Run::Check(read));
     const Graph& graph = kernel->kernel.graph();
+    Ordinal ordinal;
     Views from;
     CLEAVE_RETURN_IF_ERROR(
-        ReadViews(inputs, input_count, graph.inputs(), graph, "input", &from));
-    Run own(read);
-    CLEAVE_RETURN_IF_ERROR(run(kernel->kernel, from, own.options()));
+        ReadViews(inputs, graph.inputs(), graph, "input", &ordinal, &from));
+    Views to;
+    CLEAVE_RETURN_IF_ERROR(
+        ReadViews(outputs, graph.outputs(), graph, "output", &ordinal, &to));
+    Run own(read, ordinal.value_or(0));
+    CLEAVE_RETURN_IF_ERROR(run(kernel->kernel, from, to, own.options()));
     own.GiveReport();
     return absl::OkStatus();
   });
@@ -251,13 +271,10 @@ cleave_status* cleave_kernel_run(const cleave_kernel* kernel,
                                  size_t output_count,
                                  const cleave_run_options* options) {
   return cleave::embed::RunOn(
-      kernel, inputs, input_count, options,
-      [&](const cleave::Kernel& run, const cleave::embed::Views& from,
-          const cleave::RunOptions& run_options) -> absl::Status {
-        cleave::embed::Views to;
-        CLEAVE_RETURN_IF_ERROR(cleave::embed::ReadViews(
-            outputs, output_count, run.graph().outputs(), run.graph(), "output",
-            &to));
+      kernel, {inputs, input_count}, {outputs, output_count}, options,
+      [](const cleave::Kernel& run, const cleave::embed::Views& from,
+         const cleave::embed::Views& to,
+         const cleave::RunOptions& run_options) -> absl::Status {
         return run.RunViews(from, to, run_options);
       });
 }
@@ -283,8 +300,9 @@ cleave_status* cleave_kernel_run_alloc(const cleave_kernel* kernel,
     return view.data;
   };
   return cleave::embed::RunOn(
-      kernel, inputs, input_count, options,
+      kernel, {inputs, input_count}, {}, options,
       [&](const cleave::Kernel& run, const cleave::embed::Views& from,
+          const cleave::embed::Views&,
           const cleave::RunOptions& run_options) -> absl::Status {
         if (make_output == nullptr) {
           return absl::InvalidArgumentError("`make_output` is null");

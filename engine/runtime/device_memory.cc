@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/cuda_driver.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -36,6 +37,7 @@ absl::StatusOr<std::shared_ptr<const DeviceInterface>> DeviceInterface::Open(
       Look(in, absl::StrCat("halide_", DeviceName(device), "_device_interface"),
            &interface));
   result->interface_ = interface();
+  result->device_ = device;
   result->library_ = std::move(library);
   KernelCall call;
   DeviceMemory memory(*result, call, 1);
@@ -54,21 +56,52 @@ DeviceMemory::DeviceMemory(const DeviceInterface& device, KernelCall& call,
 
 DeviceMemory::~DeviceMemory() {
   // An error here has no reader: the run has its result, or its own error.
-  Sync().IgnoreError();
+  // Memory that is freed serves later requests of the same stream alone.
+  if (bytes_to_device_ + bytes_to_host_ > 0) Sync().IgnoreError();
   for (size_t slot = 0; slot < slots_.size(); ++slot) {
     Free(static_cast<int>(slot));
   }
+}
+
+void DeviceMemory::Shape(int64_t bytes, Slot& place) {
+  place.dimension = halide_dimension_t(
+      0, static_cast<int32_t>(std::max<int64_t>(bytes, 1)), 1);
+  place.buffer.type = halide_type_t(halide_type_uint, 8);
+  place.buffer.dimensions = 1;
+  place.buffer.dim = &place.dimension;
+}
+
+void DeviceMemory::Adopt(int slot, void* address, int64_t bytes, void* host,
+                         bool has_value) {
+  Slot& place = slots_[slot];
+  Shape(bytes, place);
+  place.buffer.host = static_cast<uint8_t*>(host);
+  place.buffer.device = reinterpret_cast<uint64_t>(address);
+  place.buffer.device_interface = device_.interface_;
+  // A value without bytes gets its room like any other.
+  place.is_callers = address != nullptr;
+  place.on_device = has_value;
+  place.on_host = bytes == 0;
+}
+
+absl::Status DeviceMemory::AdoptCopy(int slot, const void* address,
+                                     int64_t bytes, void* host) {
+  CLEAVE_RETURN_IF_ERROR(Place(slot, bytes, host));
+  CLEAVE_ASSIGN_OR_RETURN(const CudaDriver* driver, CudaDriver::Get());
+  Slot& place = slots_[slot];
+  place.on_device = true;
+  place.on_host = bytes == 0;
+  busy_ = true;
+  return driver->Copy(call_.device_ordinal(),
+                      reinterpret_cast<void*>(place.buffer.device), address,
+                      bytes, call_.stream());
 }
 
 absl::Status DeviceMemory::Place(int slot, int64_t bytes, void* host) {
   Slot& place = slots_[slot];
   place.buffer.host = static_cast<uint8_t*>(host);
   if (place.buffer.device != 0) return absl::OkStatus();
-  place.dimension = halide_dimension_t(
-      0, static_cast<int32_t>(std::max<int64_t>(bytes, 1)), 1);
-  place.buffer.type = halide_type_t(halide_type_uint, 8);
-  place.buffer.dimensions = 1;
-  place.buffer.dim = &place.dimension;
+  Shape(bytes, place);
   const absl::Status made = call_.ToStatus(
       device_.malloc_(&call_, &place.buffer, device_.interface_), "its driver");
   if (!made.ok()) return absl::ResourceExhaustedError(made.message());
@@ -87,16 +120,23 @@ void DeviceMemory::Point(int slot, halide_buffer_t& buffer) {
 absl::Status DeviceMemory::Read(int slot, int64_t bytes,
                                 halide_buffer_t& buffer) {
   CLEAVE_RETURN_IF_ERROR(Place(slot, bytes, buffer.host));
-  Slot& place = slots_[slot];
-  if (!place.on_device && bytes > 0) {
-    place.buffer.flags = halide_buffer_flag_host_dirty;
-    CLEAVE_RETURN_IF_ERROR(call_.ToStatus(
-        device_.copy_to_device_(&call_, &place.buffer, device_.interface_),
-        "a copy to the device"));
-    bytes_to_device_ += bytes;
+  if (!slots_[slot].on_device && bytes > 0) {
+    CLEAVE_RETURN_IF_ERROR(CopyToDevice(slot));
   }
-  place.on_device = true;
+  slots_[slot].on_device = true;
   Point(slot, buffer);
+  return absl::OkStatus();
+}
+
+absl::Status DeviceMemory::CopyToDevice(int slot) {
+  Slot& place = slots_[slot];
+  place.buffer.flags = halide_buffer_flag_host_dirty;
+  CLEAVE_RETURN_IF_ERROR(call_.ToStatus(
+      device_.copy_to_device_(&call_, &place.buffer, device_.interface_),
+      "a copy to the device"));
+  bytes_to_device_ += place.dimension.extent;
+  place.on_device = true;
+  busy_ = true;
   return absl::OkStatus();
 }
 
@@ -120,6 +160,25 @@ absl::Status DeviceMemory::BringToHost(int slot) {
   return absl::OkStatus();
 }
 
+absl::Status DeviceMemory::Deliver(int slot) {
+  const Slot& place = slots_[slot];
+  if (!place.is_callers) return BringToHost(slot);
+  return place.on_device ? absl::OkStatus() : CopyToDevice(slot);
+}
+
+absl::Status DeviceMemory::CopyTo(int slot, int64_t bytes, const void* host,
+                                  void* target) {
+  const Slot& place = slots_[slot];
+  CLEAVE_ASSIGN_OR_RETURN(const CudaDriver* driver, CudaDriver::Get());
+  const void* const source =
+      place.on_device ? reinterpret_cast<const void*>(place.buffer.device)
+                      : host;
+  if (!place.on_device) bytes_to_device_ += bytes;
+  busy_ = true;
+  return driver->Copy(call_.device_ordinal(), target, source, bytes,
+                      call_.stream());
+}
+
 void DeviceMemory::WrittenByHost(int slot) {
   slots_[slot].on_host = true;
   slots_[slot].on_device = false;
@@ -127,7 +186,7 @@ void DeviceMemory::WrittenByHost(int slot) {
 
 void DeviceMemory::Free(int slot) {
   Slot& place = slots_[slot];
-  if (place.buffer.device == 0) return;
+  if (place.buffer.device == 0 || place.is_callers) return;
   device_.free_(&call_, &place.buffer);
   bytes_ -= place.dimension.extent;
   place.on_device = false;

@@ -1,8 +1,12 @@
-// Kernels on a device: on OpenCL's they run (PoCL is one without hardware), for
-// CUDA they compile.
+// Kernels on devices: on OpenCL's (PoCL is one without hardware), and on CUDA's
+// where there is one; elsewhere kernels compile for CUDA.
 
+#include <dlfcn.h>
+
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <deque>
 #include <fstream>
 #include <string>
 #include <thread>
@@ -13,6 +17,7 @@
 #include "engine/codegen/collapse_axes.h"
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/numerics.h"
+#include "engine/runtime/cuda_driver.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_cases_testing.h"
 #include "gmock/gmock.h"
@@ -25,15 +30,36 @@ namespace {
 
 using ::testing::HasSubstr;
 
-CompileOptions DeviceOptions() {
+CompileOptions OptionsFor(Device device) {
   CompileOptions options = CaseOptions();
-  options.device = Device::kOpenCl;
+  options.device = device;
   return options;
 }
 
+// Whether this machine has NVIDIA's driver.
+bool HasCuda() {
+  static const bool found = dlopen("libcuda.so.1", RTLD_LAZY) != nullptr;
+  return found;
+}
+
+class DeviceRuns : public ::testing::TestWithParam<Device> {
+ protected:
+  void SetUp() override {
+    if (GetParam() == Device::kCuda && !HasCuda()) CLEAVE_SKIP(kHasNoCuda);
+  }
+
+  static CompileOptions DeviceOptions() { return OptionsFor(GetParam()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(Devices, DeviceRuns,
+                         ::testing::Values(Device::kOpenCl, Device::kCuda),
+                         [](const auto& info) {
+                           return std::string(DeviceName(info.param));
+                         });
+
 // The same sums in the same order, and every operation rounded alike: the bits
 // of the interpreter, on a device that keeps to IEEE 754.
-TEST(Device, ComputesWhatTheInterpreterComputes) {
+TEST_P(DeviceRuns, ComputesWhatTheInterpreterComputes) {
   for (const KernelCase& one : KernelCases()) {
     if (one.on_devices) ExpectAgreement(one, DeviceOptions());
   }
@@ -42,7 +68,7 @@ TEST(Device, ComputesWhatTheInterpreterComputes) {
 // Not supported on devices: a loop over nothing whose body reads by the last of
 // its places. Halide's check before the loop refuses the place -1, and a buffer
 // of a device cannot be taken for larger than it is, as one of the CPU is.
-TEST(Device, RefusesLoopsOverNothingThatReadTheirLastPlace) {
+TEST_P(DeviceRuns, RefusesLoopsOverNothingThatReadTheirLastPlace) {
   int cases = 0;
   for (const KernelCase& one : KernelCases()) {
     if (one.on_devices) continue;
@@ -89,21 +115,21 @@ RunReport ReportOf(const Kernel& kernel, const std::vector<Tensor>& inputs) {
   return report;
 }
 
-TEST(Device, KeepsThereWhatPassesFromKernelToKernel) {
+TEST_P(DeviceRuns, KeepsThereWhatPassesFromKernelToKernel) {
   ASSERT_OK_AND_ASSIGN(
       const Kernel kernel,
       Compile(ParseCase(kChained), Numerics(), DeviceOptions()));
   const RunReport report = ReportOf(
       kernel, {Tensor(DType::kF32, {3, 5}), Tensor(DType::kF32, {5, 5})});
   ASSERT_EQ(report.steps.size(), 2);
-  EXPECT_EQ(report.steps[0].device, "opencl");
-  EXPECT_EQ(report.steps[1].device, "opencl");
+  EXPECT_EQ(report.steps[0].device, DeviceName(GetParam()));
+  EXPECT_EQ(report.steps[1].device, DeviceName(GetParam()));
   EXPECT_EQ(report.bytes_to_device, 4 * (15 + 25));
   EXPECT_EQ(report.bytes_to_host, 4 * 15);
   EXPECT_EQ(report.device_peak_bytes, 4 * (15 + 25 + 15));
 }
 
-TEST(Device, LeavesToTheCpuWhatItHasNoCodeFor) {
+TEST_P(DeviceRuns, LeavesToTheCpuWhatItHasNoCodeFor) {
   const Graph graph = ParseCase(kScanned);
   ASSERT_OK_AND_ASSIGN(const Kernel kernel,
                        Compile(graph, Numerics(), DeviceOptions()));
@@ -119,14 +145,15 @@ TEST(Device, LeavesToTheCpuWhatItHasNoCodeFor) {
   ASSERT_EQ(report.steps.size(), 3);
   EXPECT_EQ(report.steps[1].device, "cpu");
   EXPECT_EQ(report.steps[1].why,
-            "a structured kernel has no schedule for opencl");
+            absl::StrCat("a structured kernel has no schedule for ",
+                         DeviceName(GetParam())));
   EXPECT_THAT(report.ToString(), HasSubstr("on the CPU: a structured kernel"));
   // There and back twice.
   EXPECT_EQ(report.bytes_to_device, 2 * 4 * 280);
   EXPECT_EQ(report.bytes_to_host, 2 * 4 * 280);
 }
 
-TEST(Device, RunsOnManyThreads) {
+TEST_P(DeviceRuns, RunsOnManyThreads) {
   const Graph graph = ParseCase(kNormalized);
   ASSERT_OK_AND_ASSIGN(const Kernel kernel,
                        Compile(graph, Numerics(), DeviceOptions()));
@@ -147,13 +174,175 @@ TEST(Device, RunsOnManyThreads) {
   EXPECT_EQ(wrong, 0);
 }
 
-TEST(Device, SaysThatItIsNotThere) {
-  if (std::system("ldconfig -p | grep -q libcuda.so") == 0) {
-    CLEAVE_SKIP(kHasCuda);
+constexpr char kReturned[] = R"(
+graph (%x: f32[b, n]) -> (same: f32[b, n], y: f32[b, n], again: f32[b, n]) {
+  %1: f32[b, n] = exp(%x)
+  return same = %x, y = %1, again = %1
+})";
+
+// A function of NVIDIA's driver.
+template <typename Function>
+Function* Driver(const char* name) {
+  static void* const library = dlopen("libcuda.so.1", RTLD_LAZY);
+  return reinterpret_cast<Function*>(dlsym(library, name));
+}
+
+// A tensor in the memory of CUDA device 0, as PyTorch would hold it.
+class CudaArray {
+ public:
+  explicit CudaArray(const Tensor& tensor)
+      : dtype_(tensor.dtype()), shape_(tensor.shape()) {
+    const auto driver = CudaDriver::Get();
+    EXPECT_OK(driver.status());
+    EXPECT_EQ(
+        Driver<int(void*)>("cuCtxSetCurrent")(*(*driver)->PrimaryContext(0)),
+        0);
+    const size_t bytes = std::max<size_t>(tensor.byte_size(), 1);
+    EXPECT_EQ(Driver<int(uint64_t*, size_t)>("cuMemAlloc_v2")(&address_, bytes),
+              0);
+    EXPECT_EQ(Driver<int(uint64_t, const void*, size_t)>("cuMemcpyHtoD_v2")(
+                  address_, tensor.data(), tensor.byte_size()),
+              0);
   }
-  CompileOptions options = CaseOptions();
-  options.device = Device::kCuda;
-  const auto kernel = Compile(ParseCase(kNormalized), Numerics(), options);
+  CudaArray(const CudaArray&) = delete;
+  CudaArray& operator=(const CudaArray&) = delete;
+  ~CudaArray() { Driver<int(uint64_t)>("cuMemFree_v2")(address_); }
+
+  // Waits for the default stream.
+  Tensor Read() const {
+    Tensor tensor(dtype_, shape_);
+    EXPECT_EQ(Driver<int(void*, uint64_t, size_t)>("cuMemcpyDtoH_v2")(
+                  tensor.mutable_data(), address_, tensor.byte_size()),
+              0);
+    return tensor;
+  }
+  TensorView view() const {
+    return {reinterpret_cast<void*>(address_), dtype_, shape_,
+            DenseStrides(shape_), Device::kCuda};
+  }
+  MutableTensorView mutable_view() const {
+    return {reinterpret_cast<void*>(address_), dtype_, shape_,
+            DenseStrides(shape_), Device::kCuda};
+  }
+
+ private:
+  uint64_t address_ = 0;
+  DType dtype_;
+  std::vector<int64_t> shape_;
+};
+
+Tensor Sampled(const std::vector<int64_t>& shape) {
+  Tensor x(DType::kF32, shape);
+  for (int64_t i = 0; i < x.size(); ++i) x.SetDouble(i, (i * 37 % 101) / 64.0);
+  return x;
+}
+
+class CudaArrays : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!HasCuda()) CLEAVE_SKIP(kHasNoCuda);
+  }
+
+  // Runs the graph on arrays of the device, and compares all results with those
+  // of tensors.
+  static RunReport ExpectSame(const char* text,
+                              const std::vector<Tensor>& inputs) {
+    const absl::StatusOr<Kernel> kernel =
+        Compile(ParseCase(text), Numerics(), OptionsFor(Device::kCuda));
+    EXPECT_OK(kernel.status());
+    const auto want = kernel->Run(inputs);
+    EXPECT_OK(want.status());
+    std::deque<CudaArray> from, to;
+    std::vector<TensorView> input_views;
+    std::vector<MutableTensorView> output_views;
+    for (const Tensor& input : inputs) {
+      input_views.push_back(from.emplace_back(input).view());
+    }
+    for (const Tensor& output : *want) {
+      const Tensor empty(output.dtype(), output.shape());
+      output_views.push_back(to.emplace_back(empty).mutable_view());
+    }
+    // Without a report nothing waits.
+    EXPECT_OK(kernel->RunInto(input_views, output_views));
+    for (size_t i = 0; i < want->size(); ++i) {
+      EXPECT_TRUE(SameValue(to[i].Read(), (*want)[i])) << i;
+    }
+    RunReport report;
+    RunOptions options;
+    options.report = &report;
+    EXPECT_OK(kernel->RunInto(input_views, output_views, options));
+    return report;
+  }
+};
+
+TEST_F(CudaArrays, AreReadAndWrittenWhereTheyLie) {
+  const RunReport report =
+      ExpectSame(kChained, {Sampled({300, 70}), Sampled({70, 70})});
+  EXPECT_EQ(report.bytes_to_device, 0);
+  EXPECT_EQ(report.bytes_to_host, 0);
+  EXPECT_EQ(report.device_peak_bytes, 4 * 300 * 70);
+  ExpectSame(kNormalized, {Sampled({5, 1000})});
+  ExpectSame(kNormalized, {Sampled({3, 0})});
+  EXPECT_EQ(ExpectSame(kReturned, {Sampled({5, 9})}).bytes_to_host, 0);
+}
+
+TEST_F(CudaArrays, AreCopiedForStepsOfTheCpu) {
+  const RunReport report = ExpectSame(kScanned, {Sampled({4, 70})});
+  EXPECT_EQ(report.bytes_to_host, 4 * 280);
+  EXPECT_EQ(report.bytes_to_device, 4 * 280);
+}
+
+TEST_F(CudaArrays, MayOverlap) {
+  const Tensor x = Sampled({5, 1000});
+  ASSERT_OK_AND_ASSIGN(
+      const Kernel kernel,
+      Compile(ParseCase(kNormalized), Numerics(), OptionsFor(Device::kCuda)));
+  ASSERT_OK_AND_ASSIGN(const auto want, kernel.Run({x}));
+  const CudaArray both(x);
+  Tensor sums(DType::kF32, {5});
+  ASSERT_OK(kernel.RunInto(
+      {both.view()},
+      {both.mutable_view(), {sums.mutable_data(), DType::kF32, {5}, {1}}}));
+  EXPECT_TRUE(SameValue(both.Read(), want[0]));
+  EXPECT_TRUE(SameValue(sums, want[1]));
+}
+
+TEST_F(CudaArrays, AreDense) {
+  ASSERT_OK_AND_ASSIGN(
+      const Kernel kernel,
+      Compile(ParseCase(kReturned), Numerics(), OptionsFor(Device::kCuda)));
+  const CudaArray x(Sampled({4, 4}));
+  TensorView transposed = x.view();
+  transposed.strides = {1, 4};
+  const MutableTensorView y = x.mutable_view();
+  EXPECT_THAT(kernel.RunInto({transposed}, {y, y, y}),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("the input `x` on a device, which is not")));
+}
+
+// No address is read.
+TEST(Device, RefusesArraysOfOtherDevices) {
+  ASSERT_OK_AND_ASSIGN(const Kernel kernel, Compile(ParseCase(kReturned),
+                                                    Numerics(), CaseOptions()));
+  const Tensor x = Sampled({2, 2});
+  TensorView view = ViewOf(x);
+  Tensor y = x;
+  const MutableTensorView out = {
+      y.mutable_data(), DType::kF32, {2, 2}, {2, 1}, Device::kCpu};
+  view.device = Device::kCuda;
+  EXPECT_THAT(kernel.RunInto({view}, {out, out, out}),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("the input `x` is on a device of cuda")));
+  view.device = Device::kOpenCl;
+  EXPECT_THAT(kernel.RunInto({view}, {out, out, out}),
+              StatusIs(absl::StatusCode::kUnimplemented,
+                       HasSubstr("the input `x` on a device of opencl")));
+}
+
+TEST(Device, SaysThatItIsNotThere) {
+  if (HasCuda()) CLEAVE_SKIP(kHasCuda);
+  const auto kernel =
+      Compile(ParseCase(kNormalized), Numerics(), OptionsFor(Device::kCuda));
   EXPECT_EQ(kernel.status().code(), absl::StatusCode::kFailedPrecondition);
   EXPECT_THAT(std::string(kernel.status().message()),
               HasSubstr("there is no cuda device: "));

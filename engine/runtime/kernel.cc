@@ -112,6 +112,8 @@ absl::Status Kernel::Impl::CheckInputs(Arrays inputs) const {
       empty |= extent == 0;
     }
     if (view.data == nullptr && !empty) return fail("has no data");
+    CLEAVE_RETURN_IF_ERROR(
+        CheckPlace(view, absl::StrCat("the input `", input.name, "`")));
   }
   return absl::OkStatus();
 }
@@ -142,6 +144,8 @@ absl::Status Kernel::Impl::CheckOutputs(const Instance& instance,
       return absl::InvalidArgumentError(absl::StrCat(
           "the output `", output.name, "` is not dense in row-major order"));
     }
+    CLEAVE_RETURN_IF_ERROR(
+        CheckPlace(view, absl::StrCat("the output `", output.name, "`")));
     ranges.push_back(RangeOf(view));
     if (view.data == nullptr && DenseBytes(view) > 0) {
       return absl::InvalidArgumentError(
@@ -157,14 +161,14 @@ absl::Status Kernel::Impl::CheckOutputs(const Instance& instance,
   return absl::OkStatus();
 }
 
-// Outputs come to the host as they are made, and what no later step reads gives
+// Outputs go to the caller as they are made, and what no later step reads gives
 // its memory back.
 absl::Status Kernel::Impl::EndDeviceStep(const Instance& instance, int step,
                                          bool timed, DeviceMemory& memory) {
   const StepInstance& done = instance.steps[step];
   for (const BufferInstance& buffer : done.outputs) {
     if (absl::c_linear_search(output_slots_, buffer.slot)) {
-      CLEAVE_RETURN_IF_ERROR(memory.BringToHost(buffer.slot));
+      CLEAVE_RETURN_IF_ERROR(memory.Deliver(buffer.slot));
     }
   }
   for (const auto* operands : {&done.inputs, &done.outputs}) {
@@ -208,6 +212,7 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
   for (const ArrayView& output : outputs) written.push_back(RangeOf(output));
   int64_t packed = 0;
   for (size_t i = 0; i < inputs.size(); ++i) {
+    if (inputs[i].device != Device::kCpu) continue;
     bool copy = !inputs[i].dense;
     const ByteRange read = RangeOf(inputs[i]);
     for (const ByteRange& range : written) copy |= Overlaps(read, range);
@@ -222,12 +227,16 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
     }
   }
   for (size_t o = 0; o < outputs.size(); ++o) {
+    if (outputs[o].device != Device::kCpu) continue;
     if (output_made_[o]) addresses[output_slots_[o]] = outputs[o].data;
   }
   std::optional<DeviceMemory> memory;
   if (plan_->device != nullptr) {
     memory.emplace(*plan_->device, call, slots_.size());
+    CLEAVE_RETURN_IF_ERROR(AdoptArrays(instance, inputs, outputs, allocate,
+                                       absl::MakeSpan(addresses), *memory));
   }
+  DeviceMemory* const on_device = memory.has_value() ? &*memory : nullptr;
   std::vector<std::pair<int, Tensor>> kept;  // of host kernels, by slot
   RunReport* const report = options.report;
   for (size_t s = 0; s < plan_->steps.size(); ++s) {
@@ -235,10 +244,9 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
     CLEAVE_RETURN_IF_ERROR(PollBudget());
     const absl::Status ran =
         RunStep(plan_->steps[s], instance.steps[s], instance.dims,
-                absl::MakeSpan(addresses), &kept, call,
-                memory.has_value() ? &*memory : nullptr);
+                absl::MakeSpan(addresses), &kept, call, on_device);
     if (internal_kernel::IsNotFinite(ran)) {
-      return Restart(inputs, addresses, ran, outputs, options);
+      return Restart(inputs, addresses, ran, outputs, options, on_device);
     }
     CLEAVE_RETURN_IF_ERROR(ran);
     if (memory.has_value()) {
@@ -259,10 +267,8 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
   }
   for (size_t o = 0; o < outputs.size(); ++o) {
     if (output_made_[o]) continue;
-    const int64_t bytes = DenseBytes(outputs[o]);
-    if (bytes > 0) {
-      std::memcpy(outputs[o].data, addresses[output_slots_[o]], bytes);
-    }
+    CLEAVE_RETURN_IF_ERROR(
+        CopyOutput(static_cast<int>(o), outputs[o], addresses, on_device));
   }
   if (report != nullptr) {
     if (memory.has_value()) ReportMemory(*memory, report);
@@ -275,10 +281,14 @@ absl::Status Kernel::Impl::Execute(const Instance& instance, Arrays inputs,
 
 absl::Status Kernel::Impl::Restart(Arrays inputs, Addresses addresses,
                                    const absl::Status& why, Arrays outputs,
-                                   const RunOptions& options) const {
+                                   const RunOptions& options,
+                                   DeviceMemory* memory) const {
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ArrayView& input = inputs[i];
+    if (memory != nullptr) {
+      CLEAVE_RETURN_IF_ERROR(memory->BringToHost(static_cast<int>(i)));
+    }
     CLEAVE_ASSIGN_OR_RETURN(
         Tensor tensor,
         Tensor::CreateUninitialized(input.dtype,
@@ -291,8 +301,7 @@ absl::Status Kernel::Impl::Restart(Arrays inputs, Addresses addresses,
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
                           InterpretGiven(tensors, why, options));
   for (size_t o = 0; o < results.size(); ++o) {
-    if (results[o].byte_size() == 0) continue;
-    std::memcpy(outputs[o].data, results[o].data(), results[o].byte_size());
+    CLEAVE_RETURN_IF_ERROR(CopyToArray(results[o], outputs[o], options));
   }
   return absl::OkStatus();
 }

@@ -52,18 +52,21 @@ struct CompileOptions {
 };
 
 // An array in the caller's memory. Strides count elements and may be negative
-// or, of inputs, 0.
+// or, of inputs, 0. `device` says where `data` lies: of a CUDA device, in its
+// primary context, as the memory of CUDA's runtime, PyTorch and JAX does.
 struct TensorView {
   const void* data = nullptr;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
+  Device device = Device::kCpu;
 };
 struct MutableTensorView {
   void* data = nullptr;
   DType dtype = DType::kF32;
   std::vector<int64_t> shape;
   std::vector<int64_t> strides;
+  Device device = Device::kCpu;
 };
 // The same, where the caller keeps extents and strides beside it: nothing is
 // allocated for a call.
@@ -73,6 +76,7 @@ struct ArrayView {
   bool dense = true;  // in row-major order without gaps
   absl::Span<const int64_t> shape;
   absl::Span<const int64_t> strides;  // may be empty where it is dense
+  Device device = Device::kCpu;
 };
 
 // The memory for output number `output`, for dense elements in row-major order;
@@ -140,6 +144,11 @@ class Kernel {
   // inputs give, are dense in row-major order, and may overlap inputs (which
   // are then copied first), but not each other (InvalidArgument). Inputs may
   // have any strides.
+  //
+  // A kernel for CUDA takes arrays on its device, too, dense ones
+  // (Unimplemented for others): `options.call` names the device and the stream.
+  // A run that copies nothing between it and the host only puts its kernels on
+  // the stream, and returns: what the caller puts there next comes after.
   absl::Status RunInto(absl::Span<const TensorView> inputs,
                        absl::Span<const MutableTensorView> outputs,
                        const RunOptions& options = {}) const;

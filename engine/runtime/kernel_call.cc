@@ -53,7 +53,9 @@ KernelCall::KernelCall(const KernelCallOptions& options)
     : pool_(options.pool),
       allocator_(options.allocator != nullptr ? options.allocator
                                               : &DefaultAllocator()),
-      serial_(options.serial) {}
+      serial_(options.serial),
+      device_ordinal_(options.device_ordinal),
+      stream_(options.stream) {}
 
 KernelCall::~KernelCall() {
   // Nobody else is here: no locks.

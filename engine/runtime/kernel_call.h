@@ -35,6 +35,10 @@ struct KernelCallOptions {
   Allocator* allocator = nullptr;  // null: DefaultAllocator()
   // Runs parallel loops on the calling thread. The results are the same bits.
   bool serial = false;
+  // Of kernels for CUDA: the number of the device, and the stream (a CUstream;
+  // null is the default stream) on which they run in order.
+  int device_ordinal = 0;
+  void* stream = nullptr;
 };
 
 // The threads and memory that the kernels of a run asked for so far.
@@ -85,7 +89,11 @@ class KernelCall {
 
   KernelCallReport report() const;
   // The options of a call within this one.
-  KernelCallOptions options() const { return {pool_, allocator_, serial_}; }
+  KernelCallOptions options() const {
+    return {pool_, allocator_, serial_, device_ordinal_, stream_};
+  }
+  int device_ordinal() const { return device_ordinal_; }
+  void* stream() const { return stream_; }
 
  private:
   static constexpr int kSlots = 16;
@@ -111,6 +119,8 @@ class KernelCall {
   ThreadPool* const pool_;
   Allocator* const allocator_;
   const bool serial_;
+  const int device_ordinal_;
+  void* const stream_;
   void* context_ = this;  // what arguments[0] points to
 
   std::atomic<int64_t> kernels_{0};

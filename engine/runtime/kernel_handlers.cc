@@ -5,8 +5,10 @@
 #include <string>
 
 #include "HalideRuntime.h"
+#include "HalideRuntimeCuda.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "engine/runtime/cuda_driver.h"
 #include "engine/runtime/kernel_call.h"
 #include "engine/runtime/messages.h"
 #include "ops/status_macros.h"
@@ -84,6 +86,27 @@ int ParallelTasks(void* context, int count, halide_parallel_task_t* tasks,
   return 0;
 }
 
+absl::StatusOr<void*> CudaContextOf(const KernelCall& call) {
+  CLEAVE_ASSIGN_OR_RETURN(const CudaDriver* driver, CudaDriver::Get());
+  return driver->PrimaryContext(call.device_ordinal());
+}
+
+int AcquireCudaContext(void* context, void** cuda_context, bool create) {
+  KernelCall& call = CallOf(context);
+  const absl::StatusOr<void*> found = CudaContextOf(call);
+  *cuda_context = found.ok() ? *found : nullptr;
+  if (found.ok()) return halide_error_code_success;
+  call.SetError(found.status().message());
+  return halide_error_code_gpu_device_error;
+}
+
+int ReleaseCudaContext(void* context) { return halide_error_code_success; }
+
+int GetCudaStream(void* context, void* cuda_context, void** stream) {
+  *stream = CallOf(context).stream();
+  return halide_error_code_success;
+}
+
 template <typename Function>
 absl::Status Look(const LoadedObject& runtime, const char* name,
                   Function** function) {
@@ -91,6 +114,26 @@ absl::Status Look(const LoadedObject& runtime, const char* name,
   if (*function != nullptr) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("the object is no Halide runtime: there is no ", name));
+}
+
+// A runtime for other devices has none of these.
+absl::Status InstallCudaHandlers(const LoadedObject& runtime) {
+  if (runtime.Find("halide_cuda_device_interface") == nullptr) {
+    return absl::OkStatus();
+  }
+  decltype(halide_set_cuda_acquire_context)* set_acquire;
+  decltype(halide_set_cuda_release_context)* set_release;
+  decltype(halide_set_cuda_get_stream)* set_stream;
+  CLEAVE_RETURN_IF_ERROR(
+      Look(runtime, "halide_set_cuda_acquire_context", &set_acquire));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(runtime, "halide_set_cuda_release_context", &set_release));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(runtime, "halide_set_cuda_get_stream", &set_stream));
+  set_acquire(&AcquireCudaContext);
+  set_release(&ReleaseCudaContext);
+  set_stream(&GetCudaStream);
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -128,7 +171,7 @@ absl::Status InstallKernelHandlers(const LoadedObject& runtime) {
   set_print(&Print);
   set_parallel(&ParallelFor, do_task, do_loop_task, &ParallelTasks,
                semaphore_init, semaphore_try_acquire, semaphore_release);
-  return absl::OkStatus();
+  return InstallCudaHandlers(runtime);
 }
 
 }  // namespace cleave::internal_kernel

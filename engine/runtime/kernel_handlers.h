@@ -13,7 +13,8 @@ namespace cleave::internal_kernel {
 // and errors go to the KernelCall that they get as user context. Not supported,
 // and reported as the kernel's error: tasks that wait for each other (Halide's
 // async). InvalidArgument if the object is no Halide runtime, or one of
-// another make.
+// another make. A runtime for CUDA works in the primary context of the call's
+// device, on its stream.
 absl::Status InstallKernelHandlers(const LoadedObject& runtime);
 
 }  // namespace cleave::internal_kernel

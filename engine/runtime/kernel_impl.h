@@ -15,6 +15,8 @@
 
 #include "HalideRuntime.h"
 #include "absl/container/inlined_vector.h"
+#include "absl/functional/function_ref.h"
+#include "absl/strings/string_view.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_plan.h"
 #include "engine/runtime/pack.h"
@@ -133,9 +135,10 @@ class Kernel::Impl {
                                     DeviceMemory& memory);
   // Runs all again where a step met what is not finite: by the interpreter, on
   // the inputs as they were.
+  // `memory` is null as above.
   absl::Status Restart(Arrays inputs, Addresses addresses,
                        const absl::Status& why, Arrays outputs,
-                       const RunOptions& options) const;
+                       const RunOptions& options, DeviceMemory* memory) const;
   // A step without code, on the run's memory. A result that has no place yet
   // stays in its tensor.
   absl::Status RunReference(const internal_kernel::Step& step,
@@ -158,6 +161,25 @@ class Kernel::Impl {
   void Report(const internal_kernel::Step& step, const StepInstance& instance,
               int64_t nanoseconds, RunReport* report) const;
   static void ReportMemory(const DeviceMemory& memory, RunReport* report);
+
+  // device_arrays.cc: the caller's arrays on a device.
+  // Whether a kernel of this plan takes the array; `what` names it.
+  absl::Status CheckPlace(const ArrayView& view, absl::string_view what) const;
+  // Gives the slots of such arrays their memory there, and room on the host
+  // where a step of the host touches them.
+  absl::Status AdoptArrays(
+      const Instance& instance, Arrays inputs, Arrays outputs,
+      absl::FunctionRef<absl::StatusOr<void*>(int64_t bytes)> allocate,
+      absl::Span<void*> addresses, DeviceMemory& memory) const;
+  // Per slot whether the host may read or write it.
+  std::vector<bool> TouchedByHost(const Instance& instance,
+                                  Arrays outputs) const;
+  // Copies an output that no step writes into the caller's memory.
+  absl::Status CopyOutput(int output, const ArrayView& view,
+                          Addresses addresses, DeviceMemory* memory) const;
+  // Copies a tensor, whose memory is the host's, into the caller's array.
+  static absl::Status CopyToArray(const Tensor& value, const ArrayView& view,
+                                  const RunOptions& options);
 
   // kernel.cc: a run.
   absl::Status RunCopied(Arrays inputs, MakeOutput make_output,

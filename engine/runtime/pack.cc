@@ -13,6 +13,7 @@ ArrayView Array(const View& view) {
   array.dtype = view.dtype;
   array.shape = view.shape;
   array.strides = view.strides;
+  array.device = view.device;
   array.dense = array.shape.size() == array.strides.size() &&
                 IsDense(array.shape, array.strides);
   return array;

@@ -1,0 +1,101 @@
+#include "engine/runtime/cuda_driver.h"
+
+#include <dlfcn.h>
+
+#include "absl/strings/str_cat.h"
+#include "ops/status_macros.h"
+
+namespace cleave {
+namespace {
+
+constexpr char kFileName[] = "libcuda.so.1";
+
+template <typename Function>
+absl::Status Look(void* library, const char* name, Function** function) {
+  *function = reinterpret_cast<Function*>(dlsym(library, name));
+  if (*function != nullptr) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat(kFileName, " has no ", name));
+}
+
+}  // namespace
+
+absl::StatusOr<const CudaDriver*> CudaDriver::Get() {
+  static auto* const driver = [] {
+    auto* const made = new absl::StatusOr<const CudaDriver*>;
+    auto* const loaded = new CudaDriver;
+    const absl::Status status = loaded->Load();
+    if (status.ok()) {
+      *made = loaded;
+    } else {
+      *made = status;
+      delete loaded;
+    }
+    return made;
+  }();
+  return *driver;
+}
+
+absl::Status CudaDriver::Load() {
+  // Kept open: code of the driver runs until the process ends.
+  void* const library = dlopen(kFileName, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) return absl::FailedPreconditionError(dlerror());
+  CLEAVE_RETURN_IF_ERROR(Look(library, "cuInit", &init_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, "cuDeviceGetCount", &device_count_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, "cuDeviceGet", &device_get_));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(library, "cuDevicePrimaryCtxRetain", &retain_context_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, "cuCtxPushCurrent_v2", &push_context_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, "cuCtxPopCurrent_v2", &pop_context_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, "cuMemcpyAsync", &copy_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, "cuGetErrorString", &error_string_));
+  CLEAVE_RETURN_IF_ERROR(ToStatus(init_(0), "cuInit"));
+  CLEAVE_RETURN_IF_ERROR(
+      ToStatus(device_count_(&devices_), "cuDeviceGetCount"));
+  if (devices_ > 0) return absl::OkStatus();
+  return absl::FailedPreconditionError("the driver has no device");
+}
+
+absl::Status CudaDriver::ToStatus(Result result, absl::string_view what) const {
+  if (result == 0) return absl::OkStatus();
+  const char* text = nullptr;
+  error_string_(result, &text);
+  return absl::FailedPreconditionError(
+      absl::StrCat(what, " failed with ", result, ": ",
+                   text == nullptr ? "an error without a name" : text));
+}
+
+absl::StatusOr<void*> CudaDriver::PrimaryContext(int ordinal) const {
+  const std::lock_guard<std::mutex> lock(mutex_);
+  const auto found = contexts_.find(ordinal);
+  if (found != contexts_.end()) return found->second;
+  if (ordinal < 0 || ordinal >= devices_) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no cuda device number ", ordinal, " of ", devices_));
+  }
+  int device = 0;
+  CLEAVE_RETURN_IF_ERROR(
+      ToStatus(device_get_(&device, ordinal), "cuDeviceGet"));
+  void* context = nullptr;
+  CLEAVE_RETURN_IF_ERROR(
+      ToStatus(retain_context_(&context, device), "cuDevicePrimaryCtxRetain"));
+  contexts_.emplace(ordinal, context);
+  return context;
+}
+
+absl::Status CudaDriver::Copy(int ordinal, void* target, const void* source,
+                              int64_t bytes, void* stream) const {
+  if (bytes == 0) return absl::OkStatus();
+  CLEAVE_ASSIGN_OR_RETURN(void* context, PrimaryContext(ordinal));
+  CLEAVE_RETURN_IF_ERROR(ToStatus(push_context_(context), "cuCtxPushCurrent"));
+  const absl::Status copied =
+      ToStatus(copy_(reinterpret_cast<uintptr_t>(target),
+                     reinterpret_cast<uintptr_t>(source),
+                     static_cast<size_t>(bytes), stream),
+               "cuMemcpyAsync");
+  void* popped = nullptr;
+  CLEAVE_RETURN_IF_ERROR(ToStatus(pop_context_(&popped), "cuCtxPopCurrent"));
+  return copied;
+}
+
+}  // namespace cleave
