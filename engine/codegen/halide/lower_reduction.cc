@@ -111,6 +111,7 @@ void Lowering::AddReduction(Value v) {
     return AddSerialReduction(v);
   }
   if (AddTiledReduction(v)) return;
+  if (SplitsColumns()) return AddColumnBlocks(v);
   if (space_.reduces_last() && !plain_schedule_) return AddLaneReduction(v);
   AddSerialReduction(v);
 }
@@ -241,17 +242,90 @@ void Lowering::AddLaneReduction(Value v) {
     result.role = Stage::Role::kRow;
     result.func(Reversed(vars)) = current(first);
   }
-  // Sums of narrow floats are kept in f32 and rounded once.
-  if (dtype == DType::kF16 || dtype == DType::kBF16) {
+  FinishReduction(v, std::move(result));
+}
+
+// Sums of narrow floats are kept in f32 and rounded once.
+void Lowering::FinishReduction(Value v, Stage stage) {
+  const DType dtype = graph_.type(v).dtype;
+  if (SumType(dtype) != dtype) {
+    const std::vector<Var> vars = VarsOf(v);
     Stage rounded;
     rounded.func = MakeFunc("rounded");
-    rounded.role = result.role;
-    const Coordinates here(vars.begin(), vars.end());
-    rounded.func(Reversed(vars)) = RoundElement(dtype, Call(result.func, here));
-    stages_.push_back(std::move(result));
-    result = std::move(rounded);
+    rounded.role = stage.role == Stage::Role::kWhole ? Stage::Role::kWhole
+                                                     : Stage::Role::kRow;
+    rounded.func(Reversed(vars)) = RoundElement(
+        dtype, Call(stage.func, Coordinates(vars.begin(), vars.end())));
+    stages_.push_back(std::move(stage));
+    stage = std::move(rounded);
   }
-  AddStage(v, std::move(result));
+  AddStage(v, std::move(stage));
+}
+
+// Whether columns have so many rows that blocks of them are reduced in
+// parallel.
+bool Lowering::SplitsColumns() const {
+  if (!on_device_ || space_.reduces_last() || space_.keeps_none()) return false;
+  for (size_t d = 0; d < space_.shape.size(); ++d) {
+    if (!space_.reduced[d]) continue;
+    // The outermost of the axes that are reduced.
+    const auto extent = space_.shape[d].Value();
+    return !extent.has_value() || *extent > kColumnBlock;
+  }
+  return false;
+}
+
+// The elements of each block one after the other, then the blocks.
+void Lowering::AddColumnBlocks(Value v) {
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  const Value x = graph_.operands(v)[0];
+  const DType dtype = graph_.type(v).dtype;
+  const std::vector<Var> vars = VarsOf(v);
+  const Var block("block");
+  auto [domain, extents, at] = ReducedBy(v, vars);
+  const Expr length = extents.back();
+  extents.back() = Halide::min(length, kColumnBlock);
+  domain = Domain(extents, "r");
+  const RVar outermost = domain[domain.dimensions() - 1];
+  const Expr begin = block * kColumnBlock;
+  domain.where(outermost < length - begin);
+  int next = domain.dimensions();
+  bool first = true;
+  for (size_t d = 0; d < space_.reduced.size(); ++d) {
+    if (!space_.reduced[d]) continue;
+    at[d] = domain[--next];
+    // The bound of a block is not seen by the inference of bounds.
+    if (first) {
+      at[d] = Halide::unsafe_promise_clamped(begin + at[d], 0, length - 1);
+    }
+    first = false;
+  }
+  Stage part;
+  part.func = MakeFunc("part");
+  part.role = Stage::Role::kSerial;
+  part.blocked = true;
+  std::vector<Var> pure = Reversed(vars);
+  pure.push_back(block);
+  part.func(pure) = IdentityElement(primitive, dtype);
+  part.func(pure) = CombineElements(primitive, dtype, part.func(pure),
+                                    ForEach(domain, At(x, at)));
+  part.reduced = Variables(domain);
+  const Func parts = part.func;
+  stages_.push_back(std::move(part));
+
+  Stage total;
+  total.func = MakeFunc("total");
+  total.role = Stage::Role::kSerial;
+  const RDom blocks(
+      0, Halide::max((length + kColumnBlock - 1) / kColumnBlock, 1), "b");
+  std::vector<Expr> of;
+  for (const Var& var : Reversed(vars)) of.push_back(var);
+  of.push_back(blocks.x);
+  total.func(Reversed(vars)) = IdentityElement(primitive, dtype);
+  total.func(Reversed(vars)) =
+      CombineElements(primitive, dtype, total.func(Reversed(vars)), parts(of));
+  total.reduced = {blocks.x};
+  FinishReduction(v, std::move(total));
 }
 
 // One element after the other, in row-major order.
@@ -275,16 +349,7 @@ void Lowering::AddSerialReduction(Value v) {
         primitive, dtype, Call(stage.func, here), ForEach(domain, At(x, at)));
     stage.reduced = Variables(domain);
   }
-  if (dtype == DType::kF16 || dtype == DType::kBF16) {
-    Stage rounded;
-    rounded.func = MakeFunc("rounded");
-    rounded.role = stage.role == Stage::Role::kWhole ? Stage::Role::kWhole
-                                                     : Stage::Role::kRow;
-    rounded.func(Reversed(vars)) = RoundElement(dtype, Call(stage.func, here));
-    stages_.push_back(std::move(stage));
-    stage = std::move(rounded);
-  }
-  AddStage(v, std::move(stage));
+  FinishReduction(v, std::move(stage));
 }
 
 // The number of the first greatest or least element; the first NaN wins.

@@ -63,6 +63,44 @@ void Lowering::FinishStage(Value v, Stage stage) {
   AddStage(v, std::move(stage));
 }
 
+Func Lowering::CopiedColumns(Value v) {
+  constexpr int64_t kFewRows = 32;
+  const Value b = graph_.operands(v)[1];
+  const Attributes& attributes = graph_.attributes(v);
+  const Shape& shape = graph_.type(v).shape;
+  const auto rank = static_cast<int64_t>(graph_.type(b).rank());
+  const std::vector<int64_t> batch = attributes.GetInts("batch_b");
+  std::vector<int64_t> leading(std::max<int64_t>(rank - 2, 0));
+  std::iota(leading.begin(), leading.end(), 0);
+  if (!on_device_ || rank < 2 || shape.size() < 2 || batch != leading ||
+      attributes.GetInts("contract_b") != std::vector<int64_t>{rank - 1}) {
+    return {};
+  }
+  const auto rows = shape[shape.size() - 2].Value();
+  if (rows.has_value() && *rows <= kFewRows) return {};
+  // The copy has a row more than there are terms, which is not written: devices
+  // have no memory of 0 bytes.
+  const std::vector<Var> vars = VarsOf(b);
+  const Expr terms = Extent(graph_.type(b).shape.back());
+  const RDom domain = Domain({terms}, "term");
+  Coordinates at(vars.begin(), vars.end());
+  at.back() = domain[0];
+  const Expr element = At(b, at);
+  Coordinates to = at;
+  std::swap(to[rank - 1], to[rank - 2]);
+  std::vector<Var> order = vars;
+  std::swap(order[rank - 1], order[rank - 2]);
+  Stage stage;
+  stage.func = MakeFunc("copied");
+  stage.role = Stage::Role::kCopied;
+  stage.func(Reversed(order)) = Halide::undef(element.type());
+  stage.func(Reversed(to)) = element;
+  stage.func.bound(vars.back(), 0, terms + 1);
+  stage.reduced = Variables(domain);
+  stages_.push_back(stage);
+  return stage.func;
+}
+
 void Lowering::AddDot(Value v) {
   if (AddTiledDot(v)) return;
   const Value a = graph_.operands(v)[0];
@@ -81,8 +119,8 @@ void Lowering::AddDot(Value v) {
   const bool sums = !extents.empty();
   const RDom domain = sums ? Domain(extents, "r") : RDom(0, 1, "r");
   size_t next = batch_a.size();
-  const auto element = [&](Value x, const std::vector<int64_t>& batch,
-                           const std::vector<int64_t>& contract) {
+  const auto coordinates = [&](Value x, const std::vector<int64_t>& batch,
+                               const std::vector<int64_t>& contract) {
     Coordinates at(graph_.type(x).rank());
     for (size_t i = 0; i < batch.size(); ++i) at[batch[i]] = vars[i];
     for (size_t i = 0; i < contract.size(); ++i) {
@@ -91,10 +129,17 @@ void Lowering::AddDot(Value v) {
     for (Expr& e : at) {
       if (!e.defined()) e = vars[next++];
     }
-    return At(x, at);
+    return at;
   };
-  const Expr left = ForEach(domain, element(a, batch_a, contract_a));
-  const Expr right = element(b, batch_b, contract_b);
+  const Expr left = ForEach(domain, At(a, coordinates(a, batch_a, contract_a)));
+  Coordinates at_b = coordinates(b, batch_b, contract_b);
+  Expr right;
+  if (const Func copied = CopiedColumns(v); copied.defined()) {
+    std::swap(at_b[at_b.size() - 1], at_b[at_b.size() - 2]);
+    right = Call(copied, at_b);
+  } else {
+    right = At(b, at_b);
+  }
   Stage stage;
   stage.func = MakeFunc("dot");
   stage.role = Stage::Role::kContraction;

@@ -27,6 +27,10 @@ using Coordinates = std::vector<Halide::Expr>;
 inline constexpr int kReductionLanes = 64;
 // Elements that one block of a reduction over everything takes.
 inline constexpr int kReductionBlock = 16384;
+// Rows that one block of a sum over axes before the last takes on a device,
+// where a thread for each column would be few threads. Up to so many rows the
+// order of a sum is that of the interpreter.
+inline constexpr int kColumnBlock = 1024;
 
 // Sums of narrow floats are kept in f32.
 inline DType SumType(DType dtype) {
@@ -65,7 +69,7 @@ struct Stage {
   Halide::RVar tail;                  // of kPartial: what is left of the lanes
   bool has_tail = false;
   int scan_axis = -1;    // of kScan
-  bool blocked = false;  // a block of everything: computed in parallel
+  bool blocked = false;  // a block of what is reduced: computed in parallel
   // For kPanel: elements that lie side by side in memory go below each other.
   bool transposed = false;
 };
@@ -162,10 +166,17 @@ class Lowering {
   void AddReduction(Value v);  // lower_reduction.cc
   void AddLaneReduction(Value v);
   void AddSerialReduction(Value v);
+  void AddColumnBlocks(Value v);
+  void FinishReduction(Value v, Stage stage);
+  bool SplitsColumns() const;
   void AddArgReduction(Value v);
   void AddProduct(Value v);
   void AddStructured(Value v);  // lower_structured.cc
   void AddDot(Value v);
+  // The right operand of the product v with its columns beside each other, for
+  // the threads of a device; null where they are, or where it is read by few
+  // rows.
+  Halide::Func CopiedColumns(Value v);
   void AddConvolution(Value v);
   void AddWindowsAdd(Value v);
   // Where step domain.x of a scan along the attribute `axis` writes, and where
@@ -220,6 +231,13 @@ class Lowering {
   void ScheduleDeviceContraction(Halide::Func out,
                                  const std::vector<Halide::Var>& axes);
   void ScheduleDeviceWhole(Stage& stage);
+  // A kernel of its own for each stage.
+  void ScheduleDeviceColumnBlocks(Halide::Func out,
+                                  const std::vector<Halide::Var>& axes);
+  static void ScheduleDeviceCopied(Stage& stage);
+  // Whether `out` has the elements of one contraction, whose threads then make
+  // tiles of them.
+  bool IsTiledOnDevice(const std::vector<Halide::Var>& axes) const;
   static void ScheduleDeviceLanes(Stage& stage, const Halide::LoopLevel& level);
   // Bytes of the widest of a tuple's elements.
   static int WidestElement(const Halide::Func& f);

@@ -8,6 +8,7 @@
 
 namespace cleave {
 
+using Halide::Expr;
 using Halide::Func;
 using Halide::LoopLevel;
 using Halide::RVar;
@@ -17,11 +18,27 @@ using Halide::VarOrRVar;
 
 namespace {
 
-// Elements or columns that one block computes.
-constexpr int kBlockElements = 128;
+// Threads of a block that computes elements, and elements of each thread: as
+// many loads are on their way at a time.
+constexpr int kBlockThreads = 128;
+constexpr int kThreadElements = 4;
 constexpr int kBlockColumns = 64;
-// Rows and columns of a block of a contraction.
-constexpr int kTileEdge = 16;
+// Rows that one thread computes of the results of a reduction of columns.
+constexpr int kColumnPiece = 16;
+// Blocks along the second and third axis of a grid: fewer than 65536.
+constexpr int kGridRows = 4096;
+// Steps of a reduction, or of a pass over a row, that have their loads on the
+// way at a time; and terms of a contraction.
+constexpr int kUnrolledSteps = 8;
+constexpr int kUnrolledTerms = 4;
+// Columns and rows of a block that is copied in another order.
+constexpr int kCopiedEdge = 16;
+// Threads of a block of a contraction along its rows and columns, and rows and
+// columns of each: in registers.
+constexpr int kTileThreadRows = 8;
+constexpr int kTileThreadColumns = 16;
+constexpr int kThreadRows = 8;
+constexpr int kThreadColumns = 4;
 
 // A stage in the memory of a block. Halide 21 puts what a block shares behind
 // one another, each aligned to the widest type among it, but counts the bytes
@@ -32,8 +49,17 @@ void ShareInBlock(Func f, const LoopLevel& level) {
   if (!args.empty()) f.align_storage(args.front(), 8);
 }
 
-// One variable over all of `axes`, the first outermost.
-Var Fuse(Func f, const std::vector<Var>& axes) {
+// The loop over r, `count` steps at a time.
+void UnrollSteps(Func f, int update, const RVar& r, int count) {
+  const RVar outer(r.name() + "_steps"), inner(r.name() + "_step");
+  f.update(update)
+      .split(r, outer, inner, count, TailStrategy::GuardWithIf)
+      .unroll(inner);
+}
+
+// One variable over all of `axes`, the first outermost, of a Func or a Stage.
+template <typename Loops>
+Var Fuse(Loops f, const std::vector<Var>& axes) {
   Var all = axes.back();
   for (size_t d = axes.size() - 1; d-- > 0;) {
     const Var next("block");
@@ -61,6 +87,7 @@ void Lowering::ScheduleOnDevice(Func out, const std::vector<Var>& axes) {
     return ScheduleDeviceElements(out, axes);
   }
   if (space_.reduces_last()) return ScheduleDeviceRows(out, axes);
+  if (SplitsColumns()) return ScheduleDeviceColumnBlocks(out, axes);
   ScheduleDeviceColumns(out, axes);
 }
 
@@ -70,8 +97,20 @@ void Lowering::ScheduleDeviceElements(Func out, const std::vector<Var>& axes) {
     return;
   }
   const Var all = Fuse(out, axes);
-  const Var block("blocks"), thread("thread");
-  out.gpu_tile(all, block, thread, kBlockElements, TailStrategy::GuardWithIf);
+  const Var block("blocks"), thread("thread"), rest("rest"), each("each");
+  Expr elements = 1;
+  for (const Dim& extent : output_shape_) elements *= Extent(extent);
+  // The last block begins earlier where it would end too late: no element is
+  // asked for being there, so that loads do not wait for questions.
+  constexpr int kElements = kBlockThreads * kThreadElements;
+  out.specialize(elements >= kElements)
+      .split(all, block, rest, kElements, TailStrategy::ShiftInwards)
+      .split(rest, each, thread, kBlockThreads)
+      .reorder(each, thread, block)
+      .unroll(each)
+      .gpu_blocks(block)
+      .gpu_threads(thread);
+  out.gpu_tile(all, block, thread, kBlockThreads, TailStrategy::GuardWithIf);
 }
 
 void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
@@ -81,7 +120,12 @@ void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
   const Var steps("steps"), thread("thread");
   if (full) {
     const Var x = axes.back();
-    out.split(x, steps, thread, kReductionLanes, TailStrategy::GuardWithIf);
+    const Var rest("rest"), each("each");
+    out.split(x, steps, rest, kReductionLanes * kUnrolledSteps,
+              TailStrategy::GuardWithIf)
+        .split(rest, each, thread, kReductionLanes)
+        .unroll(each);
+    order.push_back(each);
     order.push_back(steps);
     for (size_t d = axes.size() - 1; d-- > 0;) {
       if (space_.reduced[d]) order.push_back(axes[d]);
@@ -121,6 +165,7 @@ void Lowering::ScheduleDeviceLanes(Stage& stage, const LoopLevel& level) {
   std::vector<VarOrRVar> order(stage.reduced.begin(), stage.reduced.end());
   order.push_back(lane);
   stage.func.update(0).reorder(order).gpu_threads(lane);
+  UnrollSteps(stage.func, 0, stage.reduced.front(), kUnrolledSteps);
   if (stage.has_tail) stage.func.update(1).gpu_threads(stage.tail);
 }
 
@@ -178,40 +223,189 @@ void Lowering::ScheduleDeviceColumns(Func out, const std::vector<Var>& axes) {
       std::vector<VarOrRVar> inner(stage.reduced.begin(), stage.reduced.end());
       inner.insert(inner.end(), args.begin(), args.end());
       stage.func.update(i).reorder(inner).gpu_threads(args.front());
+      if (!stage.reduced.empty()) {
+        UnrollSteps(stage.func, i, stage.reduced.front(), kUnrolledSteps);
+      }
     }
   }
 }
 
+void Lowering::ScheduleDeviceColumnBlocks(Func out,
+                                          const std::vector<Var>& axes) {
+  for (Stage& stage : stages_) {
+    if (stage.role == Stage::Role::kWhole) continue;
+    stage.func.compute_root();
+    // A thread for each column of each block, columns beside each other.
+    const auto schedule = [&](auto f, std::vector<VarOrRVar> order) {
+      const Var columns("columns"), column("column");
+      const std::vector<Var> args = stage.func.args();
+      if (args.empty()) {
+        f.gpu_single_thread();
+        return;
+      }
+      f.split(args[0], columns, column, kBlockColumns,
+              TailStrategy::GuardWithIf);
+      order.push_back(column);
+      order.push_back(columns);
+      order.insert(order.end(), args.begin() + 1, args.end());
+      f.reorder(order);
+      std::vector<Var> blocks(args.rbegin(), args.rend());
+      blocks.back() = columns;
+      f.gpu_blocks(Fuse(f, blocks)).gpu_threads(column);
+    };
+    schedule(stage.func, {});
+    for (int i = 0; i < stage.func.num_update_definitions(); ++i) {
+      schedule(stage.func.update(i),
+               {stage.reduced.begin(), stage.reduced.end()});
+      UnrollSteps(stage.func, i, stage.reduced.front(), kUnrolledSteps);
+    }
+  }
+  if (axes.size() == space_.RowShape().size()) {
+    return ScheduleDeviceElements(out, axes);
+  }
+  // The outermost of the reduced axes, in pieces: a grid has less room along
+  // its second and third axes. It is not fused with those that are kept, since
+  // it may be empty where they are not.
+  const Var columns("columns"), column("column"), pieces("pieces"),
+      piece("piece"), each("each");
+  out.split(axes.back(), columns, column, kBlockColumns,
+            TailStrategy::GuardWithIf);
+  std::vector<VarOrRVar> order;
+  std::vector<Var> kept;
+  Var outermost;
+  for (size_t d = axes.size() - 1; d-- > 0;) {
+    if (!space_.reduced[d]) continue;
+    order.push_back(axes[d]);
+    outermost = axes[d];
+  }
+  out.split(outermost, piece, each, kColumnPiece, TailStrategy::GuardWithIf)
+      .split(piece, pieces, piece, kGridRows, TailStrategy::GuardWithIf);
+  order.back() = each;
+  order.push_back(column);
+  for (size_t d = 0; d + 1 < axes.size(); ++d) {
+    if (!space_.reduced[d]) kept.push_back(axes[d]);
+  }
+  kept.push_back(columns);
+  order.insert(order.end(), kept.rbegin(), kept.rend());
+  order.push_back(piece);
+  order.push_back(pieces);
+  out.reorder(order);
+  out.gpu_blocks(Fuse(out, kept), piece, pieces).gpu_threads(column);
+}
+
+bool Lowering::IsTiledOnDevice(const std::vector<Var>& axes) const {
+  if (axes.size() < 2) return false;
+  std::vector<bool> rests(graph_.size(), false);
+  int contractions = 0;
+  for (uint32_t id = 0; id < graph_.size(); ++id) {
+    const Value v{id};
+    for (const Value operand : graph_.operands(v)) {
+      if (rests[operand.id]) rests[id] = true;
+    }
+    const PrimitiveClass kind = ClassOf(ToPrimitive(graph_.node(v).op));
+    if (kind == PrimitiveClass::kContraction) {
+      if (rests[id] || graph_.type(v).shape != output_shape_) return false;
+      ++contractions;
+      rests[id] = true;
+    } else if (rests[id] && kind != PrimitiveClass::kPointwise) {
+      return false;
+    }
+  }
+  return contractions == 1;
+}
+
+// Elements that are copied in another order: a block reads and writes whole
+// lines.
+void Lowering::ScheduleDeviceCopied(Stage& stage) {
+  const std::vector<Var> args = stage.func.args();
+  const Var columns("columns"), column("column");
+  const RVar rows("rows"), row("row"), pieces("pieces");
+  stage.func.compute_root();
+  Halide::Stage copy = stage.func.update(0);
+  copy.split(args[0], columns, column, kCopiedEdge, TailStrategy::GuardWithIf)
+      .split(stage.reduced.front(), rows, row, kCopiedEdge,
+             TailStrategy::GuardWithIf)
+      .split(rows, pieces, rows, kGridRows, TailStrategy::GuardWithIf);
+  std::vector<Var> blocks(args.rbegin(), args.rend() - 2);
+  blocks.push_back(columns);
+  std::vector<VarOrRVar> order = {column, row};
+  order.insert(order.end(), blocks.rbegin(), blocks.rend());
+  order.emplace_back(rows);
+  order.emplace_back(pieces);
+  copy.reorder(order);
+  copy.gpu_blocks(Fuse(copy, blocks), rows, pieces).gpu_threads(column, row);
+}
+
 void Lowering::ScheduleDeviceContraction(Func out,
                                          const std::vector<Var>& axes) {
-  const Var row("row"), column("column"), rows("rows"), columns("columns");
-  const bool scalar = axes.empty();
-  if (scalar) {
+  if (axes.empty()) {
     out.gpu_single_thread();
-  } else if (axes.size() == 1) {
-    out.gpu_tile(axes[0], columns, column, kBlockElements,
-                 TailStrategy::GuardWithIf);
-  } else {
-    const Var m = axes[axes.size() - 2];
-    const Var n = axes.back();
-    out.split(n, columns, column, kTileEdge, TailStrategy::GuardWithIf)
-        .split(m, rows, row, kTileEdge, TailStrategy::GuardWithIf);
-    std::vector<Var> blocks(axes.begin(), axes.end() - 2);
-    blocks.push_back(rows);
-    blocks.push_back(columns);
-    std::vector<VarOrRVar> order = {column, row};
-    for (size_t d = blocks.size(); d-- > 0;) order.push_back(blocks[d]);
-    out.reorder(order);
-    out.gpu_blocks(Fuse(out, blocks)).gpu_threads(column, row);
-  }
-  for (Stage& stage : stages_) {
-    if (stage.role == Stage::Role::kInline) continue;
-    if (scalar) {
+    for (Stage& stage : stages_) {
+      if (stage.role == Stage::Role::kInline) continue;
       stage.func.compute_root().gpu_single_thread();
       stage.func.update(0).gpu_single_thread();
-    } else {
-      stage.func.compute_at(out, column);
     }
+    return;
+  }
+  const Var row("row"), column("column"), rows("rows"), columns("columns");
+  if (axes.size() == 1) {
+    out.gpu_tile(axes[0], columns, column, kBlockThreads,
+                 TailStrategy::GuardWithIf);
+    for (Stage& stage : stages_) {
+      if (stage.role != Stage::Role::kInline) {
+        stage.func.compute_at(out, column);
+      }
+    }
+    return;
+  }
+  const Var m = axes[axes.size() - 2];
+  const Var n = axes.back();
+  std::vector<Var> blocks(axes.begin(), axes.end() - 2);
+  blocks.push_back(rows);
+  blocks.push_back(columns);
+  const auto schedule = [&](auto loops, std::vector<VarOrRVar> order) {
+    order.push_back(column);
+    order.push_back(row);
+    for (size_t d = blocks.size(); d-- > 0;) order.push_back(blocks[d]);
+    loops.reorder(order);
+    loops.gpu_blocks(Fuse(loops, blocks)).gpu_threads(column, row);
+  };
+  const bool tiled = IsTiledOnDevice(axes);
+  if (tiled) {
+    // Where all tiles are whole: the last begin earlier.
+    constexpr int kRows = kTileThreadRows * kThreadRows;
+    constexpr int kColumns = kTileThreadColumns * kThreadColumns;
+    const Var each_row("each_row"), each_column("each_column");
+    const Var block_row("block_row"), block_column("block_column");
+    Halide::Stage loops =
+        out.specialize(Extent(output_shape_[axes.size() - 2]) >= kRows &&
+                       Extent(output_shape_.back()) >= kColumns);
+    loops.split(n, columns, block_column, kColumns, TailStrategy::ShiftInwards)
+        .split(block_column, column, each_column, kThreadColumns)
+        .split(m, rows, block_row, kRows, TailStrategy::ShiftInwards)
+        .split(block_row, row, each_row, kThreadRows)
+        .unroll(each_column)
+        .unroll(each_row);
+    schedule(loops, {each_column, each_row});
+  }
+  out.split(n, columns, column, kTileThreadColumns, TailStrategy::GuardWithIf)
+      .split(m, rows, row, kTileThreadRows, TailStrategy::GuardWithIf);
+  schedule(out, {});
+  for (Stage& stage : stages_) {
+    if (stage.role == Stage::Role::kInline) continue;
+    if (stage.role == Stage::Role::kCopied) {
+      ScheduleDeviceCopied(stage);
+      continue;
+    }
+    stage.func.compute_at(out, column);
+    if (!tiled) continue;
+    const std::vector<Var> args = stage.func.args();
+    stage.func.unroll(args[0]).unroll(args[1]);
+    std::vector<VarOrRVar> order = {args[0], args[1]};
+    order.insert(order.end(), stage.reduced.begin(), stage.reduced.end());
+    order.insert(order.end(), args.begin() + 2, args.end());
+    stage.func.update(0).reorder(order).unroll(args[0]).unroll(args[1]);
+    UnrollSteps(stage.func, 0, stage.reduced.front(), kUnrolledTerms);
   }
 }
 
