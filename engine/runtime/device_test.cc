@@ -100,6 +100,35 @@ graph (%x: f32[b, n]) -> (y: f32[b, n]) {
   return y = %3
 })";
 
+constexpr char kColumns[] = R"(
+graph (%x: f32[n, m]) -> (y: f32[n, m], s: f32[m]) {
+  %1: f32[m] = reduce_sum(%x, axes: [0])
+  %2: f32[m] = reduce_max(%x, axes: [0])
+  %3: f32[n, m] = broadcast_in_dim(%2, axes: [1], shape: [n, m])
+  %4: f32[n, m] = sub(%x, %3)
+  return y = %4, s = %1
+})";
+
+// Columns are reduced in blocks of rows. The numbers are whole, so that no
+// order of a sum rounds.
+TEST_P(DeviceRuns, ReducesColumnsOfManyRows) {
+  ASSERT_OK_AND_ASSIGN(
+      const Kernel kernel,
+      Compile(ParseCase(kColumns), Numerics(), DeviceOptions()));
+  ASSERT_OK_AND_ASSIGN(const Kernel host,
+                       Compile(ParseCase(kColumns), Numerics(), CaseOptions()));
+  for (const int64_t rows : {1023, 1024, 1025, 70000}) {
+    for (const int64_t columns : {1, 5, 65}) {
+      Tensor x(DType::kF32, {rows, columns});
+      for (int64_t i = 0; i < x.size(); ++i) x.SetDouble(i, i * 37 % 101 - 50);
+      ASSERT_OK_AND_ASSIGN(const auto got, kernel.Run({x}));
+      ASSERT_OK_AND_ASSIGN(const auto want, host.Run({x}));
+      EXPECT_TRUE(SameValue(got[0], want[0])) << rows << " " << columns;
+      EXPECT_TRUE(SameValue(got[1], want[1])) << rows << " " << columns;
+    }
+  }
+}
+
 constexpr char kChained[] = R"(
 graph (%x: f32[b, n], %w: f32[n, n]) -> (y: f32[b, n]) {
   %1: f32[b, n] = dot_general(%x, %w, batch_a: [], batch_b: [], contract_a: [1], contract_b: [0])

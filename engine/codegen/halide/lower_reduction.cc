@@ -154,7 +154,8 @@ void Lowering::AddLaneReduction(Value v) {
   RDom domain = Domain(extents, "r");
   RDom tail = Domain(tail_extents, "t");
   if (blocked) {
-    domain.where(domain[0] < count / lanes);
+    const Expr in_block = domain[0] < count / lanes;
+    domain.where(on_device_ ? Halide::likely(in_block) : in_block);
     tail.where(tail[0] < count % lanes);
   }
   std::vector<Var> kept;
@@ -288,7 +289,7 @@ void Lowering::AddColumnBlocks(Value v) {
   domain = Domain(extents, "r");
   const RVar outermost = domain[domain.dimensions() - 1];
   const Expr begin = block * kColumnBlock;
-  domain.where(outermost < length - begin);
+  domain.where(Halide::likely(outermost < length - begin));
   int next = domain.dimensions();
   bool first = true;
   for (size_t d = 0; d < space_.reduced.size(); ++d) {

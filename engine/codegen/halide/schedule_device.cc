@@ -81,8 +81,11 @@ void Lowering::ScheduleOnDevice(Func out, const std::vector<Var>& axes) {
   if (axes.empty() || space_.reduced.empty() || space_.keeps_none()) {
     for (Stage& stage : stages_) {
       if (stage.role == Stage::Role::kWhole || stage.blocked) continue;
-      // A value of the whole: one element.
+      // A value of the whole, or of the one row that it needs.
       stage.func.compute_root().gpu_single_thread();
+      for (int i = 0; i < stage.func.num_update_definitions(); ++i) {
+        stage.func.update(i).gpu_single_thread();
+      }
     }
     return ScheduleDeviceElements(out, axes);
   }
@@ -174,6 +177,9 @@ void Lowering::ScheduleDeviceLanes(Stage& stage, const LoopLevel& level) {
 void Lowering::ScheduleDeviceWhole(Stage& stage) {
   stage.func.compute_root().gpu_single_thread();
   for (int i = 0; i < stage.func.num_update_definitions(); ++i) {
+    if (!stage.reduced.empty()) {
+      UnrollSteps(stage.func, i, stage.reduced.front(), kUnrolledSteps);
+    }
     stage.func.update(i).gpu_single_thread();
   }
   // As in ScheduleWhole: the last halving stands before its total.
@@ -260,7 +266,7 @@ void Lowering::ScheduleDeviceColumnBlocks(Func out,
       UnrollSteps(stage.func, i, stage.reduced.front(), kUnrolledSteps);
     }
   }
-  if (axes.size() == space_.RowShape().size()) {
+  if (axes.size() <= space_.RowShape().size()) {
     return ScheduleDeviceElements(out, axes);
   }
   // The outermost of the reduced axes, in pieces: a grid has less room along
