@@ -119,7 +119,8 @@ Elaborator::Result Elaborator::EvalNew(const Expr& e, Scope& scope) {
       return EvalIndex(e, scope);
     case ExprKind::kSpread:
       return Fail(DiagnosticKind::kPlacement, e.range,
-                  "`..` spreads a list in an index, a shape or a list only");
+                  "`..` spreads a list in an index, a shape or a list only; a "
+                  "range names its end, as in `xs[1..len(xs)]`");
     case ExprKind::kList:
       return EvalList(e, scope);
     case ExprKind::kComprehension:

@@ -1,5 +1,6 @@
 #include "tools/command/command_line.h"
 
+#include <iostream>
 #include <utility>
 
 #include "CLI/CLI.hpp"
@@ -133,6 +134,15 @@ Verb CommandLine::AddVerb(const std::string& name, const std::string& help) {
 }
 
 ParsedLine CommandLine::Parse(int argc, char** argv) {
+  // CLI11 would miss a verb, and say nothing of the word that is none.
+  if (argc > 1 && argv[1][0] != '-' &&
+      app_->get_subcommands(
+              [&](const CLI::App* verb) { return verb->check_name(argv[1]); })
+          .empty()) {
+    std::cerr << app_->get_name() << ": there is no verb `" << argv[1]
+              << "`\nRun with --help for more information.\n";
+    return {/*action=*/nullptr, kExitUsage};
+  }
   try {
     app_->parse(argc, argv);
   } catch (const CLI::ParseError& error) {

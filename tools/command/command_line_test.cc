@@ -126,6 +126,7 @@ TEST_F(CommandLineTest, PrintsHelpAndVersion) {
 
 TEST_F(CommandLineTest, RefusesMistakes) {
   EXPECT_THAT(Refused({}), HasSubstr("A subcommand is required"));
+  EXPECT_THAT(Refused({"chekc", "a"}), HasSubstr("there is no verb `chekc`"));
   EXPECT_THAT(Refused({"check"}), HasSubstr("PATH is required"));
   EXPECT_THAT(Refused({"check", "a", "--slow", "-f"}), HasSubstr("excludes"));
   EXPECT_THAT(Refused({"check", "a", "--faster"}), HasSubstr("requires"));

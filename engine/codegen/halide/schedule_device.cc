@@ -344,12 +344,19 @@ void Lowering::ScheduleDeviceCopied(Stage& stage) {
 
 void Lowering::ScheduleDeviceContraction(Func out,
                                          const std::vector<Var>& axes) {
+  std::vector<Stage*> stages;
+  for (Stage& stage : stages_) {
+    if (stage.role == Stage::Role::kCopied) {
+      ScheduleDeviceCopied(stage);
+    } else if (stage.role != Stage::Role::kInline) {
+      stages.push_back(&stage);
+    }
+  }
   if (axes.empty()) {
     out.gpu_single_thread();
-    for (Stage& stage : stages_) {
-      if (stage.role == Stage::Role::kInline) continue;
-      stage.func.compute_root().gpu_single_thread();
-      stage.func.update(0).gpu_single_thread();
+    for (Stage* stage : stages) {
+      stage->func.compute_root().gpu_single_thread();
+      stage->func.update(0).gpu_single_thread();
     }
     return;
   }
@@ -357,11 +364,7 @@ void Lowering::ScheduleDeviceContraction(Func out,
   if (axes.size() == 1) {
     out.gpu_tile(axes[0], columns, column, kBlockThreads,
                  TailStrategy::GuardWithIf);
-    for (Stage& stage : stages_) {
-      if (stage.role != Stage::Role::kInline) {
-        stage.func.compute_at(out, column);
-      }
-    }
+    for (Stage* stage : stages) stage->func.compute_at(out, column);
     return;
   }
   const Var m = axes[axes.size() - 2];
@@ -397,21 +400,17 @@ void Lowering::ScheduleDeviceContraction(Func out,
   out.split(n, columns, column, kTileThreadColumns, TailStrategy::GuardWithIf)
       .split(m, rows, row, kTileThreadRows, TailStrategy::GuardWithIf);
   schedule(out, {});
-  for (Stage& stage : stages_) {
-    if (stage.role == Stage::Role::kInline) continue;
-    if (stage.role == Stage::Role::kCopied) {
-      ScheduleDeviceCopied(stage);
-      continue;
-    }
-    stage.func.compute_at(out, column);
+  for (Stage* stage : stages) {
+    Func func = stage->func;
+    func.compute_at(out, column);
     if (!tiled) continue;
-    const std::vector<Var> args = stage.func.args();
-    stage.func.unroll(args[0]).unroll(args[1]);
+    const std::vector<Var> args = func.args();
+    func.unroll(args[0]).unroll(args[1]);
     std::vector<VarOrRVar> order = {args[0], args[1]};
-    order.insert(order.end(), stage.reduced.begin(), stage.reduced.end());
+    order.insert(order.end(), stage->reduced.begin(), stage->reduced.end());
     order.insert(order.end(), args.begin() + 2, args.end());
-    stage.func.update(0).reorder(order).unroll(args[0]).unroll(args[1]);
-    UnrollSteps(stage.func, 0, stage.reduced.front(), kUnrolledTerms);
+    func.update(0).reorder(order).unroll(args[0]).unroll(args[1]);
+    UnrollSteps(func, 0, stage->reduced.front(), kUnrolledTerms);
   }
 }
 
