@@ -165,5 +165,23 @@ op checked(x: T[n]) -> T[n]
   }
 }
 
+// exp(1e10 x) is beyond all exponents, and the quotient is e.
+TEST(Prove, LeavesOpenWhereTheReferenceLeavesItsRange) {
+  const CheckReport report = CheckText("test.rules", R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  domain abs(x) < 100
+  spec y[i] = exp(1e10 * x[i] + 1) / exp(1e10 * x[i])
+  accuracy T within 2 ulp
+  = exp(1 + 0 * x)
+)",
+                                       "checked");
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_NE(report.ops[0].layers.at(Layer::kReals).kind,
+            VerdictKind::kDisagrees)
+      << report.ToString();
+}
+
 }  // namespace
 }  // namespace cleave
