@@ -214,5 +214,37 @@ op checked(*, n: dim) -> f32[n]
   }
 }
 
+// A bound of the spec's index that a `let` of the spec gives.
+TEST(Accuracy, TakesTheIndicesOfASpecWithNames) {
+  const auto report = [](const char* factor) {
+    return CheckText("f.rules",
+                     absl::StrCat(R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  domain abs(x) < 100
+  spec {
+    let half = n // 2
+    let m = half + n - half
+    y[i < m] = sum[j if j <= i](x[j])
+  }
+  accuracy T within )",
+                                  factor, R"( eps * sum[j if j <= i](abs(x[j]))
+{
+  y[i] = sum[j if j <= i](x[j])
+}
+)"),
+                     "checked");
+  };
+  const CheckReport right = report("(1 + n)");
+  for (const Layer layer : {Layer::kRounding, Layer::kEdges}) {
+    EXPECT_EQ(VerdictOf(right, layer).kind, VerdictKind::kAgrees)
+        << right.ToString();
+  }
+  const CheckReport wrong = report("(n / 1000)");
+  EXPECT_EQ(VerdictOf(wrong, Layer::kRounding).kind, VerdictKind::kDisagrees)
+      << wrong.ToString();
+}
+
 }  // namespace
 }  // namespace cleave

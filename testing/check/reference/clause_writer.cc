@@ -353,6 +353,9 @@ class ClauseWriter {
     Item op = ResultOp(
         item_, result, factor.op, equation.indices, equation.indexed,
         Typed(expr, result, At(Name(kExpectedInput), equation.indices)));
+    std::vector<Statement> body = LetsOfBounds(equation.indices);
+    body.push_back(op.body->statements.back());
+    SetBody(op, std::move(body));
     Add(std::move(op));
     return factor;
   }
@@ -391,6 +394,28 @@ class ClauseWriter {
       }
     }
     written_.clauses.accuracies.push_back(std::move(op));
+  }
+
+  // The `let`s of the spec on which the bounds of its indices rest, in order.
+  std::vector<Statement> LetsOfBounds(
+      const std::vector<Binder>& indices) const {
+    std::set<std::string> names;
+    for (const Binder& index : indices) CollectNames(index.bound, names);
+    std::vector<Statement> lets;
+    if (item_.spec == nullptr) return lets;
+    const std::vector<Statement>& all = item_.spec->statements;
+    for (auto it = all.rbegin(); it != all.rend(); ++it) {
+      if (it->kind != StatementKind::kLet ||
+          names.count(it->equation.name) == 0) {
+        continue;
+      }
+      CollectNames(it->equation.value, names);
+      for (const Binder& index : it->equation.indices) {
+        CollectNames(index.bound, names);
+      }
+      lets.insert(lets.begin(), *it);
+    }
+    return lets;
   }
 
   // The equations of the spec's results; whole arrays if it has none.
