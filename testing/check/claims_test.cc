@@ -246,5 +246,23 @@ op checked(x: T[n]) -> T[n]
       << wrong.ToString();
 }
 
+// The size that an error is a multiple of is a magnitude.
+TEST(Accuracy, SaysWhereItIsNegative) {
+  const CheckReport report = CheckText("f.rules", R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y = 3 * x
+  accuracy T within 1 eps * x
+  = x + x + x
+)",
+                                       "checked");
+  const Verdict rounding = VerdictOf(report, Layer::kRounding);
+  ASSERT_EQ(rounding.kind, VerdictKind::kDisagrees) << report.ToString();
+  EXPECT_TRUE(absl::StrContains(rounding.counterexample->ToString(),
+                                "ulp; the claim of accuracy is negative here"))
+      << report.ToString();
+}
+
 }  // namespace
 }  // namespace cleave
