@@ -3,6 +3,7 @@
 
 #include "testing/check/check.h"
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -473,6 +474,44 @@ TEST(Check, KernelsOfPrimitivesWithoutCodeAreNotChecked) {
   EXPECT_EQ(verdict.kind, VerdictKind::kNotChecked) << verdict.ToString();
   EXPECT_THAT(verdict.why, ::testing::HasSubstr("by reference kernels: `"));
   EXPECT_THAT(verdict.why, ::testing::HasSubstr("no vector code for c64"));
+}
+
+// The derivative of a conversion, by which the slope of f16 ends, is no rule of
+// a file.
+TEST(Check, EachRefutationHasAPlace) {
+  const CheckReport report = Check(R"(op checked(x: f16[n]) -> f16[n]
+  compute acc
+  spec y[i] = 3 * x[i]
+  accuracy f16 within 1 ulp
+{
+  x + x + nograd(x)
+}
+)");
+  ExpectRefuted(report, Layer::kTransforms);
+  const std::string text = report.ToString();
+  EXPECT_EQ(text.find("rule      :"), std::string::npos) << text;
+  EXPECT_NE(text.find("rule      test.rules:3"), std::string::npos) << text;
+}
+
+TEST(Check, UlpsAreShownAsFarAsDigitsAre) {
+  CheckReport report;
+  const auto add = [&](const char* op, double ulp, double part) {
+    OpReport& one = report.ops.emplace_back();
+    one.op = op;
+    Verdict& verdict = one.layers[Layer::kRounding];
+    verdict = Verdict::Agrees(5);
+    verdict.worst_ulp = ulp;
+    verdict.worst_part = part;
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  add("few", 1.5, 0.5);
+  add("all", infinity, 0.25);
+  add("unclaimed", infinity, 0);
+  const std::string text = report.ToString();
+  for (const char* cell : {"agrees 5 1.5 ulp, 0.5 of bound",
+                           "agrees 5 0.25 of bound", "agrees 5 inf ulp"}) {
+    EXPECT_NE(text.find(cell), std::string::npos) << text;
+  }
 }
 
 }  // namespace
