@@ -514,5 +514,29 @@ TEST(Check, UlpsAreShownAsFarAsDigitsAre) {
   }
 }
 
+// Outside the simplex the result is -inf, whatever stands in the other branch.
+TEST(Check, WeightsWithASumOfOneAreMet) {
+  const auto check = [](const char* inside) {
+    return Check(absl::Substitute(R"(op checked(x: T[n, B..]) -> T[B..]
+  where T: float
+  compute acc
+  spec {
+    let on[b.. < B] = sum[i](x[i, b..]) == 1
+    y[b..] = select(on[b..], max[i](x[i, b..]), -inf)
+  }
+  accuracy T within 1 ulp
+{
+  let on = reduce_sum(x, axes: [0]) == 1
+  reshape(select(on, $0, -inf), shape: B)
+}
+)",
+                                  inside));
+  };
+  ExpectAgrees(check("reduce_max(x, axes: [0])"));
+  const CheckReport wrong = check("reduce_max(x, axes: [0]) / 2");
+  ExpectRefuted(wrong, Layer::kReals);
+  ExpectRefuted(wrong, Layer::kRounding);
+}
+
 }  // namespace
 }  // namespace cleave

@@ -130,7 +130,7 @@ void PutSpecialValue(ValueSampler& sampler, Tensor& tensor) {
 Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   ValueSampler sampler(context.seed + 3);
   // Their own draws: those of the other patterns do not move with them.
-  ValueSampler magnitudes(context.seed + 13);
+  ValueSampler further(context.seed + 13);
   ValueSampler ordinary(context.seed + 17);
   WorstPoints proved;
   const auto elementwise = [&](const PreparedCall& call,
@@ -201,8 +201,8 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
     for (Pattern pattern : kRoundingPatterns) {
       if (!compare(sampler, pattern)) return false;
     }
-    for (Pattern pattern : kMagnitudePatterns) {
-      if (!compare(magnitudes, pattern)) return false;
+    for (Pattern pattern : kFurtherPatterns) {
+      if (!compare(further, pattern)) return false;
     }
     return ProveAt(context, comparer, worst, verdict, proved);
   };
@@ -476,8 +476,8 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
       samples.push_back(sampler.CellPoints(
           call.call, GuardsOf(call.graphs, approximated), kMinPointsPerCell));
     } else {
-      for (Pattern pattern :
-           {Pattern::kNormal, Pattern::kWide, Pattern::kUnit, Pattern::kTies}) {
+      for (Pattern pattern : {Pattern::kNormal, Pattern::kWide, Pattern::kUnit,
+                              Pattern::kTies, Pattern::kShares}) {
         auto within = TensorsWithin(call, pattern, sampler);
         if (within) samples.push_back(*std::move(within));
       }
