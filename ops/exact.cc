@@ -15,10 +15,9 @@ namespace {
 
 using Builder = ExactBuilder;
 using internal_exact::Bits;
+using internal_exact::kGuardBits;
 using internal_exact::Mpfr;
 
-// Guard bits of the operands of an irrational operation.
-constexpr int kGuardBits = 64;
 // Roots up to this degree are recognised where they are rational.
 constexpr unsigned long kMaxRootDegree = 64;
 
@@ -174,6 +173,31 @@ Exact ExactBuilder::FromMpfr(mpfr_srcptr f) {
   return result;
 }
 
+Exact ExactBuilder::FromMpfr(mpfr_srcptr f, int operations,
+                             Recompute recompute) {
+  Exact result = FromMpfr(f);
+  if (Get(result).rational || !result.IsFinite() ||
+      operations >= kMaxExactOperations) {
+    return result;
+  }
+  auto rep = std::make_shared<Rep>(f);
+  rep->operations = operations + 1;
+  rep->recompute = std::move(recompute);
+  result.rep_ = std::move(rep);
+  return result;
+}
+
+void ExactBuilder::ToMpfr(const Exact& x, mpfr_ptr out) {
+  const Rep& rep = Get(x);
+  if (rep.negative_zero) {
+    mpfr_set_zero(out, -1);
+  } else if (rep.rational) {
+    mpfr_set_q(out, rep.q.get_mpq_t(), MPFR_RNDN);
+  } else {
+    mpfr_set(out, rep.f, MPFR_RNDN);
+  }
+}
+
 int ExactBuilder::OperandBits(const Exact& x) {
   const Rep& rep = Get(x);
   if (!rep.rational) return kExactBits + kGuardBits;
@@ -226,7 +250,10 @@ Exact Exact::NaN() {
 Exact Exact::Pi() {
   Mpfr f(kExactBits);
   mpfr_const_pi(f.get(), MPFR_RNDN);
-  return Builder::FromMpfr(f.get());
+  return Builder::FromMpfr(f.get(), 0, [](mpfr_ptr out) {
+    FreeMpfrCacheWithThread();
+    mpfr_const_pi(out, MPFR_RNDN);
+  });
 }
 
 bool Exact::IsRational() const { return Builder::Get(*this).rational; }
@@ -275,13 +302,42 @@ double Exact::RoundTo(DType dtype) const {
 
 void Exact::ToMpfr(mpfr_ptr out) const {
   const Rep& rep = Builder::Get(*this);
-  if (rep.negative_zero) {
-    mpfr_set_zero(out, -1);
-  } else if (rep.rational) {
-    mpfr_set_q(out, rep.q.get_mpq_t(), MPFR_RNDN);
-  } else {
-    mpfr_set(out, rep.f, MPFR_RNDN);
+  if (rep.recompute && mpfr_get_prec(out) > kExactBits) {
+    rep.recompute(out);
+    // It is rounded, whatever the last operation did.
+    mpfr_set_inexflag();
+    // Where an operand is at the edge of a domain more bits may leave it.
+    if (mpfr_number_p(out)) return;
   }
+  Builder::ToMpfr(*this, out);
+}
+
+void Exact::Enclose(mpfr_ptr low, mpfr_ptr high) const {
+  const Rep& rep = Builder::Get(*this);
+  if (rep.recompute) {
+    // Digits cancel, as many as two precisions tell.
+    const int bits =
+        static_cast<int>(std::max<mpfr_prec_t>(mpfr_get_prec(low), kExactBits));
+    Mpfr first(bits + kGuardBits), second(2 * (bits + kGuardBits)), error(64);
+    ToMpfr(first.get());
+    ToMpfr(second.get());
+    mpfr_sub(error.get(), first.get(), second.get(), MPFR_RNDA);
+    mpfr_abs(error.get(), error.get(), MPFR_RNDU);
+    mpfr_mul_2ui(error.get(), error.get(), 1, MPFR_RNDU);
+    mpfr_sub(low, second.get(), error.get(), MPFR_RNDD);
+    mpfr_add(high, second.get(), error.get(), MPFR_RNDU);
+    mpfr_nextbelow(low);
+    mpfr_nextabove(high);
+    return;
+  }
+  mpfr_clear_inexflag();
+  Builder::ToMpfr(*this, low);
+  const bool exact = mpfr_inexflag_p() == 0 || IsNaN();
+  mpfr_set(high, low, MPFR_RNDN);
+  if (exact) return;
+  // The number lies on either side.
+  mpfr_nextbelow(low);
+  mpfr_nextabove(high);
 }
 
 Exact Exact::operator-() const {
@@ -289,7 +345,10 @@ Exact Exact::operator-() const {
   if (rep.rational) return Builder::FromRational(-rep.q);
   Mpfr f(kExactBits);
   mpfr_neg(f.get(), rep.f, MPFR_RNDN);
-  return Builder::FromMpfr(f.get());
+  return Builder::FromMpfr(f.get(), rep.operations, [x = *this](mpfr_ptr out) {
+    x.ToMpfr(out);
+    mpfr_neg(out, out, MPFR_RNDN);
+  });
 }
 
 Exact operator+(const Exact& a, const Exact& b) {
@@ -382,12 +441,7 @@ Exact Exact::Pow(const Exact& a, const Exact& b) {
       if (degree > 1) return Pow(Builder::FromRational(*root), n);
     }
   }
-  Mpfr x(Builder::OperandBits(a)), y(Builder::OperandBits(b));
-  Mpfr result(kExactBits);
-  a.ToMpfr(x.get());
-  b.ToMpfr(y.get());
-  mpfr_pow(result.get(), x.get(), y.get(), MPFR_RNDN);
-  return Builder::FromMpfr(result.get());
+  return Builder::Irrational(a, b, mpfr_pow);
 }
 
 bool operator==(const Exact& a, const Exact& b) {

@@ -3,7 +3,9 @@
 //
 // Rational arithmetic stays rational (GMP); roots, logarithms and the like are
 // MPFR numbers of kExactBits bits. So `sqrt(1 / 2)` and `2 / pi` are rounded
-// once, to the dtype of the place that they stand at.
+// once, to the dtype of the place that they stand at. Who wants more bits has
+// them computed again, from what made the number: `sin(2 * pi)` has no place
+// from which on its digits are wrong.
 //
 //   Exact third = Exact(1) / Exact(3);
 //   third.ToDouble();                       // nearest f64
@@ -38,6 +40,9 @@ namespace cleave {
 
 // Bits of an irrational Exact.
 inline constexpr int kExactBits = 320;
+// An irrational Exact that more operations than these made has kExactBits
+// bits, and no more.
+inline constexpr int kMaxExactOperations = 64;
 // Rationals whose numerator or denominator outgrows this many bits become
 // irrational Exacts, so that no rule can exhaust memory.
 inline constexpr int kMaxRationalBits = 4096;
@@ -76,7 +81,12 @@ class Exact {
   // number that underflows is -0. NaN for a dtype that is no float.
   double RoundTo(DType dtype) const;
   // Sets `out` (any precision, initialised) to the value, rounded to nearest.
+  // Beyond kExactBits an irrational is computed again, each operation at the
+  // precision of `out`.
   void ToMpfr(mpfr_ptr out) const;
+  // Sets bounds of the value, initialised and of one precision. They are equal
+  // where it is a number of that precision, or none (infinite, NaN).
+  void Enclose(mpfr_ptr low, mpfr_ptr high) const;
   // Canonical text that Parse reads back to the same value: an integer, a
   // decimal where an exact one is short ("0.1"), "p/q", "inf", "-inf", "nan",
   // "-0.0", or "#<hex float>" of an irrational.

@@ -3,6 +3,7 @@
 #include <mpfr.h>
 
 #include "ops/exact.h"
+#include "ops/exact_internal.h"
 #include "ops/mpfr_cache.h"
 
 namespace cleave {
@@ -46,22 +47,25 @@ constexpr NamedFunction kTranscendental[] = {
 Exact ApplyMpfr(MpfrFunction function, const Exact& x) {
   // A fraction such as 1 + 3^-200 keeps its distance from 1 only at a precision
   // that rationals can need in full.
-  constexpr int kShort = kExactBits + 64;
+  constexpr int kShort = kExactBits + internal_exact::kGuardBits;
   constexpr int kFull = kExactBits + 2 * kMaxRationalBits;
-  FreeMpfrCacheWithThread();
-  mpfr_t argument, result;
-  mpfr_init2(argument, kShort);
-  mpfr_init2(result, kExactBits);
-  x.ToMpfr(argument);
-  if (x.IsFinite() && Exact::FromMpfr(argument) != x) {
-    mpfr_set_prec(argument, kFull);
-    x.ToMpfr(argument);
+  internal_exact::Mpfr argument(kShort), result(kExactBits);
+  ExactBuilder::ToMpfr(x, argument.get());
+  if (x.IsFinite() && Exact::FromMpfr(argument.get()) != x) {
+    mpfr_set_prec(argument.get(), kFull);
+    ExactBuilder::ToMpfr(x, argument.get());
   }
-  function(result, argument, MPFR_RNDN);
-  Exact value = Exact::FromMpfr(result);
-  mpfr_clear(argument);
-  mpfr_clear(result);
-  return value;
+  function(result.get(), argument.get(), MPFR_RNDN);
+  // The sign of a zero stays.
+  if (mpfr_zero_p(result.get())) return Exact::FromMpfr(result.get());
+  return ExactBuilder::FromMpfr(
+      result.get(), ExactBuilder::Get(x).operations,
+      [function, x](mpfr_ptr out) {
+        const int bits = static_cast<int>(mpfr_get_prec(out));
+        internal_exact::Mpfr wide(bits + ExactBuilder::OperandBits(x));
+        x.ToMpfr(wide.get());
+        function(out, wide.get(), MPFR_RNDN);
+      });
 }
 
 Exact Floor(const Exact& x) { return Exact::FloorDiv(x, 1); }

@@ -6,6 +6,7 @@
 #include <gmpxx.h>
 #include <mpfr.h>
 
+#include <functional>
 #include <memory>
 #include <utility>
 
@@ -13,6 +14,9 @@
 #include "ops/mpfr_cache.h"
 
 namespace cleave {
+
+// Computes a number again, at the precision of `out`.
+using Recompute = std::function<void(mpfr_ptr out)>;
 
 // Either a rational in lowest terms, which may be a negative zero, or an MPFR
 // number, never an MPFR zero.
@@ -33,9 +37,15 @@ struct Exact::Rep {
   bool negative_zero = false;  // then q is 0
   mpq_class q;
   mpfr_t f;
+  // How f came about, which took so many operations; null if that is unknown.
+  Recompute recompute;
+  int operations = 0;
 };
 
 namespace internal_exact {
+
+// Guard bits of the operands of an irrational operation.
+inline constexpr int kGuardBits = 64;
 
 class Mpfr {
  public:
@@ -66,6 +76,10 @@ struct ExactBuilder {
   static Exact FromRational(mpq_class q);
   // The result of arithmetic: every zero is 0.
   static Exact FromMpfr(mpfr_srcptr f);
+  // The same, which `recompute` made of operands that took `operations`.
+  static Exact FromMpfr(mpfr_srcptr f, int operations, Recompute recompute);
+  // The value at `out`'s precision, of at most kExactBits where irrational.
+  static void ToMpfr(const Exact& x, mpfr_ptr out);
   static Exact Zero(bool negative);
   // Bits of the operands of irrational operations: wide enough that a rational
   // such as 1 + 2^-300 keeps its distance from 1.
@@ -79,12 +93,26 @@ struct ExactBuilder {
     const Rep& x = Get(a);
     const Rep& y = Get(b);
     if (x.rational && y.rational) return FromRational(rational_op(x.q, y.q));
+    return Irrational(a, b, mpfr_op);
+  }
+
+  // The operation of MPFR on numbers of any kind.
+  template <typename MpfrOp>
+  static Exact Irrational(const Exact& a, const Exact& b, MpfrOp mpfr_op) {
     internal_exact::Mpfr left(OperandBits(a)), right(OperandBits(b)),
         result(kExactBits);
-    a.ToMpfr(left.get());
-    b.ToMpfr(right.get());
+    ToMpfr(a, left.get());
+    ToMpfr(b, right.get());
     mpfr_op(result.get(), left.get(), right.get(), MPFR_RNDN);
-    return FromMpfr(result.get());
+    return FromMpfr(result.get(), Get(a).operations + Get(b).operations,
+                    [a, b, mpfr_op](mpfr_ptr out) {
+                      const int bits = static_cast<int>(mpfr_get_prec(out));
+                      internal_exact::Mpfr p(bits + OperandBits(a)),
+                          q(bits + OperandBits(b));
+                      a.ToMpfr(p.get());
+                      b.ToMpfr(q.get());
+                      mpfr_op(out, p.get(), q.get(), MPFR_RNDN);
+                    });
   }
 
   // Ordering of two numbers, neither NaN.

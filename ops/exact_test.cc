@@ -121,6 +121,65 @@ TEST(Exact, PowersAndRoots) {
   EXPECT_EQ(Exact::Pow(3, 1000000000), Exact::Infinity());
 }
 
+// A number of `bits` bits, and the log2 of its size.
+double SizeAt(const Exact& x, int bits) {
+  mpfr_t number;
+  mpfr_init2(number, bits);
+  x.ToMpfr(number);
+  const double size = mpfr_zero_p(number) ? -std::numeric_limits<double>::max()
+                                          : mpfr_get_exp(number);
+  mpfr_clear(number);
+  return size;
+}
+
+TEST(Exact, IrrationalsHaveTheBitsThatAreAskedFor) {
+  const Exact zeros[] = {
+      Apply("sin", Exact::Pi()), Apply("sin", Exact::Pi() * 6),
+      Apply("sqrt", 2) * Apply("sqrt", 3) - Apply("sqrt", 6),
+      Apply("log", 6) - Apply("log", 2) - Apply("log", 3),
+      -(Apply("exp", P("0.1")) - Exact::Pow(Apply("exp", 1), P("0.1")))};
+  for (const Exact& zero : zeros) {
+    if (zero == Exact(0)) continue;
+    EXPECT_GT(SizeAt(zero, 256), -kExactBits - 8) << zero.ToString();
+    for (int bits : {640, 2560}) {
+      EXPECT_LT(SizeAt(zero, bits), -bits + 8) << zero.ToString();
+    }
+    mpfr_t low, high;
+    mpfr_inits2(256, low, high, nullptr);
+    zero.Enclose(low, high);
+    EXPECT_LE(mpfr_sgn(low), 0);
+    EXPECT_GE(mpfr_sgn(high), 0);
+    mpfr_clears(low, high, nullptr);
+  }
+  // No zero, however many bits it has.
+  EXPECT_EQ(SizeAt(Apply("sin", Exact::Pi()) + P("1e-80"), 2560),
+            SizeAt(P("1e-80"), 2560));
+}
+
+TEST(Exact, BoundsEncloseTheNumber) {
+  mpfr_t low, high;
+  mpfr_inits2(100, low, high, nullptr);
+  for (const Exact& x :
+       {Exact::Pi(), -Apply("exp", 1), Exact(1) / Exact(3), P("1e-700")}) {
+    x.Enclose(low, high);
+    EXPECT_LT(Exact::FromMpfr(low), x);
+    EXPECT_LT(x, Exact::FromMpfr(high));
+  }
+  for (const Exact& x : {Exact(0), P("0.5"), P("-0.0"), Exact::Infinity()}) {
+    x.Enclose(low, high);
+    EXPECT_TRUE(IsSame(Exact::FromMpfr(low), x));
+    EXPECT_TRUE(IsSame(Exact::FromMpfr(high), x));
+  }
+  mpfr_clears(low, high, nullptr);
+}
+
+// Squares share their operand: what is computed again is bounded.
+TEST(Exact, ManyOperationsAreNotComputedAgain) {
+  Exact x = Exact::Pi();
+  for (int i = 0; i < 100; ++i) x = x * x / Exact::Pi();
+  EXPECT_LT(SizeAt(x / x - Exact(1), 2560), -300);
+}
+
 TEST(Exact, NonFiniteValuesFollowIeee) {
   const Exact inf = Exact::Infinity();
   EXPECT_EQ(Exact(1) / Exact(0), inf);

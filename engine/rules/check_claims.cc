@@ -26,6 +26,15 @@ void NameChecker::CheckRanges(const Callable& callable,
   }
 }
 
+void NameChecker::CheckBound(const Expr& bound) {
+  if (bound.kind == ExprKind::kUnary && bound.text == "-" &&
+      bound.children[0]->kind == ExprKind::kNumber) {
+    Report(DiagnosticKind::kBadNumber, bound.range,
+           "what a claim allows is negative");
+  }
+  Walk(bound);
+}
+
 void NameChecker::CheckApproximations(const Callable& callable) {
   const ApproximationClause* whole = nullptr;
   for (const ApproximationClause& approximation : item_.approximations) {
@@ -39,8 +48,10 @@ void NameChecker::CheckApproximations(const Callable& callable) {
              "a clause without `on` stands last");
     }
     if (approximation.on.empty()) whole = &approximation;
-    Walk(*approximation.bound);
-    if (approximation.condition != nullptr) Walk(*approximation.condition);
+    CheckBound(*approximation.bound);
+    if (approximation.condition != nullptr) {
+      CheckBound(*approximation.condition);
+    }
     CheckRanges(callable, approximation.on);
   }
 }
@@ -69,8 +80,8 @@ void NameChecker::CheckAccuracies(const Callable& callable) {
              "the claims of one dtype have one unit");
     }
     above = &accuracy;
-    Walk(*accuracy.bound);
-    if (accuracy.condition != nullptr) Walk(*accuracy.condition);
+    CheckBound(*accuracy.bound);
+    if (accuracy.condition != nullptr) CheckBound(*accuracy.condition);
     CheckRanges(callable, accuracy.on);
     if (accuracy.eps_of == nullptr) continue;
     Enter();

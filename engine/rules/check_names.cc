@@ -219,6 +219,13 @@ void NameChecker::CheckBody(const Callable& callable) {
 
 void NameChecker::CheckLaws(const Callable& callable) {
   for (const Law& law : item_.laws) {
+    if (law.relation->kind == ExprKind::kRecord) {
+      Report(DiagnosticKind::kPlacement, law.range,
+             "a record in a spec stands in braces",
+             "a line with `{`, the record, a line with `}`; without braces it "
+             "is a law, which holds or does not");
+      continue;
+    }
     Enter();
     DefineResultsOrClash(callable);
     std::set<std::string> bound;

@@ -74,6 +74,8 @@ class NameChecker {
   // --- claims (check_claims.cc)
   void CheckApproximations(const Callable& callable);
   void CheckAccuracies(const Callable& callable);
+  // Walks a number of a claim, which is not negative.
+  void CheckBound(const Expr& bound);
   void CheckRanges(const Callable& callable,
                    const std::vector<InputRange>& ranges);
 

@@ -47,14 +47,7 @@ RealInterval::RealInterval(double value, int bits) {
 
 RealInterval::RealInterval(const Exact& value, int bits) {
   Init(value_, bits);
-  mpfr_clear_inexflag();
-  value.ToMpfr(low());
-  const bool exact = mpfr_inexflag_p() == 0;
-  EncloseRounded(0);
-  if (exact || IsNaN()) return;
-  // The number lies on either side.
-  mpfr_nextbelow(low());
-  mpfr_nextabove(high());
+  value.Enclose(low(), high());
 }
 
 // Not by mpfi_set, which forgets the sign of a zero.

@@ -3,6 +3,7 @@
 
 #include "testing/check/check.h"
 
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -473,6 +474,68 @@ TEST(Check, KernelsOfPrimitivesWithoutCodeAreNotChecked) {
   EXPECT_EQ(verdict.kind, VerdictKind::kNotChecked) << verdict.ToString();
   EXPECT_THAT(verdict.why, ::testing::HasSubstr("by reference kernels: `"));
   EXPECT_THAT(verdict.why, ::testing::HasSubstr("no vector code for c64"));
+}
+
+// The derivative of a conversion, by which the slope of f16 ends, is no rule of
+// a file.
+TEST(Check, EachRefutationHasAPlace) {
+  const CheckReport report = Check(R"(op checked(x: f16[n]) -> f16[n]
+  compute acc
+  spec y[i] = 3 * x[i]
+  accuracy f16 within 1 ulp
+{
+  x + x + nograd(x)
+}
+)");
+  ExpectRefuted(report, Layer::kTransforms);
+  const std::string text = report.ToString();
+  EXPECT_EQ(text.find("rule      :"), std::string::npos) << text;
+  EXPECT_NE(text.find("rule      test.rules:3"), std::string::npos) << text;
+}
+
+TEST(Check, UlpsAreShownAsFarAsDigitsAre) {
+  CheckReport report;
+  const auto add = [&](const char* op, double ulp, double part) {
+    OpReport& one = report.ops.emplace_back();
+    one.op = op;
+    Verdict& verdict = one.layers[Layer::kRounding];
+    verdict = Verdict::Agrees(5);
+    verdict.worst_ulp = ulp;
+    verdict.worst_part = part;
+  };
+  const double infinity = std::numeric_limits<double>::infinity();
+  add("few", 1.5, 0.5);
+  add("all", infinity, 0.25);
+  add("unclaimed", infinity, 0);
+  const std::string text = report.ToString();
+  for (const char* cell : {"agrees 5 1.5 ulp, 0.5 of bound",
+                           "agrees 5 0.25 of bound", "agrees 5 inf ulp"}) {
+    EXPECT_NE(text.find(cell), std::string::npos) << text;
+  }
+}
+
+// Outside the simplex the result is -inf, whatever stands in the other branch.
+TEST(Check, WeightsWithASumOfOneAreMet) {
+  const auto check = [](const char* inside) {
+    return Check(absl::Substitute(R"(op checked(x: T[n, B..]) -> T[B..]
+  where T: float
+  compute acc
+  spec {
+    let on[b.. < B] = sum[i](x[i, b..]) == 1
+    y[b..] = select(on[b..], max[i](x[i, b..]), -inf)
+  }
+  accuracy T within 1 ulp
+{
+  let on = reduce_sum(x, axes: [0]) == 1
+  reshape(select(on, $0, -inf), shape: B)
+}
+)",
+                                  inside));
+  };
+  ExpectAgrees(check("reduce_max(x, axes: [0])"));
+  const CheckReport wrong = check("reduce_max(x, axes: [0]) / 2");
+  ExpectRefuted(wrong, Layer::kReals);
+  ExpectRefuted(wrong, Layer::kRounding);
 }
 
 }  // namespace

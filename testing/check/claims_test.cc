@@ -214,5 +214,55 @@ op checked(*, n: dim) -> f32[n]
   }
 }
 
+// A bound of the spec's index that a `let` of the spec gives.
+TEST(Accuracy, TakesTheIndicesOfASpecWithNames) {
+  const auto report = [](const char* factor) {
+    return CheckText("f.rules",
+                     absl::StrCat(R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  domain abs(x) < 100
+  spec {
+    let half = n // 2
+    let m = half + n - half
+    y[i < m] = sum[j if j <= i](x[j])
+  }
+  accuracy T within )",
+                                  factor, R"( eps * sum[j if j <= i](abs(x[j]))
+{
+  y[i] = sum[j if j <= i](x[j])
+}
+)"),
+                     "checked");
+  };
+  const CheckReport right = report("(1 + n)");
+  for (const Layer layer : {Layer::kRounding, Layer::kEdges}) {
+    EXPECT_EQ(VerdictOf(right, layer).kind, VerdictKind::kAgrees)
+        << right.ToString();
+  }
+  const CheckReport wrong = report("(n / 1000)");
+  EXPECT_EQ(VerdictOf(wrong, Layer::kRounding).kind, VerdictKind::kDisagrees)
+      << wrong.ToString();
+}
+
+// The size that an error is a multiple of is a magnitude.
+TEST(Accuracy, SaysWhereItIsNegative) {
+  const CheckReport report = CheckText("f.rules", R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y = 3 * x
+  accuracy T within 1 eps * x
+  = x + x + x
+)",
+                                       "checked");
+  const Verdict rounding = VerdictOf(report, Layer::kRounding);
+  ASSERT_EQ(rounding.kind, VerdictKind::kDisagrees) << report.ToString();
+  EXPECT_TRUE(absl::StrContains(rounding.counterexample->ToString(),
+                                "ulp; the claim of accuracy is negative here"))
+      << report.ToString();
+}
+
 }  // namespace
 }  // namespace cleave

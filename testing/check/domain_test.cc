@@ -1,8 +1,9 @@
-#include <gtest/gtest.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
 #include "testing/check/check.h"
 #include "testing/check/check_testing.h"
 
@@ -129,8 +130,39 @@ TEST(Domain, WithNothingInItIsNoEvidence) {
 TEST(Domain, ThatCannotBeEvaluatedIsReported) {
   const CheckReport report = CheckText(
       "f.rules", LargeRoot("  domain reduce_all(x > 1, axis: 0)"), "checked");
-  EXPECT_EQ(KindOf(report, Layer::kRounding), VerdictKind::kInconclusive)
+  ASSERT_EQ(KindOf(report, Layer::kRounding), VerdictKind::kInconclusive)
       << report.ToString();
+  // By its place, and not by the op that the checker makes of it.
+  EXPECT_THAT(report.ops[0].layers.at(Layer::kRounding).why,
+              testing::HasSubstr("the `domain` clause at f.rules:5: "
+                                 "`reduce_all` has no attribute `axis`"));
+}
+
+// Results that an attribute makes integers or floats.
+TEST(Domain, IsThatOfAllDTypesOfAResult) {
+  for (const char* where : {"T: real, D: real", "T: real, D: int", "T: real"}) {
+    const auto check = [&](const char* body) {
+      return CheckText("f.rules",
+                       absl::Substitute(R"(language 1
+
+op checked(x: T[n], *, D: dtype = T) -> D[n]
+  where $0
+  domain x > 0
+  spec y[i] = convert(x[i], dtype: D)
+  = $1
+)",
+                                        where, body),
+                       "checked");
+    };
+    const CheckReport within = check("convert(max(x, 0), dtype: D)");
+    const CheckReport wrong = check("convert(min(x, 3), dtype: D)");
+    for (const Layer layer : {Layer::kRounding, Layer::kEdges}) {
+      EXPECT_EQ(KindOf(within, layer), VerdictKind::kAgrees)
+          << within.ToString();
+    }
+    EXPECT_EQ(KindOf(wrong, Layer::kRounding), VerdictKind::kDisagrees)
+        << wrong.ToString();
+  }
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/substitute.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
@@ -129,6 +130,57 @@ op stepped(x: T[S..]) -> T[S..]
   ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees) << verdict.ToString();
   EXPECT_GT(verdict.counterexample->ulp, 8);
   EXPECT_THAT(verdict.counterexample->inputs, HasSubstr("x = "));
+}
+
+// Constants are as long as the reference: a rounded pi is no multiple of pi,
+// whose sine is 0. A difference stays at every precision.
+TEST(Prove, TakesConstantsAtEachPrecision) {
+  const auto reals = [](const char* body) {
+    const CheckReport report = CheckText("test.rules",
+                                         absl::Substitute(R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  domain abs(x) < 100
+  spec y[i] = 0 * x[i]
+  accuracy T within 100 eps * 100
+  = $0
+)",
+                                                          body),
+                                         "checked");
+    EXPECT_EQ(report.ops.size(), 1u);
+    return report.ops.empty() ? VerdictKind::kNotChecked
+                              : report.ops[0].layers.at(Layer::kReals).kind;
+  };
+  for (const char* body :
+       {"sin(pi * floor(x))", "cos(pi * (floor(x) + 1 / 2))", "x * sin(2 * pi)",
+        "x * (sqrt(2) * sqrt(3) - sqrt(6))"}) {
+    EXPECT_EQ(reals(body), VerdictKind::kAgrees) << body;
+  }
+  for (const char* body :
+       {"sin(pi * floor(x)) + 1e-80 * x", "x * (sin(2 * pi) + 1e-80)",
+        "sin(floor(x) * "
+        "3.14159265358979323846264338327950288419716939937510582097494459)"}) {
+    EXPECT_EQ(reals(body), VerdictKind::kDisagrees) << body;
+  }
+}
+
+// exp(1e10 x) is beyond all exponents, and the quotient is e.
+TEST(Prove, LeavesOpenWhereTheReferenceLeavesItsRange) {
+  const CheckReport report = CheckText("test.rules", R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  domain abs(x) < 100
+  spec y[i] = exp(1e10 * x[i] + 1) / exp(1e10 * x[i])
+  accuracy T within 2 ulp
+  = exp(1 + 0 * x)
+)",
+                                       "checked");
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_NE(report.ops[0].layers.at(Layer::kReals).kind,
+            VerdictKind::kDisagrees)
+      << report.ToString();
 }
 
 }  // namespace

@@ -26,12 +26,19 @@ std::string Cell(Layer layer, const Verdict& verdict) {
       if ((layer == Layer::kRounding || layer == Layer::kTransforms ||
            layer == Layer::kKernels || layer == Layer::kHostKernel) &&
           verdict.worst_ulp > 0) {
-        absl::StrAppend(&text, absl::StrFormat(" %.3g ulp", verdict.worst_ulp));
         // A count of ULPs alone says little beside a bound that grows with the
-        // condition number or the extents.
-        if (verdict.worst_part > 0) {
+        // condition number or the extents, and nothing where no digit is right.
+        constexpr double kNoDigit = 0x1p53;
+        const bool has_part = verdict.worst_part > 0;
+        const bool has_ulp = !has_part || verdict.worst_ulp < kNoDigit;
+        if (has_ulp) {
+          absl::StrAppend(&text,
+                          absl::StrFormat(" %.3g ulp", verdict.worst_ulp));
+        }
+        if (has_part) {
           absl::StrAppend(
-              &text, absl::StrFormat(", %.2g of bound", verdict.worst_part));
+              &text, absl::StrFormat("%s %.2g of bound", has_ulp ? "," : "",
+                                     verdict.worst_part));
         }
       }
       return text;

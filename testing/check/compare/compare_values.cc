@@ -65,12 +65,11 @@ bool ReadsByIndex(const Graph& graph) {
   return false;
 }
 
-// Over- and underflow of intermediate values reach only these.
+}  // namespace
+
 bool MayHaveLeftRange(const Real& value) {
   return !mpfr_number_p(value.get()) || mpfr_zero_p(value.get());
 }
-
-}  // namespace
 
 // An element whose error exceeds the part of its bound that needs no condition.
 struct ValueComparer::Suspect {

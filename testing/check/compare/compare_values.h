@@ -144,6 +144,9 @@ class ValueComparer {
   mutable std::optional<Graph> gradient_;
 };
 
+// Over- and underflow of intermediate values reach only these.
+bool MayHaveLeftRange(const Real& value);
+
 // Whether two references of growing precision are one number.
 bool Settled(const Real& before, const Real& after);
 

@@ -130,10 +130,11 @@ std::string Counterexample::ToString() const {
   line("expected", expected);
   line("got", got);
   if (std::isfinite(ulp) && ulp > 0) {
-    line("error", std::isnan(bound)
-                      ? absl::StrFormat(
-                            "%.4g ulp; the claim of accuracy is NaN here", ulp)
-                      : absl::StrFormat("%.4g ulp, allowed %.4g", ulp, bound));
+    const bool claims = bound >= 0;
+    line("error",
+         claims ? absl::StrFormat("%.4g ulp, allowed %.4g", ulp, bound)
+                : absl::StrFormat("%.4g ulp; the claim of accuracy is %s here",
+                                  ulp, bound < 0 ? "negative" : "NaN"));
   }
   line("rule", place);
   line("replay", replay);

@@ -130,7 +130,7 @@ void PutSpecialValue(ValueSampler& sampler, Tensor& tensor) {
 Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   ValueSampler sampler(context.seed + 3);
   // Their own draws: those of the other patterns do not move with them.
-  ValueSampler magnitudes(context.seed + 13);
+  ValueSampler further(context.seed + 13);
   ValueSampler ordinary(context.seed + 17);
   WorstPoints proved;
   const auto elementwise = [&](const PreparedCall& call,
@@ -201,8 +201,8 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
     for (Pattern pattern : kRoundingPatterns) {
       if (!compare(sampler, pattern)) return false;
     }
-    for (Pattern pattern : kMagnitudePatterns) {
-      if (!compare(magnitudes, pattern)) return false;
+    for (Pattern pattern : kFurtherPatterns) {
+      if (!compare(further, pattern)) return false;
     }
     return ProveAt(context, comparer, worst, verdict, proved);
   };
@@ -339,19 +339,27 @@ struct RealDifference {
   std::string body;
   double allowed = 0;    // the part of the spec that `approximates` allows
   std::string unproved;  // why no enclosures prove it
+  // The spec is 0, infinite or NaN, as it is where an exponential between is
+  // beyond all exponents.
+  bool may_have_left_range = false;
 };
 
+// Differences that are proved or left undecided before the others are let go.
+constexpr size_t kMostDifferences = 16;
+
 // The first difference of spec and body at `inputs` that no precision up to the
-// last one heals, and that enclosures do not refute. In elementwise graphs only
-// the elements that differ are evaluated again. `approximated` is not null if
-// the op has `approximates` clauses, which allow a difference.
+// last one heals, and that enclosures do not refute. Where a value may have
+// left the range of exponents, and enclosures do not tell, the element is
+// undecided. In elementwise graphs only the elements that differ are evaluated
+// again. `approximated` is not null if the op has `approximates` clauses, which
+// allow a difference. OutOfRange where all that is left of a call is undecided.
 absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
     const CallGraphs& graphs, const SpecReference* approximated,
     absl::Span<const Tensor> inputs, bool elementwise) {
   static constexpr int kBits[] = {kFirstReferenceBits, 640, 2560};
   std::vector<Tensor> chosen(inputs.begin(), inputs.end());
   std::vector<int64_t> elements;  // of `inputs`, those in `chosen`
-  std::optional<RealDifference> difference;
+  std::vector<RealDifference> differences;
   for (int bits : kBits) {
     std::vector<RealTensor> reals;
     for (const Tensor& input : chosen) {
@@ -361,7 +369,7 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
     if (!spec.ok()) return spec.status();
     const auto body = InterpretReal(graphs.body, reals, bits);
     if (!body.ok()) return body.status();
-    difference.reset();
+    differences.clear();
     std::vector<int64_t> differing;
     for (size_t r = 0; r < spec->size(); ++r) {
       const RealTensor& a = (*spec)[r];
@@ -370,20 +378,21 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
         return absl::InvalidArgumentError("the types of spec and body differ");
       }
       const auto found = [&](int64_t i, std::string x, std::string y,
-                             double part) {
+                             double part, bool may_have_left_range) {
         differing.push_back(i);
-        if (difference) return;
-        difference = RealDifference{static_cast<int>(r),
-                                    elements.empty() ? i : elements[i],
-                                    std::move(x),
-                                    std::move(y),
-                                    part,
-                                    {}};
+        if (differences.size() == kMostDifferences) return;
+        differences.push_back({static_cast<int>(r),
+                               elements.empty() ? i : elements[i],
+                               std::move(x),
+                               std::move(y),
+                               part,
+                               {},
+                               may_have_left_range});
       };
       for (int64_t i = 0; !IsFloat(a.dtype) && i < a.discrete.size(); ++i) {
         if (a.discrete.GetInt(i) != b.discrete.GetInt(i)) {
           found(i, absl::StrCat(a.discrete.GetInt(i)),
-                absl::StrCat(b.discrete.GetInt(i)), 0);
+                absl::StrCat(b.discrete.GetInt(i)), 0, false);
         }
       }
       std::vector<double> allowed;
@@ -395,11 +404,12 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
       for (size_t i = 0; i < a.reals.size(); ++i) {
         const double part = allowed.empty() ? 0 : allowed[i];
         if (!AgreeAsReals(a.reals[i], b.reals[i], bits, part)) {
-          found(i, a.reals[i].ToString(30), b.reals[i].ToString(30), part);
+          found(i, a.reals[i].ToString(30), b.reals[i].ToString(30), part,
+                MayHaveLeftRange(a.reals[i]));
         }
       }
     }
-    if (!difference) return difference;
+    if (differences.empty()) return std::nullopt;
     if (elementwise) {
       std::sort(differing.begin(), differing.end());
       differing.erase(std::unique(differing.begin(), differing.end()),
@@ -409,15 +419,26 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
       elements = std::move(differing);
     }
   }
-  const Proved proved = ProveEqual(
-      graphs,
-      elementwise ? SelectElements(inputs, {difference->element})
-                  : std::vector<Tensor>(inputs.begin(), inputs.end()),
-      kBits, difference->result, elementwise ? 0 : difference->element,
-      difference->allowed);
-  if (proved.proof == Proof::kAgrees) return std::nullopt;
-  difference->unproved = proved.why;
-  return difference;
+  bool undecided = false;
+  for (RealDifference& difference : differences) {
+    const Proved proved = ProveEqual(
+        graphs,
+        elementwise ? SelectElements(inputs, {difference.element})
+                    : std::vector<Tensor>(inputs.begin(), inputs.end()),
+        kBits, difference.result, elementwise ? 0 : difference.element,
+        difference.allowed);
+    if (proved.proof == Proof::kAgrees) continue;
+    if (proved.proof == Proof::kOpen && difference.may_have_left_range) {
+      undecided = true;
+      continue;
+    }
+    difference.unproved = proved.why;
+    return std::move(difference);
+  }
+  if (undecided && !elementwise) {
+    return absl::OutOfRangeError("a value left the range of exponents");
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -455,8 +476,8 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
       samples.push_back(sampler.CellPoints(
           call.call, GuardsOf(call.graphs, approximated), kMinPointsPerCell));
     } else {
-      for (Pattern pattern :
-           {Pattern::kNormal, Pattern::kWide, Pattern::kUnit, Pattern::kTies}) {
+      for (Pattern pattern : {Pattern::kNormal, Pattern::kWide, Pattern::kUnit,
+                              Pattern::kTies, Pattern::kShares}) {
         auto within = TensorsWithin(call, pattern, sampler);
         if (within) samples.push_back(*std::move(within));
       }

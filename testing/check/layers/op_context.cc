@@ -251,6 +251,10 @@ std::string OpContext::Place(const Graph& body, int result) const {
   const ProvenanceId id = body.node(body.outputs()[result].value).provenance;
   if (id == 0) return Place();
   const Provenance& provenance = rules().context()->provenance(id);
+  // No file has the derivatives that are built in.
+  if (provenance.file.empty()) {
+    return absl::StrCat(Place(), " (", provenance.rule, ")");
+  }
   return absl::StrCat(provenance.file, ":", provenance.line, " (",
                       provenance.rule, ")");
 }

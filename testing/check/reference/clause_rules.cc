@@ -1,502 +1,54 @@
 #include "testing/check/reference/clause_rules.h"
 
-#include <algorithm>
-#include <set>
 #include <utility>
 
-#include "absl/strings/numbers.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "engine/lang/ast.h"
 #include "engine/rewrite/expand.h"
 #include "engine/rules/observe_branches.h"
 #include "ops/check.h"
-#include "ops/status_macros.h"
+#include "testing/check/reference/clause_writer.h"
 
 namespace cleave {
 namespace {
 
-ExprPtr Name(std::string text) {
-  auto expr = std::make_shared<Expr>();
-  expr->kind = ExprKind::kName;
-  expr->text = std::move(text);
-  return expr;
-}
+// The text of all clauses, in which nobody else reads, has this name.
+constexpr char kFileName[] = "clauses";
 
-ExprPtr Number(std::string text) {
-  auto expr = std::make_shared<Expr>();
-  expr->kind = ExprKind::kNumber;
-  expr->text = std::move(text);
-  return expr;
-}
+using WrittenItems = std::vector<ClauseItem>;
 
-ExprPtr Of(ExprKind kind, std::string text, std::vector<ExprPtr> children) {
-  auto expr = std::make_shared<Expr>();
-  expr->kind = kind;
-  expr->text = std::move(text);
-  expr->children = std::move(children);
-  return expr;
-}
-
-ExprPtr Call(std::string callee, std::vector<ExprPtr> children,
-             std::vector<NamedExpr> named = {}) {
-  auto expr = std::make_shared<Expr>();
-  expr->kind = ExprKind::kCall;
-  expr->text = std::move(callee);
-  expr->children = std::move(children);
-  expr->named = std::move(named);
-  return expr;
-}
-
-// `value[i, s..]`.
-ExprPtr At(ExprPtr value, const std::vector<Binder>& indices) {
-  std::vector<ExprPtr> children = {std::move(value)};
-  for (const Binder& index : indices) {
-    children.push_back(index.pack
-                           ? Of(ExprKind::kSpread, "", {Name(index.name)})
-                           : Name(index.name));
-  }
-  if (children.size() == 1) return children[0];
-  return Of(ExprKind::kIndex, "", std::move(children));
-}
-
-// The names that occur in `expr`, callees not among them.
-void CollectNames(const ExprPtr& expr, std::set<std::string>& names) {
-  if (expr == nullptr) return;
-  if (expr->kind == ExprKind::kName) names.insert(expr->text);
-  for (const ExprPtr& child : expr->children) CollectNames(child, names);
-  for (const NamedExpr& named : expr->named) CollectNames(named.value, names);
-}
-
-// Whether `jvp f(..)(..)` or `vjp f(..)(..)` occurs in it.
-bool Differentiates(const ExprPtr& expr) {
-  if (expr == nullptr) return false;
-  if (expr->kind == ExprKind::kTransformCall) return true;
-  return std::any_of(expr->children.begin(), expr->children.end(),
-                     Differentiates) ||
-         std::any_of(expr->named.begin(), expr->named.end(),
-                     [](const NamedExpr& named) {
-                       return Differentiates(named.value);
-                     });
-}
-
-// Indices that stand in brackets and are bound by no reduction, in the order
-// of their first use: those over which a law ranges.
-void CollectFreeIndices(const ExprPtr& expr, bool in_index,
-                        const std::set<std::string>& bound,
-                        std::vector<Binder>& free) {
-  if (expr == nullptr) return;
-  const auto add = [&](const std::string& name, bool pack) {
-    if (bound.count(name) != 0) return;
-    for (const Binder& binder : free) {
-      if (binder.name == name) return;
-    }
-    Binder binder;
-    binder.name = name;
-    binder.pack = pack;
-    free.push_back(std::move(binder));
-  };
-  switch (expr->kind) {
-    case ExprKind::kName:
-      if (in_index) add(expr->text, false);
-      return;
-    case ExprKind::kSpread:
-      if (in_index && expr->children[0]->kind == ExprKind::kName) {
-        add(expr->children[0]->text, true);
-      }
-      return;
-    case ExprKind::kIndex:
-      CollectFreeIndices(expr->children[0], false, bound, free);
-      for (size_t i = 1; i < expr->children.size(); ++i) {
-        CollectFreeIndices(expr->children[i], true, bound, free);
-      }
-      return;
-    case ExprKind::kReduce: {
-      std::set<std::string> inner = bound;
-      for (const Binder& binder : expr->binders) inner.insert(binder.name);
-      for (const ExprPtr& child : expr->children) {
-        CollectFreeIndices(child, false, inner, free);
-      }
-      return;
-    }
-    default:
-      for (const ExprPtr& child : expr->children) {
-        CollectFreeIndices(child, in_index, bound, free);
-      }
-  }
-}
-
-// The op's signature without its clauses.
-Item SignatureOnly(const Item& item, std::string name) {
-  Item result;
-  result.kind = ItemKind::kOp;
-  result.name = std::move(name);
-  result.inputs = item.inputs;
-  result.attributes = item.attributes;
-  result.where = item.where;
-  result.lets = item.lets;
-  result.let_clauses = item.let_clauses;
-  return result;
-}
-
-void SetBody(Item& item, std::vector<Statement> statements) {
-  auto body = std::make_shared<Body>();
-  body->statements = std::move(statements);
-  body->braces =
-      body->statements.size() > 1 || body->statements[0].equation.indexed;
-  item.body = std::move(body);
-}
-
-// A dtype of its own for what is expected, where an attribute gives that of the
-// result: inputs are bound before attributes.
-constexpr char kExpectedDType[] = "ExpectedDType";
-constexpr char kExpectedShape[] = "ExpectedShape";
-
-// The name that the result's dtype goes by; empty if it is computed.
-std::string DTypeNameOf(const ResultDecl& result) {
-  const ExprPtr& dtype = result.type.dtype;
-  return dtype != nullptr && dtype->kind == ExprKind::kName ? dtype->text : "";
-}
-
-bool IsAttribute(const Item& item, const std::string& name) {
-  return std::any_of(
-      item.attributes.begin(), item.attributes.end(),
-      [&](const AttributeDecl& attribute) { return attribute.name == name; });
-}
-
-// An op like `item` with the further input `expected_`, of the type of
-// `result`, and one result of that type: `value` at `indices`.
-Item ResultOp(const Item& item, const ResultDecl& result, std::string name,
-              const std::vector<Binder>& indices, bool indexed, ExprPtr value) {
-  Item op = SignatureOnly(item, std::move(name));
-  ResultDecl declared = result;
-  declared.condition = nullptr;
-  // Clauses speak of floats: what an integer cannot be is no mistake.
-  if (IsAttribute(item, DTypeNameOf(result))) {
-    declared.type.dtype = Name(kExpectedDType);
-    WhereClause where;
-    where.variable = kExpectedDType;
-    where.dtype_class = "inexact";
-    op.where.push_back(std::move(where));
-  } else {
-    for (WhereClause& where : op.where) {
-      if (where.variable != DTypeNameOf(result)) continue;
-      if (where.dtype_class == "real") where.dtype_class = "float";
-      if (where.dtype_class == "number" || where.dtype_class == "any") {
-        where.dtype_class = "inexact";
-      }
-    }
-  }
-  InputDecl expected;
-  expected.name = kExpectedInput;
-  expected.type = declared.type;
-  // So with a shape that attributes or `let` give.
-  std::set<std::string> in_shape;
-  for (const AxisExpr& axis : result.type.axes) {
-    CollectNames(axis.size, in_shape);
-  }
-  const bool computed =
-      std::any_of(in_shape.begin(), in_shape.end(), [&](const auto& name) {
-        return IsAttribute(item, name) ||
-               std::any_of(
-                   item.lets.begin(), item.lets.end(),
-                   [&](const NamedExpr& let) { return let.name == name; });
-      });
-  if (computed) {
-    AxisExpr axes;
-    axes.size = Of(ExprKind::kSpread, "", {Name(kExpectedShape)});
-    expected.type.axes = {std::move(axes)};
-  }
-  op.inputs.push_back(std::move(expected));
-  op.results = {declared};
-  Equation equation;
-  equation.name = declared.name.empty() ? "y" : declared.name;
-  equation.indices = indices;
-  equation.indexed = indexed;
-  equation.value = std::move(value);
-  Statement statement;
-  statement.kind = StatementKind::kResult;
-  if (declared.name.empty()) {
-    if (!indexed) equation.name.clear();
-    statement.equation = std::move(equation);
-  } else {
-    auto record = std::make_shared<Expr>();
-    record->kind = ExprKind::kRecord;
-    record->fields = {std::move(equation)};
-    statement.equation.value = std::move(record);
-  }
-  SetBody(op, {std::move(statement)});
-  return op;
-}
-
-class ClauseWriter {
- public:
-  explicit ClauseWriter(const Item& item) : item_(item) {
-    for (const InputDecl& input : item.inputs) {
-      if (!input.is_static) tensors_.insert(input.name);
-    }
-  }
-
-  void Write() {
-    for (const SpecialClause& special : item_.specials) WriteSpecial(special);
-    for (const DomainClause& domain : item_.domains) {
-      for (const ResultDecl& result : item_.results) {
-        WriteDomain(domain, result);
-      }
-    }
-    for (const ApproximationClause& approximation : item_.approximations) {
-      clauses.approximations.push_back({Factor(approximation.bound),
-                                        Factor(approximation.condition),
-                                        OnFactor(approximation.on)});
-    }
-    for (const AccuracyClause& accuracy : item_.accuracies) {
-      WriteAccuracy(accuracy);
-    }
-    for (const Law& law : item_.laws) WriteLaw(law);
-  }
-
-  OpClauses clauses;
-  std::vector<Item> items;
-
- private:
-  std::string NewName(absl::string_view kind) {
-    return absl::StrCat(item_.name, "__", kind, "_", items.size());
-  }
-
-  const ResultDecl& ResultOf(const std::string& name) const {
-    for (const ResultDecl& result : item_.results) {
-      if (result.name == name) return result;
-    }
-    return item_.results.front();
-  }
-
-  ExprPtr Chosen(const ExprPtr& condition, const ExprPtr& then,
-                 const ExprPtr& otherwise) const {
-    if (IsStatic(condition)) {
-      return Of(ExprKind::kIf, "", {condition, then, otherwise});
-    }
-    return Call("select", {condition, then, otherwise});
-  }
-
-  void WriteSpecial(const SpecialClause& special) {
-    const Equation& equation = special.equation;
-    const ResultDecl& result = ResultOf(equation.name);
-    const ExprPtr otherwise = At(Name(kExpectedInput), equation.indices);
-    ExprPtr value;
-    if (special.condition == nullptr) {
-      value = equation.value;
-    } else {
-      value = Chosen(special.condition, equation.value, otherwise);
-    }
-    const std::string name = NewName("special");
-    items.push_back(ResultOp(item_, result, name, equation.indices,
-                             equation.indexed, std::move(value)));
-    clauses.specials.push_back({name, result.name});
-  }
-
-  void WriteDomain(const DomainClause& domain, const ResultDecl& result) {
-    if (DTypeNameOf(result) == "bool") return;
-    const ExprPtr zero = Name(kExpectedInput);
-    const ExprPtr one = Of(ExprKind::kBinary, "+", {zero, Number("1")});
-    const std::string name = NewName("domain");
-    Item op = ResultOp(item_, result, name, {}, false,
-                       Chosen(domain.condition, one, zero));
-    // Integers have a domain, too.
-    if (!IsAttribute(item_, DTypeNameOf(result))) op.where = item_.where;
-    items.push_back(std::move(op));
-    clauses.domains.push_back({name, result.name});
-  }
-
-  ClauseFactor Factor(const ExprPtr& expr) {
-    return FactorAt(expr, item_.results.front(), Equation());
-  }
-
-  // `x >= low and x <= high` of all ranges, as 1 and 0.
-  std::optional<ClauseFactor> OnFactor(const std::vector<InputRange>& ranges) {
-    if (ranges.empty()) return std::nullopt;
-    ExprPtr holds;
-    for (const InputRange& on : ranges) {
-      for (const auto& [comparison, bound] :
-           {std::pair(">=", on.low), std::pair("<=", on.high)}) {
-        const ExprPtr side =
-            Of(ExprKind::kBinary, comparison, {Name(on.input), bound});
-        holds = holds == nullptr ? side
-                                 : Of(ExprKind::kBinary, "and", {holds, side});
-      }
-    }
-    return Factor(Call("select", {holds, Number("1"), Number("0")}));
-  }
-
-  // `expr` in the indices of `equation`, of which `result` is the result.
-  ClauseFactor FactorAt(const ExprPtr& expr, const ResultDecl& result,
-                        const Equation& equation) {
-    ClauseFactor factor;
-    if (expr == nullptr) return factor;
-    if (expr->kind == ExprKind::kNumber &&
-        absl::SimpleAtod(expr->text, &factor.literal)) {
-      return factor;
-    }
-    factor.op = NewName("factor");
-    // 0 expected_ gives it a dtype and a shape.
-    items.push_back(ResultOp(
-        item_, result, factor.op, equation.indices, equation.indexed,
-        Typed(expr, result, At(Name(kExpectedInput), equation.indices))));
-    return factor;
-  }
-
-  // `expr` in the dtype and the shape of `expected`, of the type of `result`.
-  ExprPtr Typed(const ExprPtr& expr, const ResultDecl& result,
-                ExprPtr expected) const {
-    ExprPtr value = expr;
-    if (!IsStatic(expr) && result.type.dtype != nullptr) {
-      const ExprPtr dtype = IsAttribute(item_, DTypeNameOf(result))
-                                ? Name(kExpectedDType)
-                                : result.type.dtype;
-      value = Call("convert", {expr}, {{"dtype", dtype, {}}});
-    }
-    return Of(ExprKind::kBinary, "+",
-              {std::move(value),
-               Of(ExprKind::kBinary, "*", {Number("0"), std::move(expected)})});
-  }
-
-  void WriteAccuracy(const AccuracyClause& accuracy) {
-    AccuracyOp op;
-    op.dtype = accuracy.dtype;
-    op.on = OnFactor(accuracy.on);
-    op.is_eps = accuracy.unit == "eps";
-    if (!op.is_eps) {
-      op.ulp = Factor(accuracy.bound);
-      op.condition = Factor(accuracy.condition);
-    } else {
-      for (const Equation& equation : SpecResults()) {
-        const ResultDecl& result = ResultOf(equation.name);
-        EpsBound& bound = op.eps[result.name];
-        bound.factor = FactorAt(accuracy.bound, result, equation);
-        bound.size =
-            FactorAt(accuracy.eps_of == nullptr ? Number("1") : accuracy.eps_of,
-                     result, equation);
-      }
-    }
-    clauses.accuracies.push_back(std::move(op));
-  }
-
-  // The equations of the spec's results; whole arrays if it has none.
-  std::vector<Equation> SpecResults() const {
-    std::vector<Equation> equations;
-    if (item_.spec != nullptr && !item_.spec->statements.empty()) {
-      const Equation& last = item_.spec->statements.back().equation;
-      if (last.value != nullptr && last.value->kind == ExprKind::kRecord) {
-        equations = last.value->fields;
-      } else {
-        equations = {last};
-      }
-    }
-    if (equations.empty()) equations.emplace_back();
-    return equations;
-  }
-
-  // Tensors, sizes, attributes: `n` in `y[n - 1 - i]` is no index.
-  std::set<std::string> NamesOfSignature() const {
-    std::set<std::string> names(tensors_.begin(), tensors_.end());
-    for (const InputDecl& input : item_.inputs) {
-      for (const AxisExpr& axis : input.type.axes) {
-        CollectNames(axis.size, names);
-      }
-    }
-    for (const AttributeDecl& attribute : item_.attributes) {
-      names.insert(attribute.name);
-    }
-    for (const NamedExpr& let : item_.lets) names.insert(let.name);
-    return names;
-  }
-
-  void WriteLaw(const Law& law) {
-    Item op = SignatureOnly(item_, NewName("law"));
-    std::set<std::string> names;
-    for (const ResultDecl& result : item_.results) {
-      InputDecl input;
-      input.name = result.name.empty() ? "y" : result.name;
-      input.type = result.type;
-      for (AxisExpr& axis : input.type.axes) axis.is_new = false;
-      // A size or pack that `let` gives: an input binds one of its own.
-      for (AxisExpr& axis : input.type.axes) axis.size = BoundHere(axis.size);
-      op.inputs.push_back(std::move(input));
-    }
-    std::vector<Binder> free;
-    const std::set<std::string> bound = NamesOfSignature();
-    CollectFreeIndices(law.relation, false, bound, free);
-    CollectFreeIndices(law.condition, false, bound, free);
-    ExprPtr holds = law.relation;
-    if (law.condition != nullptr) {
-      // Neither a static `if` nor a static first operand: without the relation
-      // the indices have no ranges.
-      holds = Of(ExprKind::kBinary, "or",
-                 {law.relation, Of(ExprKind::kUnary, "not", {law.condition})});
-    }
-    ResultDecl result;
-    result.type.dtype = Name("bool");
-    result.type.has_shape = true;
-    op.results = {result};
-    Statement all;
-    all.kind = StatementKind::kLet;
-    all.equation.name = "holds_";
-    all.equation.indices = free;
-    all.equation.indexed = !free.empty();
-    all.equation.value = std::move(holds);
-    Statement last;
-    const ExprPtr rank = Call("len", {Call("shape", {Name("holds_")})});
-    last.equation.value =
-        Call("reduce_all", {Name("holds_")},
-             {{"axes", Of(ExprKind::kBinary, "..", {Number("0"), rank}), {}},
-              {"keepdims", Name("false"), {}}});
-    SetBody(op, {std::move(all), std::move(last)});
-    std::string text = PrintExpr(*law.relation);
-    if (law.condition != nullptr) {
-      absl::StrAppend(&text, " if ", PrintExpr(*law.condition));
-    }
-    clauses.laws.push_back(
-        {op.name, std::move(text), law.range.begin,
-         Differentiates(law.relation) || Differentiates(law.condition)});
-    items.push_back(std::move(op));
-  }
-
-  // The name, or the spread of one, under a name that no `let` has.
-  ExprPtr BoundHere(const ExprPtr& size) const {
-    if (size->kind == ExprKind::kSpread) {
-      return Of(ExprKind::kSpread, "", {BoundHere(size->children[0])});
-    }
-    for (const NamedExpr& let : item_.lets) {
-      if (size->kind == ExprKind::kName && let.name == size->text) {
-        return Name(absl::StrCat("Expected", let.name));
-      }
-    }
-    return size;
-  }
-
-  // No tensor occurs in it.
-  bool IsStatic(const ExprPtr& expr) const {
-    std::set<std::string> names;
-    CollectNames(expr, names);
-    for (const std::string& name : names) {
-      if (tensors_.count(name) != 0) return false;
-    }
-    return true;
-  }
-
-  const Item& item_;
-  std::set<std::string> tensors_;
-};
-
-std::string Text(const std::vector<const std::vector<Item>*>& groups) {
+std::string Text(const std::vector<const WrittenItems*>& groups) {
   RuleFile file;
-  for (const std::vector<Item>* items : groups) {
-    for (const Item& item : *items) {
+  for (const WrittenItems* items : groups) {
+    for (const ClauseItem& written : *items) {
       RuleFile::Entry entry;
-      entry.item = item;
+      entry.item = written.item;
       file.entries.push_back(std::move(entry));
     }
   }
   return PrintRuleFile(file);
+}
+
+LoadResult LoadBeside(const std::shared_ptr<const RuleSet>& base,
+                      const std::vector<const WrittenItems*>& groups) {
+  return ExtendRules(base, {kFileName, Text(groups), false, true});
+}
+
+// Which of the clauses cannot be written so, and why.
+std::string WhyNot(const std::shared_ptr<const RuleSet>& base,
+                   const WrittenItems& items,
+                   const std::map<std::string, std::string>& shown) {
+  for (const ClauseItem& one : items) {
+    const WrittenItems alone = {one};
+    const LoadResult loaded = LoadBeside(base, {&alone});
+    if (loaded.rules != nullptr || loaded.mistakes.empty()) continue;
+    return absl::StrCat(shown.at(one.item.name), " cannot be evaluated: ",
+                        loaded.mistakes.front().message);
+  }
+  return "its clauses cannot be evaluated together";
 }
 
 }  // namespace
@@ -504,13 +56,18 @@ std::string Text(const std::vector<const std::vector<Item>*>& groups) {
 ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
                               const std::vector<std::string>& ops) {
   ClauseRules result;
-  std::map<std::string, std::vector<Item>> items;
-  std::vector<const std::vector<Item>*> all;
+  std::map<std::string, WrittenItems> items;
+  std::vector<const WrittenItems*> all;
   for (const std::string& op : ops) {
     const Item* item = base->Find(op);
     CLEAVE_CHECK(item != nullptr) << op;
-    ClauseWriter writer(*item);
-    writer.Write();
+    WrittenClauses written = WriteClauses(*item);
+    const Source& source = base->SourceOf(*item);
+    for (const ClauseItem& one : written.items) {
+      result.shown_[one.item.name] =
+          absl::StrCat("the `", one.clause, "` clause at ", source.name(), ":",
+                       source.PositionOf(one.begin).line);
+    }
     if (base->Lines(op, StatementKind::kResult).empty() &&
         item->spec != nullptr) {
       // The host's function is taken to compute the spec: its transforms can be
@@ -519,17 +76,18 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
       body.kind = ItemKind::kOverride;
       body.name = op;
       body.body = item->spec;
-      writer.items.push_back(std::move(body));
+      result.shown_[op] = absl::StrCat("the spec of `", op, "`");
+      written.items.push_back({std::move(body), "spec", 0});
     }
-    result.clauses_[op] = std::move(writer.clauses);
-    if (writer.items.empty()) continue;
-    all.push_back(&(items[op] = std::move(writer.items)));
+    result.clauses_[op] = std::move(written.clauses);
+    if (written.items.empty()) continue;
+    all.push_back(&(items[op] = std::move(written.items)));
   }
   if (all.empty()) {
     result.rules_ = std::move(base);
     return result;
   }
-  LoadResult loaded = ExtendRules(base, {"clauses", Text(all), false, true});
+  LoadResult loaded = LoadBeside(base, all);
   if (loaded.rules != nullptr) {
     result.rules_ = std::move(loaded.rules);
     return result;
@@ -537,19 +95,13 @@ ClauseRules ClauseRules::Make(std::shared_ptr<const RuleSet> base,
   // Some cannot be written so: those of each op alone tell which.
   all.clear();
   for (auto& [op, list] : items) {
-    LoadResult alone =
-        ExtendRules(base, {"clauses", Text({&list}), false, true});
-    if (alone.rules != nullptr) {
+    if (LoadBeside(base, {&list}).rules != nullptr) {
       all.push_back(&list);
     } else {
-      OpClauses& clauses = result.clauses_[op];
-      clauses.error = absl::StrCat("its clauses cannot be evaluated: ",
-                                   absl::StrJoin(alone.diagnostics, " "));
+      result.clauses_[op].error = WhyNot(base, list, result.shown_);
     }
   }
-  if (!all.empty()) {
-    loaded = ExtendRules(base, {"clauses", Text(all), false, true});
-  }
+  if (!all.empty()) loaded = LoadBeside(base, all);
   result.rules_ =
       loaded.rules != nullptr ? std::move(loaded.rules) : std::move(base);
   return result;
@@ -559,10 +111,29 @@ absl::StatusOr<Graph> MakeClauseGraph(const ClauseRules& clauses,
                                       const SampledCall& call,
                                       const std::string& op,
                                       const TensorType& expected) {
-  CLEAVE_ASSIGN_OR_RETURN(
-      const Graph graph,
-      MakeCallGraph(clauses.rules(), call, op, {{kExpectedInput, expected}}));
-  return Expand(graph, clauses.rules());
+  absl::StatusOr<Graph> graph =
+      MakeCallGraph(clauses.rules(), call, op, {{kExpectedInput, expected}});
+  if (graph.ok()) graph = Expand(*graph, clauses.rules());
+  if (graph.ok()) return graph;
+  // The user knows the clause, not the op that was made of it.
+  std::string why = absl::StrReplaceAll(graph.status().message(),
+                                        {{absl::StrCat("`", op, "`: "), ""}});
+  if (absl::StartsWith(why, absl::StrCat(kFileName, ":"))) {
+    const size_t end = why.find(": ");
+    if (end != std::string::npos) why = why.substr(end + 2);
+  }
+  absl::Status shown(graph.status().code(),
+                     absl::StrCat(clauses.ClauseOf(op), ": ", why));
+  graph.status().ForEachPayload(
+      [&](absl::string_view url, const absl::Cord& payload) {
+        shown.SetPayload(url, payload);
+      });
+  return shown;
+}
+
+std::string ClauseRules::ClauseOf(const std::string& op) const {
+  const auto it = shown_.find(op);
+  return it == shown_.end() ? op : it->second;
 }
 
 void ClauseRules::Observe(std::shared_ptr<BranchObserver> observer) {

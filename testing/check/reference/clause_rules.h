@@ -6,7 +6,7 @@
 //       op softplus__special_0(x: T[S..], *, .., expected_: T[S..]) -> T[S..]
 //         = select(x == inf, x, expected_)
 //   domain x >= 0
-//       op sqrt__domain_1(x: .., expected_: T[S..]) -> T[S..]
+//       op sqrt__domain_1(x: .., expected_: i32[S..]) -> i32[S..]
 //         = select(x >= 0, expected_ + 1, expected_)
 //   accuracy D within n eps * sum[j if j <= i](abs(x[a.., j, b..]))
 //       op cumsum__factor_0(..) -> .. y[a.., i, b..] = n * sum[..](..)
@@ -35,6 +35,8 @@ namespace cleave {
 
 // The name of the input that holds the expected result in the ops below.
 inline constexpr char kExpectedInput[] = "expected_";
+// The dtype that this input has in the op of a domain, whatever the result's.
+inline constexpr char kDomainDType[] = "i32";
 
 // A number of an accuracy clause: a literal, or an op that computes it.
 struct ClauseFactor {
@@ -109,12 +111,15 @@ class ClauseRules {
 
   // `base` with the ops of the clauses.
   const RuleSet& rules() const { return *rules_; }
+  // "the `domain` clause at f.rules:6", of which an op below is.
+  std::string ClauseOf(const std::string& op) const;
   std::shared_ptr<const RuleSet> shared_rules() const { return rules_; }
   const OpClauses& Of(const std::string& op) const;
 
  private:
   std::shared_ptr<const RuleSet> rules_;
   std::map<std::string, OpClauses> clauses_;
+  std::map<std::string, std::string> shown_;  // by the op of a clause
 };
 
 }  // namespace cleave

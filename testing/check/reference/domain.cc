@@ -22,9 +22,10 @@ absl::StatusOr<Domain> Domain::Make(const ClauseRules& clauses,
       if (!clause.result.empty() && body.outputs()[r].name != clause.result) {
         continue;
       }
+      CLEAVE_ASSIGN_OR_RETURN(const DType dtype, ParseDType(kDomainDType));
       CLEAVE_ASSIGN_OR_RETURN(
-          Graph graph,
-          MakeClauseGraph(clauses, call, clause.op, domain.result_types_[r]));
+          Graph graph, MakeClauseGraph(clauses, call, clause.op,
+                                       {dtype, domain.result_types_[r].shape}));
       // A condition on a whole tensor holds for each point by itself.
       const bool by_points =
           IsElementwise(body) && domain.result_types_[r].shape.size() == 1 &&
@@ -43,13 +44,12 @@ namespace {
 absl::Status LeaveOut(const Graph& clause, std::vector<Tensor> inputs,
                       const Tensor& result, int64_t first,
                       std::vector<bool>& left_out) {
-  inputs.emplace_back(result.dtype(), result.shape());
+  CLEAVE_ASSIGN_OR_RETURN(const DType dtype, ParseDType(kDomainDType));
+  inputs.emplace_back(dtype, result.shape());
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> held,
                           Interpret(clause, inputs));
   for (int64_t i = 0; i < held[0].size(); ++i) {
-    const bool is_within = IsFloat(held[0].dtype()) ? held[0].GetDouble(i) == 1
-                                                    : held[0].GetInt(i) == 1;
-    if (!is_within) left_out[first + i] = true;
+    if (held[0].GetInt(i) != 1) left_out[first + i] = true;
   }
   return absl::OkStatus();
 }

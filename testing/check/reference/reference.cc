@@ -319,7 +319,8 @@ absl::Status SpecReference::SetBound(const AccuracyOp& clause,
   const double least = IsFloat(dtype) ? SmallestNormal(dtype) : 0;
   for (size_t i = 0; i < bound.eps.size(); ++i) {
     double& value = bound.eps[i];
-    if (value < least) value = least;  // NaN stays
+    // NaN stays, and so does what is no magnitude.
+    if (value >= 0 && value < least) value = least;
     value *= factors[i];
   }
   return absl::OkStatus();

@@ -1,7 +1,9 @@
 #include "testing/check/samples/attribute_values.h"
 
+#include <algorithm>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "ops/dtype.h"
 #include "ops/exact.h"
@@ -72,13 +74,182 @@ void CollectAsked(const ExprPtr& expr,
   for (const Equation& field : expr->fields) CollectAsked(field.value, found);
 }
 
-void CollectCompared(const BodyPtr& body, const std::set<std::string>& names,
-                     ComparedValues& found) {
-  if (body == nullptr) return;
-  for (const Statement& statement : body->statements) {
-    CollectCompared(statement.equation.value, names, Comparisons(), found);
+// Where the comparisons of an op turn over, by attribute.
+class GuardFinder {
+ public:
+  explicit GuardFinder(const Item& item) {
+    for (const AttributeDecl& attribute : item.attributes) {
+      attributes_.insert(attribute.name);
+    }
+    for (const NamedExpr& let : item.lets) lets_[let.name] = let.value;
+    for (const NamedExpr& let : item.lets) Visit(let.value);
+    for (const ErrorClause& error : item.errors) Visit(error.condition);
+    for (const DomainClause& domain : item.domains) Visit(domain.condition);
+    for (const SpecialClause& special : item.specials) {
+      Visit(special.equation.value);
+      Visit(special.condition);
+    }
+    VisitBody(item.body);
+    VisitBody(item.spec);
   }
-}
+
+  ComparedValues found;
+
+ private:
+  // Names that are defined by each other are followed so far.
+  static constexpr int kMaxDepth = 8;
+
+  void VisitBody(const BodyPtr& body) {
+    if (body == nullptr) return;
+    const auto outer = lets_;
+    for (const Statement& statement : body->statements) {
+      const Equation& equation = statement.equation;
+      Visit(equation.value);
+      if (statement.kind == StatementKind::kLet && !equation.indexed) {
+        lets_[equation.name] = equation.value;
+      }
+    }
+    lets_ = outer;
+  }
+
+  void Visit(const ExprPtr& expr) {
+    if (expr == nullptr) return;
+    CollectCompared(expr, attributes_, Comparisons(), found);
+    VisitSides(*expr);
+  }
+
+  void VisitSides(const Expr& expr) {
+    const bool compares =
+        IsBound(expr) ||
+        (expr.kind == ExprKind::kBinary && Comparisons().count(expr.text) != 0);
+    for (size_t b = 1; compares && b < expr.children.size(); ++b) {
+      for (size_t a = 0; a < b; ++a) {
+        Compare(expr.children[a], expr.children[b]);
+      }
+    }
+    if (IsAbs(expr)) Compare(expr.children[0], Negated(expr.children[0]));
+    for (const ExprPtr& child : expr.children) {
+      if (child != nullptr) VisitSides(*child);
+    }
+    for (const NamedExpr& named : expr.named) VisitSides(*named.value);
+    for (const Equation& field : expr.fields) {
+      if (field.value != nullptr) VisitSides(*field.value);
+    }
+  }
+
+  static bool IsBound(const Expr& expr) {
+    return expr.kind == ExprKind::kCall &&
+           (expr.text == "max" || expr.text == "min");
+  }
+  static bool IsAbs(const Expr& expr) {
+    return expr.kind == ExprKind::kCall && expr.text == "abs" &&
+           expr.children.size() == 1;
+  }
+  static ExprPtr Negated(const ExprPtr& expr) {
+    Expr negated;
+    negated.kind = ExprKind::kUnary;
+    negated.text = "-";
+    negated.children = {expr};
+    return std::make_shared<const Expr>(std::move(negated));
+  }
+
+  // The expressions of which `expr` is one: the operands of a `max`.
+  std::vector<ExprPtr> Choices(const ExprPtr& expr, int depth = 0) const {
+    if (expr->kind == ExprKind::kName && depth < kMaxDepth) {
+      const auto let = lets_.find(expr->text);
+      if (let != lets_.end()) return Choices(let->second, depth + 1);
+    }
+    if (IsAbs(*expr)) return {expr->children[0], Negated(expr->children[0])};
+    if (!IsBound(*expr)) return {expr};
+    std::vector<ExprPtr> choices;
+    for (const ExprPtr& child : expr->children) {
+      for (ExprPtr& choice : Choices(child, depth + 1)) {
+        choices.push_back(std::move(choice));
+      }
+    }
+    return choices;
+  }
+
+  void Compare(const ExprPtr& a, const ExprPtr& b) {
+    for (const ExprPtr& left : Choices(a)) {
+      for (const ExprPtr& right : Choices(b)) CompareLines(*left, *right);
+    }
+  }
+
+  void CompareLines(const Expr& a, const Expr& b) {
+    std::set<std::string> names;
+    if (!CollectAttributes(a, names, 0) || !CollectAttributes(b, names, 0) ||
+        names.size() != 1) {
+      return;
+    }
+    std::vector<Exact> differences;
+    for (int x : {0, 1, 2}) {
+      const auto p = ValueAt(a, x), q = ValueAt(b, x);
+      if (!p || !q) return;
+      differences.push_back(*p - *q);
+      if (!differences.back().IsFinite()) return;
+    }
+    const Exact slope = differences[1] - differences[0];
+    if (slope == Exact(0) || differences[2] - differences[1] != slope) return;
+    found[*names.begin()].push_back(StaticValue(-differences[0] / slope));
+  }
+
+  // The attributes on which `expr` depends; false where it is more than
+  // arithmetic of these.
+  bool CollectAttributes(const Expr& expr, std::set<std::string>& names,
+                         int depth) const {
+    if (depth > kMaxDepth) return false;
+    switch (expr.kind) {
+      case ExprKind::kNumber:
+        return true;
+      case ExprKind::kName: {
+        if (attributes_.count(expr.text) != 0) {
+          names.insert(expr.text);
+          return true;
+        }
+        const auto let = lets_.find(expr.text);
+        if (let == lets_.end()) return expr.text == "pi";
+        return CollectAttributes(*let->second, names, depth + 1);
+      }
+      case ExprKind::kUnary:
+      case ExprKind::kBinary:
+        return std::all_of(expr.children.begin(), expr.children.end(),
+                           [&](const ExprPtr& child) {
+                             return CollectAttributes(*child, names, depth + 1);
+                           });
+      default:
+        return false;
+    }
+  }
+
+  // The value of what CollectAttributes takes, where its attribute is x.
+  std::optional<Exact> ValueAt(const Expr& expr, const Exact& x) const {
+    if (expr.kind == ExprKind::kNumber) {
+      const auto value = Exact::Parse(expr.text);
+      return value.ok() ? std::make_optional(*value) : std::nullopt;
+    }
+    if (expr.kind == ExprKind::kName) {
+      if (attributes_.count(expr.text) != 0) return x;
+      const auto let = lets_.find(expr.text);
+      return let == lets_.end() ? Exact::Pi() : ValueAt(*let->second, x);
+    }
+    const auto a = ValueAt(*expr.children[0], x);
+    if (!a) return std::nullopt;
+    if (expr.kind == ExprKind::kUnary) {
+      return expr.text == "-" ? std::make_optional(-*a) : std::nullopt;
+    }
+    const auto b = ValueAt(*expr.children[1], x);
+    if (!b) return std::nullopt;
+    if (expr.text == "+") return *a + *b;
+    if (expr.text == "-") return *a - *b;
+    if (expr.text == "*") return *a * *b;
+    if (expr.text == "/") return *a / *b;
+    return std::nullopt;
+  }
+
+  std::set<std::string> attributes_;
+  std::map<std::string, ExprPtr> lets_;  // those in scope
+};
 
 // Whether the `where` clause lets the dtype variable be that.
 bool IsAllowed(const Item& item, const std::string& variable, DType dtype) {
@@ -90,20 +261,17 @@ bool IsAllowed(const Item& item, const std::string& variable, DType dtype) {
   return true;
 }
 
+// How far from a constant an attribute is tried: bf16 tells the two apart.
+Exact StepBeside(const Exact& constant) {
+  const Exact size = constant < Exact(0) ? -constant : constant;
+  const Exact part = Exact::FloorDiv(size, 8);
+  return part < Exact(1) ? Exact(1) : part;
+}
+
 }  // namespace
 
 ComparedValues ComparedConstants(const Item& item) {
-  std::set<std::string> names;
-  for (const AttributeDecl& attribute : item.attributes) {
-    names.insert(attribute.name);
-  }
-  ComparedValues found;
-  CollectCompared(item.body, names, found);
-  CollectCompared(item.spec, names, found);
-  for (const ErrorClause& error : item.errors) {
-    CollectCompared(error.condition, names, Comparisons(), found);
-  }
-  return found;
+  return GuardFinder(item).found;
 }
 
 std::map<std::string, std::vector<int64_t>> RequiredSizes(const Item& item) {
@@ -168,8 +336,10 @@ std::vector<StaticValue> AttributeValues(const Item& item,
     values = {StaticValue(1), StaticValue(2), StaticValue(3), StaticValue(5)};
   } else if (type == "real" || type == "scalar") {
     // All of them are exact in every float dtype; not so their reciprocals.
-    values = {StaticValue(Exact(2)), StaticValue(Exact(1) / Exact(2)),
-              StaticValue(Exact(3)), StaticValue(Exact(171) / Exact(512))};
+    // An op that means nothing below 0, or for large numbers, refuses them.
+    values = {StaticValue(Exact(2)),  StaticValue(Exact(1) / Exact(2)),
+              StaticValue(Exact(3)),  StaticValue(Exact(171) / Exact(512)),
+              StaticValue(Exact(-3)), StaticValue(Exact(200))};
   } else if (type == "dtype") {
     for (DType dtype :
          {DType::kF32, DType::kF64, DType::kF16, DType::kI32, DType::kU8}) {
@@ -191,11 +361,16 @@ std::vector<StaticValue> AttributeValues(const Item& item,
         // On both sides of it, too.
         values.push_back(constant);
         if (constant.AsReal().IsFinite()) {
-          values.push_back(StaticValue(constant.AsReal() - Exact(1)));
-          values.push_back(StaticValue(constant.AsReal() + Exact(1)));
+          const Exact step = StepBeside(constant.AsReal());
+          values.push_back(StaticValue(constant.AsReal() - step));
+          values.push_back(StaticValue(constant.AsReal() + step));
         }
-      } else if (type == "int" && constant.AsReal().ToInt64()) {
-        values.push_back(StaticValue(*constant.AsReal().ToInt64()));
+      } else if (type == "int") {
+        const auto below = Exact::FloorDiv(constant.AsReal(), 1).ToInt64();
+        if (!below) continue;
+        for (int64_t beside : {int64_t{0}, int64_t{-1}, int64_t{1}}) {
+          values.push_back(StaticValue(*below + beside));
+        }
       }
     }
   }

@@ -16,9 +16,11 @@ namespace cleave {
 // By the name of an attribute, constants.
 using ComparedValues = std::map<std::string, std::vector<StaticValue>>;
 
-// The literals with which the body, the spec or an error clause compares an
-// attribute: 20 for `threshold` in `if threshold < 20 then ..`; numbers, also
-// negative ones, infinities and strings.
+// The literals with which an expression of the op compares an attribute: 20 for
+// `threshold` in `if threshold < 20 then ..` and in `min(threshold, 20)`;
+// numbers, also negative ones, infinities and strings. Where the sides are
+// linear in one attribute, its value at which they are equal: 0 for `c` in
+// `max(c, -c)`, 3 in `2 * c - 1 > 5`.
 ComparedValues ComparedConstants(const Item& item);
 // By the name of a size of the signature, the extents that it must have for the
 // errors of the op: 3 where `n != 3` is one.

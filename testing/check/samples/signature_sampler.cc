@@ -471,14 +471,25 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
   return std::make_optional<StaticValue>(std::move(list));
 }
 
-bool HasFractionForInts(const SampledCall& call) {
-  bool ints = false;
-  for (const auto& [name, dtype] : call.dtypes) ints |= !IsFloat(dtype);
-  if (!ints) return false;
+namespace {
+
+// Whether `dtype` has the number; any integer is a bool.
+bool HasDType(const Exact& number, DType dtype) {
+  if (IsFloat(dtype)) return true;
+  if (!number.IsInteger()) return false;
+  if (!IsInt(dtype)) return true;
+  const int bits = 8 * ByteSize(dtype) - (IsSigned(dtype) ? 1 : 0);
+  const Exact end = Exact::Pow(2, bits);
+  return number < end && (IsSigned(dtype) ? -end : Exact(0)) <= number;
+}
+
+}  // namespace
+
+bool HasNumberThatIntsLack(const SampledCall& call) {
   for (const auto& [name, value] : call.attributes.values()) {
-    if (value.kind() == StaticValue::Kind::kReal &&
-        !value.AsReal().IsInteger()) {
-      return true;
+    if (value.kind() != StaticValue::Kind::kReal) continue;
+    for (const auto& [variable, dtype] : call.dtypes) {
+      if (!HasDType(value.AsReal(), dtype)) return true;
     }
   }
   return false;
@@ -572,8 +583,9 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
         DrawAttribute(attribute, call, options, environment));
     if (value) call.attributes.Set(attribute.name, *value);
   }
-  if (HasFractionForInts(call)) {
-    return absl::InvalidArgumentError("a fraction is no integer");
+  if (HasNumberThatIntsLack(call)) {
+    return absl::InvalidArgumentError(
+        "an attribute has no value of an integer dtype");
   }
   return call;
 }

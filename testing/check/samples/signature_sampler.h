@@ -133,9 +133,9 @@ class SignatureSampler {
   std::map<std::string, int64_t> fixed_sizes_;
 };
 
-// An attribute that is a fraction, in a call whose variables are not all
-// floats: there it may have no dtype.
-bool HasFractionForInts(const SampledCall& call);
+// An attribute that is no number of an integer dtype which a variable of the
+// call is, a fraction or -3 for u8: it may be a constant of that dtype.
+bool HasNumberThatIntsLack(const SampledCall& call);
 
 }  // namespace cleave
 

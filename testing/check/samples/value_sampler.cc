@@ -56,6 +56,10 @@ int64_t LargestInt(DType dtype) {
   }
 }
 
+// Shares are multiples of 1 / kWhole, so that every float dtype has them, and
+// their sums, exactly.
+constexpr int64_t kWhole = 256;
+
 void FillWith(const std::vector<double>& points, Tensor& tensor) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     tensor.SetDouble(i, points[i % points.size()]);
@@ -92,6 +96,31 @@ void ValueSampler::FillIndices(Tensor& tensor, int64_t limit,
     tensor.SetInt(i, Uniform(0, std::max<int64_t>(limit - 1, 0)));
     if (!marks.empty() && Uniform(0, 3) == 0) {
       tensor.SetInt(i, marks[Uniform(0, marks.size() - 1)]);
+    }
+  }
+}
+
+void ValueSampler::FillWithShares(Tensor& tensor) {
+  const std::vector<int64_t>& shape = tensor.shape();
+  if (shape.empty() || tensor.size() == 0) return;
+  const bool is_first = Uniform(0, 1) == 0;
+  const int64_t count = is_first ? shape.front() : shape.back();
+  const int64_t lines = tensor.size() / count;
+  for (int64_t line = 0; line < lines; ++line) {
+    // The whole is cut at places that differ, but for long lines.
+    std::vector<int64_t> cuts = {0, kWhole};
+    for (int64_t i = 1; i < count; ++i) {
+      int64_t cut = Uniform(1, kWhole - 1);
+      const auto is_taken = [&] {
+        return std::find(cuts.begin(), cuts.end(), cut) != cuts.end();
+      };
+      while (count <= kWhole / 4 && is_taken()) cut = Uniform(1, kWhole - 1);
+      cuts.push_back(cut);
+    }
+    std::sort(cuts.begin(), cuts.end());
+    for (int64_t i = 0; i < count; ++i) {
+      tensor.SetDouble(is_first ? i * lines + line : line * count + i,
+                       static_cast<double>(cuts[i + 1] - cuts[i]) / kWhole);
     }
   }
 }
@@ -222,9 +251,12 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
         case Pattern::kTiny:
           value *= scale;
           break;
+        case Pattern::kShares:
+          break;
       }
       tensor.SetDouble(i, value);
     }
+    if (pattern == Pattern::kShares) FillWithShares(tensor);
     if (pattern == Pattern::kEdges && n > 0) {
       static constexpr double kEdges[] = {
           kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN(),

@@ -36,19 +36,21 @@ enum class Pattern : uint8_t {
   kSmall,      // all of one small scale, where a function is nearly linear
   kHuge,       // of one scale, so large that squares overflow
   kTiny,       // of one scale, so small that squares underflow
+  // Patterns for L2 and L3.
+  kShares,  // positive, with a sum of 1 along the first axis or the last
 };
 // The patterns that host kernels are compared at.
 inline constexpr int kNumPlainPatterns = 8;
-// The patterns that vmap uses, all but the last six.
+// The patterns that vmap uses, all but the last eight.
 inline constexpr int kNumPatterns = 10;
-// The patterns of L3, and those of its magnitudes.
+// The patterns of L3, and those whose numbers it draws apart.
 inline constexpr Pattern kRoundingPatterns[] = {
     Pattern::kNormal,   Pattern::kWide,         Pattern::kLargeMean,
     Pattern::kOneHuge,  Pattern::kCancellation, Pattern::kTies,
     Pattern::kAllEqual, Pattern::kUnit,         Pattern::kDominated,
     Pattern::kSmall};
-inline constexpr Pattern kMagnitudePatterns[] = {Pattern::kHuge,
-                                                 Pattern::kTiny};
+inline constexpr Pattern kFurtherPatterns[] = {Pattern::kHuge, Pattern::kTiny,
+                                               Pattern::kShares};
 // The patterns at which derivatives of structured ops are taken: zeros, alone
 // and in numbers, are where quotients of the results fail.
 inline constexpr Pattern kDerivativePatterns[] = {
@@ -104,6 +106,7 @@ class ValueSampler {
   // 0 to limit - 1, and one of `marks` now and then.
   void FillIndices(Tensor& tensor, int64_t limit,
                    absl::Span<const int64_t> marks);
+  void FillWithShares(Tensor& tensor);
   void FillDiscrete(Tensor& tensor, Pattern pattern);
 
   std::mt19937_64 random_;
