@@ -20,6 +20,9 @@ CAUSES = [
     Cause("Mish Swish SwiGLU", "*", THEIRS,
           _ZERO_TIMES + ". In f16 and bf16 the factor has few digits where it "
           "is small"),
+    Cause("Attention", "*", CONVENTION,
+          "a row of scores that are all -inf is NaN; ours is 0, as PyTorch's "
+          "and as where all are masked. Of f64 its scale is a number of f32"),
     Cause("CausalConvWithState", "*", THEIRS,
           "its silu " + _ZERO_TIMES),
     Cause("Softsign", "*", THEIRS, "inf / (1 + inf) is NaN; the limit is 1"),
