@@ -88,6 +88,7 @@ bool Prepare(const OpContext& context, SampledCall call, bool defaults,
     AddProblem(prepared, graphs.status());
     return false;
   }
+  TellInts(*graphs, call);
   // An error of a clause is reported where the spec is compared.
   Domain domain =
       Domain::Make(*context.clauses, call, graphs->body).value_or(Domain());
