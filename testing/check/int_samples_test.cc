@@ -119,5 +119,36 @@ op checked(x: T[S..]) -> T[S..]
   ExpectAgrees(with(", 32"));
 }
 
+TEST(IntSamples, TakeAnyFixedDType) {
+  for (const char* const dtype :
+       {"u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64"}) {
+    const auto with = [dtype](const char* body) {
+      return absl::StrCat("language 1\n\nop checked(x: ", dtype, "[S..]) -> ",
+                          dtype, "[S..]\n  spec y = x\n  = ", body, "\n");
+    };
+    ExpectAgrees(with("x + 0"));
+    ExpectRefuted(with("select(x > 2^5 and x < 2^6 - 3, 0, x)"));
+  }
+}
+
+// Those that are indices stay such, as far as the dtype has them.
+TEST(IntSamples, TakeIndicesOfAnyFixedDType) {
+  for (const char* const dtype : {"u8", "i8", "u16", "u32", "u64", "i32"}) {
+    const auto with = [dtype](const char* index) {
+      return absl::StrCat(
+          "language 1\n\nop checked(x: T[n], at: ", dtype, "[m]) -> T[m]\n",
+          "  where T: float\n  spec {\n    let a = convert(at, dtype: i64)\n",
+          "    y[i] = sum[j if j == a[i]](x[j])\n  }\n",
+          "  accuracy T within 1 ulp\n{\n",
+          "  y[i] = x[convert(at[i], dtype: i64)", index, "] ?? 0\n}\n");
+    };
+    ExpectAgrees(with(""));
+    const CheckReport report =
+        CheckTextAt("test.rules", with(" + 1"), "checked", 1);
+    EXPECT_EQ(KindOf(report, Layer::kRounding), VerdictKind::kDisagrees)
+        << report.ToString();
+  }
+}
+
 }  // namespace
 }  // namespace cleave

@@ -212,10 +212,16 @@ std::vector<DType> SignatureSampler::DTypes() const {
     }
   }
   if (!item_.where.empty()) return dtypes;
-  for (const InputDecl& input : item_.inputs) {
-    if (input.type.dtype == nullptr) continue;
-    const auto dtype = ParseDType(input.type.dtype->text);
-    if (dtype.ok() && IsFloat(*dtype)) add(*dtype);
+  // Those of the floats, or of the integers where there are none.
+  for (const bool floats : {true, false}) {
+    if (!dtypes.empty()) break;
+    for (const InputDecl& input : item_.inputs) {
+      if (input.type.dtype == nullptr) continue;
+      const auto dtype = ParseDType(input.type.dtype->text);
+      if (dtype.ok() && (floats ? IsFloat(*dtype) : IsInt(*dtype))) {
+        add(*dtype);
+      }
+    }
   }
   return dtypes;
 }

@@ -54,6 +54,11 @@ int64_t LargestInt(DType dtype) {
 // their sums, exactly.
 constexpr int64_t kWhole = 256;
 
+bool HasInt(DType dtype, int64_t value) {
+  return value <= LargestInt(dtype) &&
+         value >= (IsSigned(dtype) ? -LargestInt(dtype) - 1 : 0);
+}
+
 void FillWith(const std::vector<double>& points, Tensor& tensor) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     tensor.SetDouble(i, points[i % points.size()]);
@@ -136,11 +141,13 @@ int64_t ValueSampler::WideInt(DType dtype, const std::vector<int64_t>& near) {
 
 void ValueSampler::FillIndices(Tensor& tensor, int64_t limit,
                                absl::Span<const int64_t> marks) {
+  const int64_t last =
+      std::clamp<int64_t>(limit - 1, 0, LargestInt(tensor.dtype()));
   for (int64_t i = 0; i < tensor.size(); ++i) {
-    tensor.SetInt(i, Uniform(0, std::max<int64_t>(limit - 1, 0)));
-    if (!marks.empty() && Uniform(0, 3) == 0) {
-      tensor.SetInt(i, marks[Uniform(0, marks.size() - 1)]);
-    }
+    tensor.SetInt(i, Uniform(0, last));
+    if (marks.empty() || Uniform(0, 3) != 0) continue;
+    const int64_t mark = marks[Uniform(0, marks.size() - 1)];
+    if (HasInt(tensor.dtype(), mark)) tensor.SetInt(i, mark);
   }
 }
 
