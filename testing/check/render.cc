@@ -3,10 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "testing/check/check.h"
 #include "testing/check/layers/check_sweep.h"
+#include "testing/check/layers/op_context.h"
 
 namespace cleave {
 namespace {
@@ -84,6 +86,16 @@ std::vector<OpReport> WithWholeSweeps(const std::vector<OpReport>& ops) {
   return rows;
 }
 
+// The note of a layer on pairs of attributes that no call has, or "".
+std::string UnmetPairs(const OpReport& op) {
+  for (const auto& [layer, verdict] : op.layers) {
+    for (const std::string& note : verdict.notes) {
+      if (absl::StrContains(note, kOtherPairs)) return note;
+    }
+  }
+  return "";
+}
+
 }  // namespace
 
 std::string CheckReport::ToString() const {
@@ -150,6 +162,10 @@ std::string CheckReport::ToString() const {
                         "computation once all ops in them are expanded, and no "
                         "evidence for each other\n");
       }
+    }
+    const std::string unmet = UnmetPairs(op);
+    if (!unmet.empty()) {
+      absl::StrAppend(&text, "\n", op.op, " ", unmet, "\n");
     }
     if (op.loose_claim) {
       ++loose;

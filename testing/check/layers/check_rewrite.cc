@@ -16,6 +16,7 @@
 #include "testing/check/compare/compare_values.h"
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/samples/float_points.h"
+#include "testing/check/samples/int_points.h"
 #include "testing/check/samples/shrink.h"
 #include "transforms/jvp/jvp.h"
 
@@ -32,16 +33,6 @@ constexpr int kAgreeingBits = 200;
 
 int BitsOf(DType dtype) { return static_cast<int>(ByteSize(dtype)) * 8; }
 
-// The integer of those low bits.
-int64_t FromBits(uint64_t bits, DType dtype) {
-  const int width = BitsOf(dtype);
-  if (width == 64) return static_cast<int64_t>(bits);
-  bits &= (uint64_t{1} << width) - 1;
-  const bool negative = IsSigned(dtype) && (bits >> (width - 1)) != 0;
-  return static_cast<int64_t>(bits) -
-         (negative ? int64_t{1} << width : int64_t{0});
-}
-
 Tensor OfInts(DType dtype, const std::vector<int64_t>& values) {
   Tensor tensor(dtype, {static_cast<int64_t>(values.size())});
   for (size_t i = 0; i < values.size(); ++i) tensor.SetInt(i, values[i]);
@@ -53,7 +44,8 @@ Tensor OfDoubles(DType dtype, const std::vector<double>& values) {
                              values);
 }
 
-Tensor Specials(DType dtype) {
+// `alone`: of the only operand.
+Tensor Specials(DType dtype, bool alone) {
   if (IsFloat(dtype)) return OfDoubles(dtype, SpecialValues(dtype));
   if (IsBool(dtype)) return OfInts(dtype, {0, 1});
   if (IsComplex(dtype)) {
@@ -67,11 +59,12 @@ Tensor Specials(DType dtype) {
     }
     return tensor;
   }
+  if (alone) return OfInts(dtype, SpecialInts(dtype));
   std::vector<int64_t> values;
   const uint64_t high = uint64_t{1} << (BitsOf(dtype) - 1);
   for (uint64_t bits : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}, uint64_t{2},
                         uint64_t{7}, ~uint64_t{1}, high, high - 1, high + 1}) {
-    values.push_back(FromBits(bits, dtype));
+    values.push_back(IntFromBits(bits, dtype));
   }
   return OfInts(dtype, values);
 }
@@ -82,7 +75,7 @@ Tensor All(DType dtype) {
   if (IsBool(dtype)) return OfInts(dtype, {0, 1});
   std::vector<int64_t> values;
   for (uint64_t bits = 0; bits < uint64_t{1} << BitsOf(dtype); ++bits) {
-    values.push_back(FromBits(bits, dtype));
+    values.push_back(IntFromBits(bits, dtype));
   }
   return OfInts(dtype, values);
 }
@@ -113,7 +106,7 @@ class Points {
     std::vector<Tensor> lists;
     int64_t total = 1;
     for (DType dtype : dtypes) {
-      lists.push_back(Specials(dtype));
+      lists.push_back(Specials(dtype, dtypes.size() == 1));
       total = std::min<int64_t>(total * lists.back().size(), 1 << 30);
     }
     const int64_t count = std::min(total, limit);
@@ -175,6 +168,17 @@ class Points {
     }
   }
 
+  int64_t Int(DType dtype) {
+    switch (random_() % 4) {
+      case 0:
+        return AnyInt(dtype, random_);
+      case 1:
+        return LogUniformInt(dtype, random_);
+      default:
+        return IntFromBits(random_() % 17 - uint64_t{8}, dtype);
+    }
+  }
+
   void SetRandom(Tensor& tensor, int64_t i) {
     const DType dtype = tensor.dtype();
     if (IsFloat(dtype)) {
@@ -186,9 +190,7 @@ class Points {
     } else if (IsBool(dtype)) {
       tensor.SetInt(i, random_() % 2);
     } else {
-      const uint64_t bits =
-          random_() % 2 == 0 ? random_() : random_() % 17 - uint64_t{8};
-      tensor.SetInt(i, FromBits(bits, dtype));
+      tensor.SetInt(i, Int(dtype));
     }
   }
 

@@ -118,7 +118,7 @@ class LargeCalls {
         options.row->push_back(
             draw % 2 == 0 ? 0 : static_cast<int>(sampler_.random()() % size));
       }
-      const absl::StatusOr<SampledCall> call = sampler_.Draw(options);
+      absl::StatusOr<SampledCall> call = sampler_.Draw(options);
       if (!call.ok()) continue;
       const absl::StatusOr<Graph> graph =
           MakeCallGraph(context_.rules(), *call);
@@ -126,6 +126,7 @@ class LargeCalls {
       absl::StatusOr<CallGraphs> graphs =
           MakeCallGraphs(context_.rules(), *call);
       if (!graphs.ok()) continue;
+      TellInts(*graphs, *call);
       Domain domain = Domain::Make(*context_.clauses, *call, graphs->body)
                           .value_or(Domain());
       return PreparedCall{*call, *std::move(graphs), draw % 2 == 0,

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iterator>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -12,8 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "testing/check/layers/large_calls.h"
-#include "testing/check/layers/read_example.h"
-#include "testing/check/samples/large_axes.h"
+#include "testing/check/layers/prepare_call.h"
 #include "testing/check/samples/pair_cover.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/shrink.h"
@@ -22,155 +22,55 @@
 namespace cleave {
 namespace {
 
-// Errors that a call may meet and that no rule is wrong for.
-bool IsRejection(const absl::Status& status) {
-  return status.code() == absl::StatusCode::kInvalidArgument;
-}
-
-void AddProblem(PreparedCalls& prepared, const absl::Status& status) {
-  // Other samples would most likely come to the same end, each in its time.
-  prepared.exceeded |= absl::IsResourceExhausted(status);
-  const std::string message(status.message());
-  if (std::find(prepared.problems.begin(), prepared.problems.end(), message) ==
-      prepared.problems.end()) {
-    prepared.problems.push_back(message);
-  }
-}
-
 // Patterns of all calls together.
 constexpr int kDerivativeSamples = 40;
-// Extents that are tried for one combination of attributes.
-constexpr int kDrawsOfRow = 8;
-// Calls that are drawn for a dtype until one has elements.
-constexpr int kDrawsOfTurn = 4;
-
-// Operands are made for every pattern and copied for derivatives.
-constexpr int64_t kMaxSampleElements = 1 << 24;
-
-// In double: declared extents may be of any size.
-double ElementCount(const SampledCall& call) {
-  double count = 0;
-  for (const TensorType& type : call.OperandTypes()) {
-    double size = 1;
-    for (const Dim& dim : type.shape) {
-      size *= static_cast<double>(dim.Value().value_or(1));
-    }
-    count += size;
-  }
-  return count;
-}
-
-// Adds `call` if the op takes it. Whether it did.
-bool Prepare(const OpContext& context, SampledCall call, bool defaults,
-             PreparedCalls& prepared) {
-  call.points = context.points;
-  absl::StatusOr<Graph> graph = MakeCallGraph(context.rules(), call);
-  if (!graph.ok()) {
-    if (IsRejection(graph.status())) {
-      ++prepared.rejected;
-    } else {
-      AddProblem(prepared, graph.status());
-    }
-    return false;
-  }
-  if (HasNegativeExtent(*graph)) {
-    ++prepared.rejected;
-    return false;
-  }
-  if (ElementCount(call) > static_cast<double>(kMaxSampleElements)) {
-    AddProblem(prepared, absl::ResourceExhaustedError(absl::StrCat(
-                             "the operands of a sample have more than ",
-                             kMaxSampleElements, " elements")));
-    return false;
-  }
-  absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(context.rules(), call);
-  if (!graphs.ok()) {
-    AddProblem(prepared, graphs.status());
-    return false;
-  }
-  // An error of a clause is reported where the spec is compared.
-  Domain domain =
-      Domain::Make(*context.clauses, call, graphs->body).value_or(Domain());
-  prepared.calls.push_back(
-      {std::move(call), *std::move(graphs), defaults, std::move(domain)});
-  return true;
-}
-
-bool Has(const PreparedCall& call, DType dtype) {
-  const std::vector<TensorType> types = call.call.OperandTypes();
-  return std::any_of(types.begin(), types.end(), [&](const TensorType& type) {
-    return type.dtype == dtype;
-  });
-}
-
-// Whether a call in `dtype` has a result with elements.
-bool HadTurn(const PreparedCalls& prepared, DType dtype) {
-  const auto has_elements = [](const TensorType& type) {
-    return std::none_of(type.shape.begin(), type.shape.end(),
-                        [](const Dim& dim) { return dim.Value() == 0; });
-  };
-  return std::any_of(
-      prepared.calls.begin(), prepared.calls.end(),
-      [&](const PreparedCall& call) {
-        const Graph& graph = call.graphs.call;
-        return Has(call, dtype) &&
-               std::any_of(graph.outputs().begin(), graph.outputs().end(),
-                           [&](const NamedValue& output) {
-                             return has_elements(graph.type(output.value));
-                           });
-      });
-}
-
-// The same call with other extents: equal ones stay equal.
-SampledCall WithOtherExtents(SampledCall call, SignatureSampler& sampler) {
-  std::map<int64_t, int64_t> extents;
-  for (SampledInput& input : call.inputs) {
-    for (auto& type : input.types) {
-      if (!type) continue;
-      for (Dim& dim : type->shape) {
-        const int64_t extent = dim.Value().value_or(1);
-        const auto it = extents.emplace(extent, sampler.DrawExtent()).first;
-        dim = Dim(it->second);
-      }
-    }
-  }
-  return call;
-}
-
-std::vector<DType> WantedDTypes(const OpContext& context,
-                                const SignatureSampler& sampler) {
-  std::vector<DType> dtypes = sampler.DTypes();
-  dtypes.erase(std::remove_if(dtypes.begin(), dtypes.end(),
-                              [&](DType d) { return !context.Wants(d); }),
-               dtypes.end());
-  return dtypes;
-}
-
 // Attributes that are tried for those at which an op computes each element by
 // itself, and how many such are taken.
 constexpr int kSingleElementTrials = 24;
 constexpr size_t kSingleElementRows = 3;
 
+// Calls that are tried for one of them, as RowMoves says.
+constexpr int kMovesAtPoints = 8;
+
 // Whether the op is elementwise in a call at [n], and takes it.
 enum class AtPoints { kNot, kRejected, kTaken };
 
+// The choices at factors that are not `kept` may move, in the row of `options`.
 AtPoints AddAtPoints(const OpContext& context, SignatureSampler& sampler,
-                     const DrawOptions& options, PreparedCalls& prepared) {
-  absl::StatusOr<SampledCall> call = sampler.Draw(options);
-  if (!call.ok()) {
-    return IsRejection(call.status()) ? AtPoints::kRejected : AtPoints::kNot;
+                     const std::vector<int>& kept, DrawOptions& options,
+                     PairCover* cover, PreparedCalls& prepared) {
+  RowMoves moves(context, sampler);
+  options.redrawn.reset();
+  for (int move = 0; move < kMovesAtPoints; ++move) {
+    absl::StatusOr<SampledCall> call = sampler.Draw(options);
+    if (!call.ok()) {
+      return IsRejection(call.status()) ? AtPoints::kRejected : AtPoints::kNot;
+    }
+    for (const TensorType& type : call->OperandTypes()) {
+      // Sizes of the signature's own stay numbers.
+      if (type.shape != *options.shape) return AtPoints::kNot;
+    }
+    absl::Status refusal;
+    if (Prepare(context, *std::move(call), sampler.IsDefaults(*options.row),
+                prepared, &refusal)) {
+      if (IsElementwise(prepared.calls.back().graphs.body)) {
+        return AtPoints::kTaken;
+      }
+      prepared.calls.pop_back();
+      return AtPoints::kNot;
+    }
+    if (prepared.exceeded) return AtPoints::kNot;
+    if (moves.Next(refusal, kept, options, cover) != AfterRefusal::kMoved) {
+      break;
+    }
   }
-  for (const TensorType& type : call->OperandTypes()) {
-    // Sizes of the signature's own stay numbers.
-    if (type.shape != *options.shape) return AtPoints::kNot;
-  }
-  const bool taken = Prepare(context, *std::move(call),
-                             sampler.IsDefaults(*options.row), prepared);
-  if (prepared.exceeded) return AtPoints::kNot;
-  if (!taken) return AtPoints::kRejected;
-  if (IsElementwise(prepared.calls.back().graphs.body)) return AtPoints::kTaken;
-  prepared.calls.pop_back();
-  return AtPoints::kNot;
+  return AtPoints::kRejected;
+}
+
+std::vector<int> AllOf(const std::vector<int>& row) {
+  std::vector<int> factors(row.size());
+  std::iota(factors.begin(), factors.end(), 0);
+  return factors;
 }
 
 // Calls at the shape [n], if the op is elementwise there: each combination of
@@ -185,9 +85,10 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
   if (dtypes.empty()) return false;
   PairCover cover(sampler.FactorSizes());
   std::vector<std::vector<int>> rows;
-  const auto add = [&](const std::vector<int>& row) {
+  const auto add = [&](const std::vector<int>& row,
+                       const std::vector<int>& kept) {
     options.row = row;
-    return AddAtPoints(context, sampler, options, prepared);
+    return AddAtPoints(context, sampler, kept, options, &cover, prepared);
   };
   for (DType dtype : dtypes) {
     options.dtype = dtype;
@@ -195,11 +96,11 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
       while (static_cast<int>(rows.size()) < kMaxCombinations) {
         const auto row = cover.Next(sampler.random());
         if (!row) break;
-        const AtPoints taken = add(*row);
+        const AtPoints taken = add(*row, cover.Kept());
         if (taken == AtPoints::kNot) return false;
         if (taken == AtPoints::kTaken) {
-          cover.Accept(*row);
-          rows.push_back(*row);
+          cover.Accept(*options.row);
+          rows.push_back(*options.row);
         } else {
           cover.Reject(*row);
         }
@@ -207,24 +108,11 @@ bool PrepareElementwise(const OpContext& context, SignatureSampler& sampler,
       continue;
     }
     for (const std::vector<int>& row : rows) {
-      if (add(row) == AtPoints::kNot) return false;
+      if (add(row, AllOf(row)) == AtPoints::kNot) return false;
     }
   }
-  prepared.combinations = cover.ToString();
+  prepared.SetCover(cover);
   return !prepared.calls.empty();
-}
-
-// The dtypes of the calls of a structured op, in turn: what attributes mean is
-// the same in all of them, and derivatives are sharpest in f64.
-std::vector<DType> FloatsInTurn(const std::vector<DType>& dtypes) {
-  std::vector<DType> turn;
-  for (DType dtype : {DType::kF64, DType::kF32, DType::kF16, DType::kF64,
-                      DType::kBF16, DType::kF32}) {
-    if (std::find(dtypes.begin(), dtypes.end(), dtype) != dtypes.end()) {
-      turn.push_back(dtype);
-    }
-  }
-  return turn;
 }
 
 }  // namespace
@@ -319,6 +207,14 @@ DType MainDType(const SampledCall& call) {
   return types.empty() ? DType::kF32 : types.front().dtype;
 }
 
+void PreparedCalls::SetCover(const PairCover& cover) {
+  combinations = cover.ToString();
+  // Without rows the calls are those of the examples.
+  if (cover.rows() > 0 && cover.covered() < cover.pairs()) {
+    absl::StrAppend(&combinations, kOtherPairs, rejected, " calls");
+  }
+}
+
 PreparedCalls PrepareCalls(const OpContext& context,
                            const PreparedCalls& concrete) {
   PreparedCalls prepared;
@@ -342,24 +238,26 @@ PreparedCalls PrepareSingleElements(const OpContext& context) {
   if (dtypes.empty()) return prepared;
   PairCover cover(sampler.FactorSizes());
   std::vector<std::vector<int>> rows;
-  const auto add = [&](DType dtype, const std::vector<int>& row) {
+  const auto add = [&](DType dtype, const std::vector<int>& row,
+                       const std::vector<int>& kept) {
     options.dtype = dtype;
     options.row = row;
-    return AddAtPoints(context, sampler, options, prepared) == AtPoints::kTaken;
+    return AddAtPoints(context, sampler, kept, options, &cover, prepared) ==
+           AtPoints::kTaken;
   };
   for (int trial = 0; trial < kSingleElementTrials; ++trial) {
     if (rows.size() == kSingleElementRows) break;
     const auto row = cover.Next(sampler.random());
     if (!row) break;
-    if (add(dtypes.front(), *row)) {
-      cover.Accept(*row);
-      rows.push_back(*row);
+    if (add(dtypes.front(), *row, cover.Kept())) {
+      cover.Accept(*options.row);
+      rows.push_back(*options.row);
     } else {
       cover.Reject(*row);
     }
   }
   for (size_t d = 1; d < dtypes.size(); ++d) {
-    for (const std::vector<int>& row : rows) add(dtypes[d], row);
+    for (const std::vector<int>& row : rows) add(dtypes[d], row, AllOf(row));
   }
   return prepared;
 }
@@ -425,156 +323,6 @@ std::vector<std::string> SampleNotes(const PreparedCalls& calls) {
     notes.push_back(absl::StrCat("extents ", absl::StrJoin(extents, " ")));
   }
   return notes;
-}
-
-namespace {
-
-// The call with another dtype in place of f32, which the numbers of examples
-// are written in.
-SampledCall InDType(SampledCall call, DType dtype) {
-  for (SampledInput& input : call.inputs) {
-    for (std::optional<TensorType>& type : input.types) {
-      if (type && type->dtype == DType::kF32) type->dtype = dtype;
-    }
-  }
-  return call;
-}
-
-}  // namespace
-
-PreparedCalls PrepareConcreteCalls(const OpContext& context) {
-  PreparedCalls prepared;
-  SignatureSampler sampler(*context.item, context.seed + 1);
-  sampler.FixSizes(context.sizes);
-  // The calls of the examples, as they stand, in f64, and with other extents:
-  // for attributes whose values no sampler knows (the equation of einsum).
-  std::vector<ExampleCall> examples;
-  for (const Item* example :
-       ExamplesOf(context.item->name, context.rules().examples())) {
-    // Examples of derivatives stand for a point each.
-    if (example->left->kind == ExprKind::kTransformCall) continue;
-    absl::StatusOr<ExampleCall> read = ReadExample(*context.item, *example);
-    if (read.ok()) examples.push_back(*std::move(read));
-  }
-  for (const ExampleCall& example : examples) {
-    for (const DType dtype : {DType::kF32, DType::kF64}) {
-      if (prepared.exceeded) break;
-      SampledCall call = InDType(example.call, dtype);
-      SampledCall resized = WithOtherExtents(call, sampler);
-      Prepare(context, std::move(call), false, prepared);
-      Prepare(context, std::move(resized), false, prepared);
-    }
-  }
-  // Each other dtype once, by its own draws: those behind do not move.
-  SignatureSampler others(*context.item, context.seed + 21);
-  others.FixSizes(context.sizes);
-  size_t next = 0;
-  for (const DType dtype : sampler.DTypes()) {
-    if (examples.empty() || prepared.exceeded) break;
-    if (dtype == DType::kF32 || dtype == DType::kF64) continue;
-    SampledCall call = InDType(examples[next++ % examples.size()].call, dtype);
-    Prepare(context, WithOtherExtents(call, others), false, prepared);
-  }
-  DrawOptions options;
-  const std::vector<DType> dtypes = WantedDTypes(context, sampler);
-  std::vector<DType> turn = FloatsInTurn(dtypes);
-  if (turn.empty()) turn = dtypes;
-  const bool has_sizes = LargeAxesOf(*context.item).size() > 1;
-  int trials = 0;
-  const auto ended = [&] {
-    return trials >= kMaxSignatureTrials || prepared.exceeded ||
-           context.Expired();
-  };
-  // Whether the op takes `row` at some extents. Nullopt: it is not sampled.
-  const auto add = [&](const std::vector<int>& row,
-                       int draws) -> std::optional<bool> {
-    options.row = row;
-    options.distinct = prepared.calls.size() % 2 == 1;
-    options.vary_attributes =
-        !sampler.IsDefaults(row) || prepared.calls.size() > 2;
-    for (int draw = 0; draw < draws && !ended(); ++draw) {
-      ++trials;
-      // Some are square: there a transposed read has the right shape.
-      options.alike =
-          draw >= draws / 2 || (has_sizes && prepared.calls.size() % 4 == 2);
-      absl::StatusOr<SampledCall> call = sampler.Draw(options);
-      if (!call.ok()) {
-        if (IsRejection(call.status())) continue;
-        AddProblem(prepared, call.status());
-        return std::nullopt;
-      }
-      if (Prepare(context, *std::move(call), sampler.IsDefaults(row),
-                  prepared)) {
-        return true;
-      }
-    }
-    return false;
-  };
-  PairCover cover(sampler.FactorSizes());
-  std::vector<std::vector<int>> rows;
-  bool sampled = true;
-  while (sampled && !ended() &&
-         static_cast<int>(rows.size()) < kMaxCombinations) {
-    const auto row = cover.Next(sampler.random());
-    if (!row) break;
-    if (!turn.empty()) {
-      options.dtype = turn[rows.size() % turn.size()];
-    }
-    const auto taken = add(*row, kDrawsOfRow);
-    sampled = taken.has_value();
-    if (taken.value_or(false)) {
-      cover.Accept(*row);
-      rows.push_back(*row);
-    } else {
-      cover.Reject(*row);
-    }
-  }
-  prepared.combinations = cover.ToString();
-  // More of them, until there are enough and each dtype had its turn. The rows
-  // that were rejected above take no trials from those that were accepted.
-  trials = 0;
-  for (size_t next = 0; sampled && !rows.empty() && !ended(); ++next) {
-    if (next >= dtypes.size() &&
-        static_cast<int>(prepared.calls.size()) >= kWantedSignatures) {
-      break;
-    }
-    if (!dtypes.empty()) options.dtype = dtypes[next % dtypes.size()];
-    if (next >= dtypes.size()) {
-      sampled = add(rows[next % rows.size()], kDrawsOfRow).has_value();
-      continue;
-    }
-    // A call without elements shows nothing of its dtype.
-    for (int draw = 0; sampled && draw < kDrawsOfTurn && !ended() &&
-                       !HadTurn(prepared, *options.dtype);
-         ++draw) {
-      sampled = add(rows[(next + draw) % rows.size()], kDrawsOfRow).has_value();
-    }
-  }
-  // The first to fail is then a small one.
-  std::stable_sort(prepared.calls.begin(), prepared.calls.end(),
-                   [](const PreparedCall& a, const PreparedCall& b) {
-                     return ElementCount(a.call) < ElementCount(b.call);
-                   });
-  return prepared;
-}
-
-void AddCallsInEachDType(const OpContext& context, PreparedCalls& prepared) {
-  constexpr int kCalls = 6;
-  constexpr int kTrials = 48;
-  SignatureSampler sampler(*context.item, context.seed + 23);
-  sampler.FixSizes(context.sizes);
-  DrawOptions options;
-  options.nonempty = true;
-  for (const DType dtype : WantedDTypes(context, sampler)) {
-    options.dtype = dtype;
-    int taken = 0;
-    for (int trial = 0; trial < kTrials && taken < kCalls; ++trial) {
-      if (prepared.exceeded || context.Expired()) return;
-      options.distinct = trial % 2 == 0;
-      absl::StatusOr<SampledCall> call = sampler.Draw(options);
-      taken += call.ok() && Prepare(context, *std::move(call), false, prepared);
-    }
-  }
 }
 
 }  // namespace cleave

@@ -24,6 +24,7 @@
 #include "testing/check/layers/error_profile.h"
 #include "testing/check/reference/clause_rules.h"
 #include "testing/check/reference/domain.h"
+#include "testing/check/samples/pair_cover.h"
 #include "testing/check/samples/sampled_call.h"
 #include "testing/check/samples/value_sampler.h"
 
@@ -87,6 +88,9 @@ struct PreparedCall {
   Domain domain{};  // all inputs, unless it was asked for
 };
 
+// A part of notes on combinations of attributes that were not met.
+inline constexpr char kOtherPairs[] = ", the others not: the op rejected ";
+
 // Calls for the value layers. Pointwise ops: one call per dtype and combination
 // of attributes at the symbolic shape [n]; others: one per combination, and
 // some for each dtype.
@@ -97,8 +101,10 @@ struct PreparedCalls {
   // of twice: with one extent that was chosen, most of them large; of an
   // elementwise op, those at other shapes than [n].
   std::vector<PreparedCall> large;
-  // "26 of 26 pairs in 12 combinations": of attributes and absent inputs.
+  // "26 of 26 pairs in 12 combinations": of attributes and absent inputs. Where
+  // some were not met, that they were not, and how many calls were rejected.
   std::string combinations;
+  void SetCover(const PairCover& cover);
   int rejected = 0;                   // by declared errors
   std::vector<std::string> problems;  // what could not be prepared, and why
   bool exceeded = false;  // a limit (ops/budget.h): the last of the problems

@@ -10,6 +10,8 @@ namespace {
 
 // Refused rows after which a pair is taken for one that no call has.
 constexpr int kMaxRefusals = 4;
+// The same of a choice.
+constexpr int kMaxSuspicions = 24;
 
 }  // namespace
 
@@ -69,6 +71,7 @@ std::optional<std::vector<int>> PairCover::Next(std::mt19937_64& random) {
     const int first = static_cast<int>(random() % sizes_[f]);
     for (int k = 0; k < sizes_[f]; ++k) {
       const int choice = (first + k) % sizes_[f];
+      if (forbidden_.count({f, choice}) != 0) continue;
       row[f] = choice;
       int gain = 0;
       for (int other = 0; other < factors; ++other) {
@@ -89,6 +92,9 @@ std::optional<std::vector<int>> PairCover::Next(std::mt19937_64& random) {
 
 void PairCover::Accept(const std::vector<int>& row) {
   ++rows_;
+  for (size_t f = 0; f < row.size(); ++f) {
+    accepted_.insert({static_cast<int>(f), row[f]});
+  }
   for (size_t a = 0; a < sizes_.size(); ++a) {
     for (size_t b = a + 1; b < sizes_.size(); ++b) {
       open_.erase(PairOf(row, static_cast<int>(a), static_cast<int>(b)));
@@ -110,6 +116,47 @@ void PairCover::Reject(const std::vector<int>& row) {
       if (it != open_.end()) ++it->second;
     }
   }
+}
+
+void PairCover::Forbid(const std::vector<int>& row,
+                       const std::vector<int>& factors) {
+  const auto has = [&row](const Choice& choice) {
+    return row[choice.first] == choice.second;
+  };
+  const auto among = [&factors](int factor) {
+    return std::find(factors.begin(), factors.end(), factor) != factors.end();
+  };
+  if (factors.size() == 1) {
+    forbidden_.insert({factors[0], row[factors[0]]});
+  }
+  for (auto it = open_.begin(); it != open_.end();) {
+    const auto& [a, b] = it->first;
+    const bool first = among(a.first) && has(a);
+    const bool second = among(b.first) && has(b);
+    if (factors.size() == 1 ? first || second : first && second) {
+      it = open_.erase(it);
+      --total_;
+    } else {
+      ++it;
+    }
+  }
+}
+
+void PairCover::Suspect(const std::vector<int>& row, int factor) {
+  const Choice choice = {factor, row[factor]};
+  if (accepted_.count(choice) != 0) return;
+  if (++suspected_[choice] != kMaxSuspicions) return;
+  forbidden_.insert(choice);
+  for (auto& [pair, refusals] : open_) {
+    if (pair.first == choice || pair.second == choice) refusals = kMaxRefusals;
+  }
+}
+
+std::vector<int> PairCover::Kept() const {
+  if (seed_) return {seed_->first.first, seed_->second.first};
+  std::vector<int> all;
+  for (size_t f = 0; f < sizes_.size(); ++f) all.push_back(static_cast<int>(f));
+  return all;
 }
 
 std::string PairCover::ToString() const {

@@ -14,6 +14,7 @@
 #include <map>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,13 +32,22 @@ class PairCover {
   std::optional<std::vector<int>> Next(std::mt19937_64& random);
   void Accept(const std::vector<int>& row);
   void Reject(const std::vector<int>& row);
+  // No row is taken that has all the choices of `row` at `factors`, one of them
+  // or the two of a pair: such pairs are none, and rows are not built of them.
+  void Forbid(const std::vector<int>& row, const std::vector<int>& factors);
+  // The choice at `factor` may be why `row` is refused: one that many refused
+  // rows had, and no accepted one, is given up with all its pairs.
+  void Suspect(const std::vector<int>& row, int factor);
+  // The factors of the pair that the last row was built around; all of them for
+  // the first row, which is around none.
+  std::vector<int> Kept() const;
 
   int64_t pairs() const { return total_; }
   int64_t covered() const {
     return total_ - static_cast<int64_t>(open_.size());
   }
   int64_t rows() const { return rows_; }
-  // "26 of 26 pairs in 12 combinations".
+  // "26 of 26 pairs in 12 combinations". Forbidden pairs are none of them.
   std::string ToString() const;
 
  private:
@@ -50,6 +60,9 @@ class PairCover {
   std::vector<int> sizes_;
   // The pairs that no accepted row has, and how many refused rows had them.
   std::map<Pair, int> open_;
+  std::set<Choice> forbidden_;
+  std::set<Choice> accepted_;
+  std::map<Choice, int> suspected_;
   // The pair that the last row was built around.
   std::optional<Pair> seed_;
   int64_t total_ = 0;

@@ -58,5 +58,36 @@ TEST(PairCover, PairsThatAreRefusedAreGivenUpAndCounted) {
   EXPECT_EQ(cover.ToString(), "6 of 9 pairs in 6 combinations");
 }
 
+TEST(PairCover, ForbiddenPairsAreNone) {
+  std::mt19937_64 random(1);
+  PairCover cover({3, 3, 3});
+  // (0, 2) with all others, and the pair of (1, 1) and (2, 2).
+  cover.Forbid({2, 0, 0}, {0});
+  cover.Forbid({0, 1, 2}, {1, 2});
+  EXPECT_EQ(cover.pairs(), 27 - 6 - 1);
+  while (const auto row = cover.Next(random)) {
+    EXPECT_NE((*row)[0], 2);
+    cover.Accept(*row);
+  }
+  EXPECT_EQ(cover.covered(), cover.pairs());
+}
+
+// A choice that many refused rows had is no longer tried, unless one was
+// accepted.
+TEST(PairCover, SuspectedChoicesAreGivenUpAndCounted) {
+  std::mt19937_64 random(1);
+  PairCover cover({2, 2});
+  cover.Accept({0, 0});
+  for (int i = 0; i < 100; ++i) {
+    cover.Suspect({1, 0}, 0);
+    cover.Suspect({1, 0}, 1);
+  }
+  while (const auto row = cover.Next(random)) {
+    EXPECT_NE((*row)[0], 1);
+    cover.Accept(*row);
+  }
+  EXPECT_EQ(cover.ToString(), "2 of 4 pairs in 3 combinations");
+}
+
 }  // namespace
 }  // namespace cleave

@@ -28,8 +28,9 @@ inline constexpr int kWantedSignatures = 14;
 // Combinations of attributes and of inputs that may be absent: each two values
 // meet in one of them, as far as the op takes them and these suffice.
 inline constexpr int kMaxCombinations = 48;
-// Random signatures that are tried for that.
-inline constexpr int kMaxSignatureTrials = 400;
+// Random signatures that are tried for that: all of an op, those that it
+// refuses too.
+inline constexpr int kMaxSignatureTrials = 800;
 // Typed alone in L1.
 inline constexpr int kTypedSignatures = 160;
 // The same in each complex dtype.

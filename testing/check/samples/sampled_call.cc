@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/graph_text.h"
 #include "engine/rewrite/expand.h"
+#include "ops/exact.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -194,8 +196,8 @@ bool IsElementwise(const Graph& graph) {
 
 namespace {
 
-// The constant that a node is, or spreads.
-std::optional<double> ConstantOf(const Graph& graph, Value value) {
+// The number that a node is, or spreads.
+std::optional<Exact> ConstantOf(const Graph& graph, Value value) {
   while (true) {
     const Node& node = graph.node(value);
     if (!IsPrimitive(node.op)) return std::nullopt;
@@ -203,7 +205,7 @@ std::optional<double> ConstantOf(const Graph& graph, Value value) {
     if (primitive == Primitive::kConstant) {
       const StaticValue& constant = graph.attributes(value).Get("value");
       if (constant.kind() == StaticValue::Kind::kReal) {
-        return constant.AsReal().ToDouble();
+        return constant.AsReal();
       }
       return std::nullopt;
     }
@@ -215,6 +217,75 @@ std::optional<double> ConstantOf(const Graph& graph, Value value) {
   }
 }
 
+bool Clamps(Primitive primitive) {
+  return primitive == Primitive::kMax || primitive == Primitive::kMin;
+}
+
+// The bits of an integer constant, those of a u64 among them.
+std::optional<int64_t> IntConstantOf(const Graph& graph, Value value) {
+  const std::optional<Exact> constant = ConstantOf(graph, value);
+  if (!constant || !constant->IsInteger()) return std::nullopt;
+  if (const auto fits = constant->ToInt64()) return fits;
+  const Exact half = Exact(int64_t{1} << 32);
+  return (*constant - half * half).ToInt64();
+}
+
+void AddIntGuards(const Graph& graph, std::vector<int64_t>& guards) {
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Value value{id};
+    if (!IsPrimitive(graph.node(value).op)) continue;
+    const Primitive primitive = ToPrimitive(graph.node(value).op);
+    if (!IsComparison(primitive) && !Clamps(primitive) &&
+        primitive != Primitive::kSelect) {
+      continue;
+    }
+    for (const Value operand : graph.operands(value)) {
+      if (!IsInt(graph.type(operand).dtype)) continue;
+      if (const auto constant = IntConstantOf(graph, operand)) {
+        guards.push_back(*constant);
+      }
+    }
+  }
+}
+
+// Adds the inputs of `graph` that may be indices, by their numbers.
+void AddIndices(const Graph& graph, std::set<size_t>& indices) {
+  // By value: the inputs that it depends on, and whether it does on places.
+  std::vector<std::set<size_t>> sources(graph.size());
+  std::vector<bool> placed(graph.size(), false);
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    sources[graph.inputs()[i].value.id].insert(i);
+  }
+  const auto add = [&](Value value) {
+    indices.insert(sources[value.id].begin(), sources[value.id].end());
+  };
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Value value{id};
+    const absl::Span<const Value> operands = graph.operands(value);
+    for (const Value operand : operands) {
+      sources[id].insert(sources[operand.id].begin(),
+                         sources[operand.id].end());
+      placed[id] = placed[id] || placed[operand.id];
+    }
+    if (!IsPrimitive(graph.node(value).op)) continue;
+    const Primitive primitive = ToPrimitive(graph.node(value).op);
+    switch (ClassOf(primitive)) {
+      case PrimitiveClass::kGather:
+      case PrimitiveClass::kScatter:
+        add(operands[1]);
+        break;
+      case PrimitiveClass::kControl:
+        // Regions are not read.
+        add(value);
+        break;
+      default:
+        placed[id] = placed[id] || primitive == Primitive::kIota;
+        if (IsComparison(primitive) && placed[id]) add(value);
+        break;
+    }
+  }
+}
+
 }  // namespace
 
 std::vector<double> GuardConstants(const Graph& graph) {
@@ -222,30 +293,47 @@ std::vector<double> GuardConstants(const Graph& graph) {
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value value{id};
     if (!IsPrimitive(graph.node(value).op)) continue;
-    switch (ToPrimitive(graph.node(value).op)) {
-      case Primitive::kEq:
-      case Primitive::kNe:
-      case Primitive::kLt:
-      case Primitive::kLe:
-      case Primitive::kGt:
-      case Primitive::kGe:
-      case Primitive::kMax:
-      case Primitive::kMin:
-        for (Value operand : graph.operands(value)) {
-          const std::optional<double> constant = ConstantOf(graph, operand);
-          if (constant && std::isfinite(*constant)) {
-            constants.push_back(*constant);
-          }
-        }
-        break;
-      default:
-        break;
+    const Primitive primitive = ToPrimitive(graph.node(value).op);
+    if (!IsComparison(primitive) && !Clamps(primitive)) continue;
+    for (Value operand : graph.operands(value)) {
+      const std::optional<Exact> constant = ConstantOf(graph, operand);
+      if (constant && std::isfinite(constant->ToDouble())) {
+        constants.push_back(constant->ToDouble());
+      }
     }
   }
   std::sort(constants.begin(), constants.end());
   constants.erase(std::unique(constants.begin(), constants.end()),
                   constants.end());
   return constants;
+}
+
+void TellInts(const CallGraphs& graphs, SampledCall& call) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  if (std::none_of(types.begin(), types.end(),
+                   [](const TensorType& type) { return IsInt(type.dtype); })) {
+    return;
+  }
+  call.int_guards.clear();
+  std::set<size_t> indices;
+  for (const Graph* graph :
+       {&graphs.body, graphs.spec ? &*graphs.spec : nullptr}) {
+    if (graph == nullptr) continue;
+    AddIntGuards(*graph, call.int_guards);
+    AddIndices(*graph, indices);
+  }
+  std::sort(call.int_guards.begin(), call.int_guards.end());
+  call.int_guards.erase(
+      std::unique(call.int_guards.begin(), call.int_guards.end()),
+      call.int_guards.end());
+  size_t operand = 0;
+  for (SampledInput& input : call.inputs) {
+    bool reaches = false;
+    for (const auto& type : input.types) {
+      if (type) reaches |= indices.count(operand++) != 0;
+    }
+    input.is_index = input.is_index && reaches;
+  }
 }
 
 }  // namespace cleave

@@ -23,7 +23,8 @@ struct SampledInput {
   std::string name;
   bool variadic = false;
   std::vector<std::optional<TensorType>> types;
-  // An integer input of a fixed dtype is taken for an index or a label.
+  // An integer input of a fixed dtype is taken for an index or a label, until
+  // TellInts sees what becomes of it.
   bool is_index = false;
 };
 
@@ -35,6 +36,8 @@ struct SampledCall {
   std::map<std::string, DType> dtypes;  // of the `where` variables
   // The numbers that all floats are taken from; empty: any.
   std::vector<double> points;
+  // The constants that integers are compared with (TellInts).
+  std::vector<int64_t> int_guards;
 
   // The operands in order: the tensors that are there.
   std::vector<TensorType> OperandTypes() const;
@@ -77,6 +80,11 @@ bool IsElementwise(const Graph& graph);
 
 // Constants that the graph compares with or clamps to, ascending.
 std::vector<double> GuardConstants(const Graph& graph);
+
+// Says of the integers of a call what its graphs tell: the constants that they
+// are compared with, clamped to or chosen from, and which inputs are no index,
+// since no value of a gather, of a scatter or of places comes of them.
+void TellInts(const CallGraphs& graphs, SampledCall& call);
 
 // Errors of the samples, not of the rule: an index that lies outside, an
 // integer division by zero, a guard that does not hold.

@@ -32,6 +32,23 @@ struct SignatureSampler::Environment {
   Shape base;                           // the shape packs are made from
   std::set<int64_t> extents;            // those drawn so far
   int64_t one_extent = 2;               // of DrawOptions::alike
+
+  // Without the names in `redrawn`, those of the elements of a list too.
+  Environment Without(const std::set<std::string>& redrawn) const {
+    Environment kept = *this;
+    const auto drop = [&redrawn](auto& named) {
+      for (auto it = named.begin(); it != named.end();) {
+        const std::string name = it->first.substr(0, it->first.find('#'));
+        it = redrawn.count(name) != 0 ? named.erase(it) : std::next(it);
+      }
+    };
+    drop(kept.dtypes);
+    drop(kept.sizes);
+    drop(kept.packs);
+    // They follow from the packs.
+    kept.axes.clear();
+    return kept;
+  }
 };
 
 SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
@@ -74,84 +91,6 @@ SignatureSampler::SignatureSampler(const Item& item, uint64_t seed)
     factors_.push_back({input.name, FactorKind::kInput, {}, {}});
   }
   AddPackRanks();
-}
-
-namespace {
-
-// Ranks of packs beside other axes, the commonest first.
-constexpr int64_t kPackRanks[] = {1, 0, 2};
-
-}  // namespace
-
-void SignatureSampler::AddPackRanks() {
-  std::set<std::string> names;
-  for (const InputDecl& input : item_.inputs) {
-    if (input.is_static || input.type.axes.size() < 2) continue;
-    for (const AxisExpr& axis : input.type.axes) {
-      if (axis.is_new || axis.size->kind != ExprKind::kSpread) continue;
-      const Expr& list = *axis.size->children[0];
-      if (list.kind == ExprKind::kName && names.insert(list.text).second) {
-        factors_.push_back({list.text, FactorKind::kPackRank, {}, {}});
-      }
-    }
-  }
-}
-
-bool SignatureSampler::IsDefaults(const std::vector<int>& row) const {
-  for (size_t f = 0; f < factors_.size(); ++f) {
-    if (factors_[f].kind != FactorKind::kPackRank && row[f] != 0) return false;
-  }
-  return true;
-}
-
-std::vector<int> SignatureSampler::FactorSizes() const {
-  std::vector<int> sizes;
-  for (const Factor& factor : factors_) {
-    switch (factor.kind) {
-      case FactorKind::kAttribute:
-        sizes.push_back(
-            static_cast<int>(factor.values.size() + factor.axes.size()));
-        break;
-      case FactorKind::kInput:
-        sizes.push_back(2);
-        break;
-      case FactorKind::kPackRank:
-        sizes.push_back(std::size(kPackRanks));
-        break;
-    }
-  }
-  return sizes;
-}
-
-std::optional<int> SignatureSampler::ChoiceOf(
-    const std::string& name, FactorKind kind,
-    const DrawOptions& options) const {
-  if (!options.row) return std::nullopt;
-  for (size_t f = 0; f < factors_.size(); ++f) {
-    if (factors_[f].name == name && factors_[f].kind == kind) {
-      return (*options.row)[f];
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<int64_t> SignatureSampler::PackRankOf(
-    const std::string& name, const DrawOptions& options) const {
-  const auto choice = ChoiceOf(name, FactorKind::kPackRank, options);
-  if (!choice) return std::nullopt;
-  return kPackRanks[*choice];
-}
-
-std::optional<SignatureSampler::AxesChoice> SignatureSampler::AxesChoiceOf(
-    const std::string& name, const DrawOptions& options) const {
-  const std::optional<int> choice =
-      ChoiceOf(name, FactorKind::kAttribute, options);
-  for (const Factor& factor : factors_) {
-    if (choice && factor.name == name && !factor.axes.empty()) {
-      return factor.axes[*choice];
-    }
-  }
-  return std::nullopt;
 }
 
 int64_t SignatureSampler::Uniform(int64_t low, int64_t high) {
@@ -212,10 +151,16 @@ std::vector<DType> SignatureSampler::DTypes() const {
     }
   }
   if (!item_.where.empty()) return dtypes;
-  for (const InputDecl& input : item_.inputs) {
-    if (input.type.dtype == nullptr) continue;
-    const auto dtype = ParseDType(input.type.dtype->text);
-    if (dtype.ok() && IsFloat(*dtype)) add(*dtype);
+  // The dtypes of the floats, or of the integers where there are none.
+  for (const bool floats : {true, false}) {
+    if (!dtypes.empty()) break;
+    for (const InputDecl& input : item_.inputs) {
+      if (input.type.dtype == nullptr) continue;
+      const auto dtype = ParseDType(input.type.dtype->text);
+      if (dtype.ok() && (floats ? IsFloat(*dtype) : IsInt(*dtype))) {
+        add(*dtype);
+      }
+    }
   }
   return dtypes;
 }
@@ -383,6 +328,12 @@ absl::StatusOr<std::vector<Dim>> SignatureSampler::DrawAxes(
   return axes;
 }
 
+std::optional<StaticValue> SignatureSampler::LastAttribute(
+    const std::string& name) const {
+  const StaticValue* const last = last_.attributes.Find(name);
+  return last == nullptr ? std::nullopt : std::make_optional(*last);
+}
+
 absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
     const AttributeDecl& attribute, const SampledCall& call,
     const DrawOptions& options, Environment& environment) {
@@ -396,12 +347,15 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
   }
   const bool may_omit =
       attribute.default_value != nullptr || attribute.optional;
+  const bool held = options.redrawn && last_environment_ != nullptr &&
+                    options.redrawn->count(name) == 0;
   if (attribute.type == "axis" || attribute.type == "axes") {
     const auto bound = environment.axes.find(name);
     if (bound != environment.axes.end()) {
       return std::make_optional<StaticValue>(bound->second);
     }
     const std::optional<AxesChoice> chosen = AxesChoiceOf(name, options);
+    if (!chosen && held) return LastAttribute(name);
     if (chosen == AxesChoice::kDefault ||
         (!chosen && may_omit && !(options.vary_attributes && Chance(0.6)))) {
       return std::optional<StaticValue>();
@@ -435,6 +389,7 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
       }
     }
   }
+  if (held) return LastAttribute(name);
   if (may_omit && !(options.vary_attributes && Chance(0.4))) {
     return std::optional<StaticValue>();
   }
@@ -471,36 +426,18 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
   return std::make_optional<StaticValue>(std::move(list));
 }
 
-namespace {
-
-// Whether `dtype` has the number; any integer is a bool.
-bool HasDType(const Exact& number, DType dtype) {
-  if (IsFloat(dtype)) return true;
-  if (!number.IsInteger()) return false;
-  if (!IsInt(dtype)) return true;
-  const int bits = 8 * ByteSize(dtype) - (IsSigned(dtype) ? 1 : 0);
-  const Exact end = Exact::Pow(2, bits);
-  return number < end && (IsSigned(dtype) ? -end : Exact(0)) <= number;
-}
-
-}  // namespace
-
-bool HasNumberThatIntsLack(const SampledCall& call) {
-  for (const auto& [name, value] : call.attributes.values()) {
-    if (value.kind() != StaticValue::Kind::kReal) continue;
-    for (const auto& [variable, dtype] : call.dtypes) {
-      if (!HasDType(value.AsReal(), dtype)) return true;
-    }
-  }
-  return false;
-}
-
 absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
   SampledCall call;
   call.op = item_.name;
   Environment environment;
-  if (options.alike) environment.one_extent = Uniform(2, 4);
+  const bool keeps = options.redrawn && last_environment_ != nullptr;
+  if (keeps) environment = last_environment_->Without(*options.redrawn);
+  const auto is_kept = [&](const std::string& name) {
+    return keeps && options.redrawn->count(name) == 0;
+  };
+  if (options.alike && !keeps) environment.one_extent = Uniform(2, 4);
   for (const WhereClause& where : item_.where) {
+    if (environment.dtypes.count(where.variable) != 0) continue;
     CLEAVE_ASSIGN_OR_RETURN(const DTypeClass dtype_class,
                             ParseDTypeClass(where.dtype_class));
     std::vector<DType> dtypes;
@@ -530,6 +467,11 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
   call.dtypes = environment.dtypes;
   environment.base = DrawBase(options, environment);
   for (const InputDecl& input : item_.inputs) {
+    const StaticValue* const last = last_.statics.Find(input.name);
+    if (input.is_static && is_kept(input.name) && last != nullptr) {
+      call.statics.Set(input.name, *last);
+      continue;
+    }
     if (input.is_static) {
       StaticValue::List list;
       const int64_t size = Uniform(1, 3);
@@ -548,11 +490,18 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
                             DrawDType(input.type, environment));
     sampled.is_index =
         IsInt(dtype) && environment.dtypes.count(input.type.dtype->text) == 0;
-    const int64_t count = sampled.variadic ? Uniform(1, 3) : 1;
+    const auto as_last = std::find_if(
+        last_.inputs.begin(), last_.inputs.end(),
+        [&](const SampledInput& last) { return last.name == input.name; });
+    const bool held = is_kept(input.name) && as_last != last_.inputs.end();
+    const int64_t count = held ? static_cast<int64_t>(as_last->types.size())
+                          : sampled.variadic ? Uniform(1, 3)
+                                             : 1;
     for (int64_t i = 0; i < count; ++i) {
       const auto choice = ChoiceOf(input.name, FactorKind::kInput, options);
       const bool absent =
           choice ? *choice == 1
+          : held ? !as_last->types[i].has_value()
                  : input.optional && !options.shape.has_value() && Chance(0.5);
       if (absent) {
         sampled.types.push_back(std::nullopt);
@@ -587,6 +536,8 @@ absl::StatusOr<SampledCall> SignatureSampler::Draw(const DrawOptions& options) {
     return absl::InvalidArgumentError(
         "an attribute has no value of an integer dtype");
   }
+  last_ = call;
+  last_environment_ = std::make_shared<const Environment>(environment);
   return call;
 }
 

@@ -5,8 +5,10 @@
 #define CLEAVE_TESTING_CHECK_SAMPLES_SIGNATURE_SAMPLER_H_
 
 #include <map>
+#include <memory>
 #include <optional>
 #include <random>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +40,9 @@ struct DrawOptions {
   bool alike = false;
   // All other extents are then small.
   std::optional<LargeAxis> large;
+  // The names that are drawn anew; all else, but for what `row` chooses, is
+  // that of the last call. Nullopt: all is.
+  std::optional<std::set<std::string>> redrawn;
 };
 
 class SignatureSampler {
@@ -53,6 +58,18 @@ class SignatureSampler {
   // How many choices each has: the first is the default (the input is there),
   // and values that the op rejects are among the others.
   std::vector<int> FactorSizes() const;
+
+  // The factors that decide on some names, and whether nothing else does.
+  struct Blame {
+    std::vector<int> factors;
+    bool alone = false;
+  };
+  // Has the next call of `options` another value of one of `names`, since the
+  // op refuses those of the last one: another choice in the row, but at the
+  // factors in `kept`, or a name that is drawn anew. False where the choices at
+  // `kept`, and what is given, decide on all of `names`.
+  bool Move(const std::set<std::string>& names, const std::vector<int>& kept,
+            DrawOptions& options, Blame& blame);
 
   // Whether attributes and inputs are the default in a row of choices.
   bool IsDefaults(const std::vector<int>& row) const;
@@ -94,6 +111,13 @@ class SignatureSampler {
   // A pack that is met first; `has_pack`: its type has another one before it.
   Shape NewPack(const std::string& name, bool has_pack, bool is_further,
                 const DrawOptions& options, Environment& environment);
+  // Who decides on a name that is no factor: the draw, the options, or
+  // nothing, as where it is no name of the signature.
+  enum class Decided { kDrawn, kGiven, kNothing };
+  Decided WhatDecides(const std::string& name,
+                      const DrawOptions& options) const;
+  // Its value in the last call.
+  std::optional<StaticValue> LastAttribute(const std::string& name) const;
   // The axes that packs are made from.
   Shape DrawBase(const DrawOptions& options, Environment& environment);
   absl::StatusOr<std::vector<Dim>> DrawAxes(const TypeExpr& type, int element,
@@ -131,6 +155,9 @@ class SignatureSampler {
   const std::map<std::string, std::vector<DTypeClass>> asked_;
   std::vector<Factor> factors_;
   std::map<std::string, int64_t> fixed_sizes_;
+  // The call that was drawn last, and the values of its names.
+  SampledCall last_;
+  std::shared_ptr<const Environment> last_environment_;
 };
 
 // An attribute that is no number of an integer dtype which a variable of the

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "testing/check/samples/float_points.h"
+#include "testing/check/samples/int_points.h"
 
 namespace cleave {
 namespace {
@@ -44,26 +45,60 @@ Exponents ExponentsOf(DType dtype, Pattern pattern) {
 }
 
 int64_t LargestInt(DType dtype) {
-  switch (ByteSize(dtype)) {
-    case 1:
-      return dtype == DType::kBool ? 1 : IsSigned(dtype) ? 127 : 255;
-    case 2:
-      return IsSigned(dtype) ? 32767 : 65535;
-    case 4:
-      return IsSigned(dtype) ? 2147483647 : 4294967295;
-    default:
-      return std::numeric_limits<int64_t>::max();
-  }
+  if (IsBool(dtype)) return 1;
+  if (ByteSize(dtype) == 8) return std::numeric_limits<int64_t>::max();
+  return (int64_t{1} << (8 * ByteSize(dtype) - (IsSigned(dtype) ? 1 : 0))) - 1;
 }
 
 // Shares are multiples of 1 / kWhole, so that every float dtype has them, and
 // their sums, exactly.
 constexpr int64_t kWhole = 256;
 
+bool HasInt(DType dtype, int64_t value) {
+  return value <= LargestInt(dtype) &&
+         value >= (IsSigned(dtype) ? -LargestInt(dtype) - 1 : 0);
+}
+
 void FillWith(const std::vector<double>& points, Tensor& tensor) {
   for (int64_t i = 0; i < tensor.size(); ++i) {
     tensor.SetDouble(i, points[i % points.size()]);
   }
+}
+
+// Special values and the guards with their neighbours; those beside them, too,
+// for an operand that is alone: they would thin out the pairs of several.
+Tensor EdgesOfFloats(const std::vector<double>& guards, DType dtype,
+                     bool alone) {
+  std::vector<double> list = SpecialValues(dtype);
+  const std::vector<double> near = GuardValues(guards, dtype);
+  list.insert(list.end(), near.begin(), near.end());
+  if (alone) {
+    const std::vector<double> beside = ValuesBeside(guards, dtype);
+    list.insert(list.end(), beside.begin(), beside.end());
+  }
+  return Tensor::FromDoubles(dtype, {static_cast<int64_t>(list.size())}, list);
+}
+
+// The same of integers or bools: all special ones for an operand that is alone.
+// A later one may be a divisor, and is not 0.
+Tensor EdgesOfInts(const std::vector<int64_t>& guards, DType dtype, bool alone,
+                   bool later) {
+  std::vector<int64_t> list = {0, 1};
+  if (!IsBool(dtype)) {
+    if (alone) {
+      list = SpecialInts(dtype);
+    } else {
+      list = {1, 2, 7, LargestInt(dtype)};
+      if (IsSigned(dtype)) list.insert(list.end(), {-1, -7});
+      if (!later) list.push_back(0);
+    }
+    for (const int64_t near : IntsNear(guards, dtype)) {
+      if (near != 0 || !later) list.push_back(near);
+    }
+  }
+  Tensor tensor(dtype, {static_cast<int64_t>(list.size())});
+  for (size_t i = 0; i < list.size(); ++i) tensor.SetInt(i, list[i]);
+  return tensor;
 }
 
 }  // namespace
@@ -82,21 +117,37 @@ int64_t ValueSampler::Uniform(int64_t low, int64_t high) {
   return std::uniform_int_distribution<int64_t>(low, high)(random_);
 }
 
-int64_t ValueSampler::AnyInt(DType dtype) {
-  const int width = 8 * ByteSize(dtype);
-  const uint64_t bits = random_();
-  if (width == 64) return static_cast<int64_t>(bits);
-  const int64_t low = IsSigned(dtype) ? -(int64_t{1} << (width - 1)) : 0;
-  return low + static_cast<int64_t>(bits & ((uint64_t{1} << width) - 1));
+int64_t ValueSampler::WideInt(DType dtype, const std::vector<int64_t>& near) {
+  switch (Uniform(0, near.empty() ? 2 : 3)) {
+    case 0:
+      return AnyInt(dtype, random_);
+    case 1:
+      return LogUniformInt(dtype, random_);
+    case 2: {
+      // Two bits, or one and what stands beside it.
+      const int width = 8 * static_cast<int>(ByteSize(dtype));
+      const uint64_t power = uint64_t{1} << Uniform(0, width - 1);
+      const uint64_t other = Uniform(0, 1) == 0
+                                 ? uint64_t{1} << Uniform(0, width - 1)
+                                 : static_cast<uint64_t>(Uniform(0, 1));
+      const uint64_t bits = Uniform(0, 1) == 0 ? power + other : power - other;
+      return IntFromBits(IsSigned(dtype) && Uniform(0, 1) == 0 ? -bits : bits,
+                         dtype);
+    }
+    default:
+      return near[Uniform(0, near.size() - 1)];
+  }
 }
 
 void ValueSampler::FillIndices(Tensor& tensor, int64_t limit,
                                absl::Span<const int64_t> marks) {
+  const int64_t last =
+      std::clamp<int64_t>(limit - 1, 0, LargestInt(tensor.dtype()));
   for (int64_t i = 0; i < tensor.size(); ++i) {
-    tensor.SetInt(i, Uniform(0, std::max<int64_t>(limit - 1, 0)));
-    if (!marks.empty() && Uniform(0, 3) == 0) {
-      tensor.SetInt(i, marks[Uniform(0, marks.size() - 1)]);
-    }
+    tensor.SetInt(i, Uniform(0, last));
+    if (marks.empty() || Uniform(0, 3) != 0) continue;
+    const int64_t mark = marks[Uniform(0, marks.size() - 1)];
+    if (HasInt(tensor.dtype(), mark)) tensor.SetInt(i, mark);
   }
 }
 
@@ -125,22 +176,38 @@ void ValueSampler::FillWithShares(Tensor& tensor) {
   }
 }
 
-void ValueSampler::FillDiscrete(Tensor& tensor, Pattern pattern) {
+void ValueSampler::FillDiscrete(const std::vector<int64_t>& guards,
+                                Pattern pattern, Tensor& tensor) {
   const DType dtype = tensor.dtype();
+  const bool any = pattern == Pattern::kWide || pattern == Pattern::kEdges;
+  std::vector<int64_t> near;
+  if (any && !IsBool(dtype)) near = IntsNear(guards, dtype);
   for (int64_t i = 0; i < tensor.size(); ++i) {
     if (IsBool(dtype)) {
       tensor.SetInt(i, Uniform(0, 1));
       continue;
     }
     int64_t value = IsSigned(dtype) ? Uniform(-9, 9) : Uniform(0, 9);
-    if (pattern == Pattern::kWide) {
-      value = AnyInt(dtype);
+    if (pattern == Pattern::kWide ||
+        (pattern == Pattern::kEdges && Uniform(0, 3) == 0)) {
+      value = WideInt(dtype, near);
     } else if (pattern == Pattern::kLargeMean) {
       value = LargestInt(dtype) - std::abs(value);
     } else if (pattern == Pattern::kOneHuge && i == tensor.size() / 2) {
       value = IsSigned(dtype) ? -LargestInt(dtype) - 1 : LargestInt(dtype);
     }
     tensor.SetInt(i, value);
+  }
+}
+
+void ValueSampler::FillInts(const std::vector<int64_t>& guards, bool nonzero,
+                            Tensor& tensor) {
+  FillDiscrete({}, Pattern::kNormal, tensor);
+  if (IsBool(tensor.dtype())) return;
+  const std::vector<int64_t> near = IntsNear(guards, tensor.dtype());
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (i % 3 == 0) tensor.SetInt(i, WideInt(tensor.dtype(), near));
+    if (nonzero && tensor.GetInt(i) == 0) tensor.SetInt(i, 3);
   }
 }
 
@@ -180,7 +247,7 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
       if (indices[k]) {
         FillIndices(tensor, limit, marks);
       } else {
-        FillDiscrete(tensor, pattern);
+        FillDiscrete(call.int_guards, pattern, tensor);
       }
       tensors.push_back(std::move(tensor));
       continue;
@@ -280,7 +347,7 @@ std::vector<Tensor> ValueSampler::GivenPoints(const SampledCall& call) {
     if (IsFloat(type.dtype)) {
       FillWith(call.points, tensor);
     } else {
-      FillDiscrete(tensor, Pattern::kNormal);
+      FillDiscrete({}, Pattern::kNormal, tensor);
     }
   }
   return tensors;
@@ -308,15 +375,7 @@ std::vector<Tensor> ValueSampler::Points(const SampledCall& call, int64_t count,
   for (const TensorType& type : types) {
     Tensor tensor(type.dtype, {count});
     if (!IsFloat(type.dtype)) {
-      FillDiscrete(tensor, Pattern::kNormal);
-      if (!IsBool(type.dtype)) {
-        for (int64_t i = 0; i < count; i += 3) {
-          tensor.SetInt(i, AnyInt(type.dtype));
-        }
-        for (int64_t i = 0; later && i < count; ++i) {
-          if (tensor.GetInt(i) == 0) tensor.SetInt(i, 3);
-        }
-      }
+      FillInts(call.int_guards, later, tensor);
       later = true;
     } else if (floats == 1) {
       for (int64_t i = 0; i < count; ++i) tensor.SetDouble(i, grid[i]);
@@ -377,30 +436,15 @@ std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
                                              int64_t limit) {
   if (!call.points.empty()) return GivenPoints(call);
   const std::vector<TensorType> types = call.OperandTypes();
-  std::vector<std::vector<double>> values;
+  std::vector<Tensor> lists;
   int64_t total = 1;
   for (const TensorType& type : types) {
-    std::vector<double> list;
-    if (IsFloat(type.dtype)) {
-      list = SpecialValues(type.dtype);
-      const std::vector<double> near = GuardValues(guards, type.dtype);
-      list.insert(list.end(), near.begin(), near.end());
-      // If there are several operands, the values beside the guards of each
-      // would thin out the pairs of the others.
-      if (types.size() == 1) {
-        const std::vector<double> beside = ValuesBeside(guards, type.dtype);
-        list.insert(list.end(), beside.begin(), beside.end());
-      }
-    } else if (IsBool(type.dtype)) {
-      list = {0, 1};
-    } else {
-      list = {1, 2, 7, static_cast<double>(LargestInt(type.dtype) >> 11 << 11)};
-      if (IsSigned(type.dtype)) list.insert(list.end(), {-1, -7});
-      // A later operand may be a divisor.
-      if (values.empty()) list.push_back(0);
-    }
-    total *= static_cast<int64_t>(list.size());
-    values.push_back(std::move(list));
+    const bool later = !lists.empty();
+    lists.push_back(IsFloat(type.dtype)
+                        ? EdgesOfFloats(guards, type.dtype, types.size() == 1)
+                        : EdgesOfInts(call.int_guards, type.dtype,
+                                      types.size() == 1, later));
+    total *= lists.back().size();
   }
   const int64_t count = std::min(total, limit);
   std::vector<Tensor> tensors;
@@ -409,13 +453,12 @@ std::vector<Tensor> ValueSampler::EdgePoints(const SampledCall& call,
   for (int64_t i = 0; i < count; ++i) {
     int64_t place = total <= limit ? i : Uniform(0, total - 1);
     for (size_t k = 0; k < types.size(); ++k) {
-      const int64_t size = static_cast<int64_t>(values[k].size());
-      const double value = values[k][place % size];
-      place /= size;
+      const int64_t at = place % lists[k].size();
+      place /= lists[k].size();
       if (IsFloat(types[k].dtype)) {
-        tensors[k].SetDouble(i, value);
+        tensors[k].SetDouble(i, lists[k].GetDouble(at));
       } else {
-        tensors[k].SetInt(i, static_cast<int64_t>(value));
+        tensors[k].SetInt(i, lists[k].GetInt(at));
       }
     }
   }
@@ -435,11 +478,7 @@ std::vector<Tensor> ValueSampler::CellPoints(const SampledCall& call,
   for (const TensorType& type : types) {
     Tensor tensor(type.dtype, {total});
     if (!IsFloat(type.dtype)) {
-      FillDiscrete(tensor, Pattern::kNormal);
-      for (int64_t i = 0; !tensors.empty() && !IsBool(type.dtype) && i < total;
-           ++i) {
-        if (tensor.GetInt(i) == 0) tensor.SetInt(i, 3);
-      }
+      FillInts(call.int_guards, !tensors.empty(), tensor);
       tensors.push_back(std::move(tensor));
       continue;
     }

@@ -64,8 +64,9 @@ class ValueSampler {
   explicit ValueSampler(uint64_t seed) : random_(seed) {}
 
   // One tensor per operand; indices lie below `index_limit`, or below every
-  // nonzero extent of the call if it is 0. Other integers are small ones, and
-  // any of their dtype in kWide, kLargeMean and kOneHuge.
+  // nonzero extent of the call if it is 0. Other integers are small ones; of
+  // all magnitudes in kWide and, some of them, in kEdges; at the ends of their
+  // range in kLargeMean and kOneHuge.
   std::vector<Tensor> Tensors(const SampledCall& call, Pattern pattern,
                               int64_t index_limit = 0);
 
@@ -79,8 +80,8 @@ class ValueSampler {
   // operands are floats.
   std::vector<Tensor> OrdinaryPoints(const SampledCall& call, int64_t count);
 
-  // The cross product of special values and of `guards` with their neighbours,
-  // thinned to about `limit` tuples.
+  // The cross product of special values and of `guards`, for integers those of
+  // the call, with their neighbours, thinned to about `limit` tuples.
   std::vector<Tensor> EdgePoints(const SampledCall& call,
                                  const std::vector<double>& guards,
                                  int64_t limit);
@@ -102,12 +103,18 @@ class ValueSampler {
   double Normal();
   double LogUniform(double low, double high);  // exponents of two
   int64_t Uniform(int64_t low, int64_t high);  // inclusive
-  int64_t AnyInt(DType dtype);
+  // One of any magnitude: some bits alone, any bits, or one of `near`.
+  int64_t WideInt(DType dtype, const std::vector<int64_t>& near);
   // 0 to limit - 1, and one of `marks` now and then.
   void FillIndices(Tensor& tensor, int64_t limit,
                    absl::Span<const int64_t> marks);
   void FillWithShares(Tensor& tensor);
-  void FillDiscrete(Tensor& tensor, Pattern pattern);
+  // `guards`: those of the call.
+  void FillDiscrete(const std::vector<int64_t>& guards, Pattern pattern,
+                    Tensor& tensor);
+  // Small integers, and one of WideInt in three; 3 for 0 if `nonzero`.
+  void FillInts(const std::vector<int64_t>& guards, bool nonzero,
+                Tensor& tensor);
 
   std::mt19937_64 random_;
 };
