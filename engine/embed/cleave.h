@@ -524,8 +524,8 @@ typedef struct cleave_run_options {
   void* (*allocate)(void* context, size_t bytes, size_t alignment);
   void (*release)(void* context, void* address, size_t bytes);
   void* allocator_context;
-  /* Of kernels for CUDA: the stream (a CUstream) that the inputs are ready on;
-   * NULL: the default stream. Kernels run on it. Where all tensors are on the
+  /* For CUDA: the stream (a CUstream) that the inputs are ready on, and that
+   * kernels run on; NULL: the default stream. Where all tensors are on the
    * device, a run returns once its kernels are queued there. */
   void* stream;
   cleave_cancel* cancel; /* NULL: the run is not cancelled */

@@ -35,8 +35,8 @@ struct KernelCallOptions {
   Allocator* allocator = nullptr;  // null: DefaultAllocator()
   // Runs parallel loops on the calling thread. The results are the same bits.
   bool serial = false;
-  // Of kernels for CUDA: the number of the device, and the stream (a CUstream;
-  // null is the default stream) on which they run in order.
+  // For CUDA: the number of the device, and the stream (a CUstream; null is the
+  // default stream) on which kernels run in order.
   int device_ordinal = 0;
   void* stream = nullptr;
 };
