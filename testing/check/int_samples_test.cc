@@ -131,7 +131,7 @@ TEST(IntSamples, TakeAnyFixedDType) {
   }
 }
 
-// Those that are indices stay such, as far as the dtype has them.
+// Indices stay such, as far as the dtype has them.
 TEST(IntSamples, TakeIndicesOfAnyFixedDType) {
   for (const char* const dtype : {"u8", "i8", "u16", "u32", "u64", "i32"}) {
     const auto with = [dtype](const char* index) {
