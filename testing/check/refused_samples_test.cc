@@ -13,26 +13,25 @@
 namespace cleave {
 namespace {
 
-constexpr int kSeeds = 8;
+constexpr int kSeeds = 5;
 
 // A filter of an odd window, which is longer than `order`; at `only` it gives
 // `wrong`.
 std::string Filter(const std::string& only, const std::string& wrong) {
   return absl::StrCat(R"(language 1
 
-op checked(x: T[n], *, window: dim, order: int, deriv: int = 0, step: real = 1,
-    mode: {inner, mirror, constant, nearest, wrap} = inner, fill: real = 0) -> T[n]
+op checked(x: T[n], *, window: dim, order: int, deriv: int = 0,
+    mode: {inner, mirror, constant, nearest, wrap} = inner) -> T[n]
   where T: float
   let m = (window - 1) // 2
   error value "the window has an odd length" if 2 * m + 1 != window
   error value "order must be less than the window" if order < 0 or order >= window
   error value "deriv must not be negative" if deriv < 0
-  error value "step must not be 0" if step == 0
   error shape "the window is longer than the input" if mode == inner and window > n
-  spec y[i] = 2 * x[i] + fill
-  accuracy T within 2 ulp + 2 cond
+  spec y[i] = 2 * x[i]
+  accuracy T within 1 ulp
   = if )",
-                      only, " then ", wrong, " else x + x + fill\n");
+                      only, " then ", wrong, " else x + x\n");
 }
 
 CheckReport Check(const std::string& text, uint64_t seed) {
@@ -42,7 +41,7 @@ CheckReport Check(const std::string& text, uint64_t seed) {
 TEST(RefusedSamples, MeetEachPairThatTheOpTakes) {
   for (const char* const only :
        {"order == 3 and deriv == 2", "mode == inner and order == 3",
-        "mode == wrap and order == 2", "step == 2 and order == 3"}) {
+        "mode == wrap and order == 2"}) {
     for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
       const CheckReport report = Check(Filter(only, "x"), seed);
       ASSERT_EQ(report.ops.size(), 1u);
@@ -55,7 +54,7 @@ TEST(RefusedSamples, MeetEachPairThatTheOpTakes) {
 }
 
 TEST(RefusedSamples, RightFormAgrees) {
-  const CheckReport report = Check(Filter("order == 3", "2 * x + fill"), 1);
+  const CheckReport report = Check(Filter("order == 3", "2 * x"), 1);
   ASSERT_EQ(report.ops.size(), 1u);
   EXPECT_EQ(report.ExitStatus(), 0) << report.ToString();
 }
@@ -78,7 +77,7 @@ op checked(x: T[n], *, a: int = 0, b: int = 0) -> T[n]
   EXPECT_THAT(
       report.ToString(),
       testing::ContainsRegex("\nchecked attributes: [0-9]+ of [0-9]+ pairs in "
-                             "[0-9]+ combinations, the others not: the op "
+                             "[0-9]+ combinations, the others not; the op "
                              "rejected [0-9]+ calls\n"));
 }
 
