@@ -77,7 +77,7 @@ op checked(x: T[n], *, a: int = 0, b: int = 0) -> T[n]
   EXPECT_THAT(
       report.ToString(),
       testing::ContainsRegex("\nchecked attributes: [0-9]+ of [0-9]+ pairs in "
-                             "[0-9]+ combinations, the others not; the op "
+                             "[0-9]+ combinations, the others not: the op "
                              "rejected [0-9]+ calls\n"));
 }
 

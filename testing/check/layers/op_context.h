@@ -89,7 +89,7 @@ struct PreparedCall {
 };
 
 // A part of notes on combinations of attributes that were not met.
-inline constexpr char kOtherPairs[] = ", the others not; the op rejected ";
+inline constexpr char kOtherPairs[] = ", the others not: the op rejected ";
 
 // Calls for the value layers. Pointwise ops: one call per dtype and combination
 // of attributes at the symbolic shape [n]; others: one per combination, and
