@@ -18,7 +18,6 @@ using internal_kernel::Step;
 
 absl::Status Kernel::Impl::CheckPlace(const ArrayView& view,
                                       absl::string_view what) const {
-  if (view.device == Device::kCpu) return absl::OkStatus();
   if (view.device != Device::kCuda) {
     return absl::UnimplementedError(
         absl::StrCat("not supported: ", what, " on a device of ",

@@ -163,7 +163,8 @@ class Kernel::Impl {
   static void ReportMemory(const DeviceMemory& memory, RunReport* report);
 
   // device_arrays.cc: the caller's arrays on a device.
-  // Whether a kernel of this plan takes the array; `what` names it.
+  // Whether a kernel of this plan takes the array, which is on a device; `what`
+  // names it.
   absl::Status CheckPlace(const ArrayView& view, absl::string_view what) const;
   // Gives the slots of such arrays their memory there, and room on the host
   // where a step of the host touches them.

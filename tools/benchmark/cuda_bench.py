@@ -158,7 +158,8 @@ def cases():
     def weights(n):
         return [_normal(n), _normal(n)]
 
-    add("add_scaled", "add_scaled_all", [_normal(8192, 8192), _normal(8192, 8192)],
+    add("add_scaled", "add_scaled_all",
+        [_normal(8192, 8192), _normal(8192, 8192)],
         lambda x, y: torch.add(x, y, alpha=0.5), 3)
     for b, n in ((8192, 8192), (1021, 65537)):
         add(f"gelu_{b}x{n}", "gelu_all", [_normal(b, n)], F.gelu, 2)

@@ -246,21 +246,11 @@ void Lowering::AddLaneReduction(Value v) {
   FinishReduction(v, std::move(result));
 }
 
-// Sums of narrow floats are kept in f32 and rounded once.
 void Lowering::FinishReduction(Value v, Stage stage) {
-  const DType dtype = graph_.type(v).dtype;
-  if (SumType(dtype) != dtype) {
-    const std::vector<Var> vars = VarsOf(v);
-    Stage rounded;
-    rounded.func = MakeFunc("rounded");
-    rounded.role = stage.role == Stage::Role::kWhole ? Stage::Role::kWhole
-                                                     : Stage::Role::kRow;
-    rounded.func(Reversed(vars)) = RoundElement(
-        dtype, Call(stage.func, Coordinates(vars.begin(), vars.end())));
-    stages_.push_back(std::move(stage));
-    stage = std::move(rounded);
-  }
-  AddStage(v, std::move(stage));
+  const Stage::Role rounded = stage.role == Stage::Role::kWhole
+                                  ? Stage::Role::kWhole
+                                  : Stage::Role::kRow;
+  FinishStage(v, std::move(stage), rounded);
 }
 
 // Whether columns have so many rows that blocks of them are reduced in

@@ -48,13 +48,13 @@ Expr Lowering::AddProductTo(DType dtype, const Expr& sum, const Expr& a,
 }
 
 // The stage as the value of v, rounded where it was kept wider.
-void Lowering::FinishStage(Value v, Stage stage) {
+void Lowering::FinishStage(Value v, Stage stage, Stage::Role rounded_role) {
   const DType dtype = graph_.type(v).dtype;
   if (SumType(dtype) != dtype) {
     const std::vector<Var> vars = VarsOf(v);
     Stage rounded;
     rounded.func = MakeFunc("rounded");
-    rounded.role = Stage::Role::kInline;
+    rounded.role = rounded_role;
     rounded.func(Reversed(vars)) = RoundElement(
         dtype, Call(stage.func, Coordinates(vars.begin(), vars.end())));
     stages_.push_back(std::move(stage));

@@ -192,7 +192,8 @@ class Lowering {
   void AddTileResult(Value v, const TileVars& vars);
   Halide::Expr AddProductTo(DType dtype, const Halide::Expr& sum,
                             const Halide::Expr& a, const Halide::Expr& b) const;
-  void FinishStage(Value v, Stage stage);
+  void FinishStage(Value v, Stage stage,
+                   Stage::Role rounded_role = Stage::Role::kInline);
   Halide::Func MakeFunc(const std::string& what);
   std::vector<Halide::Var> VarsOf(Value v) const;
   // Calls a Func that is defined over the axes of v.
