@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/lang/ast.h"
+#include "testing/check/samples/expr_names.h"
 
 namespace cleave {
 namespace {
@@ -53,14 +54,6 @@ ExprPtr At(ExprPtr value, const std::vector<Binder>& indices) {
   }
   if (children.size() == 1) return children[0];
   return Of(ExprKind::kIndex, "", std::move(children));
-}
-
-// The names that occur in `expr`, callees not among them.
-void CollectNames(const ExprPtr& expr, std::set<std::string>& names) {
-  if (expr == nullptr) return;
-  if (expr->kind == ExprKind::kName) names.insert(expr->text);
-  for (const ExprPtr& child : expr->children) CollectNames(child, names);
-  for (const NamedExpr& named : expr->named) CollectNames(named.value, names);
 }
 
 // Whether `jvp f(..)(..)` or `vjp f(..)(..)` occurs in it.

@@ -3,19 +3,9 @@
 #include "absl/strings/cord.h"
 #include "absl/strings/str_cat.h"
 #include "engine/elaborate/error_payload.h"
+#include "testing/check/samples/expr_names.h"
 
 namespace cleave {
-namespace {
-
-void CollectNames(const ExprPtr& expr, std::set<std::string>& names) {
-  if (expr == nullptr) return;
-  if (expr->kind == ExprKind::kName) names.insert(expr->text);
-  for (const ExprPtr& child : expr->children) CollectNames(child, names);
-  for (const NamedExpr& named : expr->named) CollectNames(named.value, names);
-  for (const Equation& field : expr->fields) CollectNames(field.value, names);
-}
-
-}  // namespace
 
 Refusals::Refusals(const RuleSet& rules, const Item& item) {
   // Names that stand for others: a `let`, and an input for its type.
