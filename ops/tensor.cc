@@ -513,31 +513,28 @@ bool SameValue(const Tensor& a, const Tensor& b) {
 std::string Tensor::ToString() const {
   if (!valid()) return absl::StrCat("<invalid: ", status_.message(), ">");
   std::vector<std::string> values;
-  for (int64_t i = 0; i < size_; ++i) {
-    switch (KindOf(dtype_)) {
-      case DTypeKind::kBool:
-        values.push_back(GetInt(i) != 0 ? "true" : "false");
-        break;
-      case DTypeKind::kInt:
-      case DTypeKind::kKey:
-        values.push_back(IsSigned(dtype_)
-                             ? absl::StrCat(GetInt(i))
-                             : absl::StrCat(static_cast<uint64_t>(GetInt(i))));
-        break;
-      case DTypeKind::kFloat:
-        values.push_back(ShortestFloat(GetDouble(i), dtype_));
-        break;
-      case DTypeKind::kComplex: {
-        const std::complex<double> z = GetComplex(i);
-        const DType part = PartOf(dtype_);
-        values.push_back(absl::StrCat("(", ShortestFloat(z.real(), part), ", ",
-                                      ShortestFloat(z.imag(), part), ")"));
-        break;
-      }
-    }
-  }
+  for (int64_t i = 0; i < size_; ++i) values.push_back(ElementToString(i));
   return absl::StrCat(type().ToString(), " [", absl::StrJoin(values, ", "),
                       "]");
+}
+
+std::string Tensor::ElementToString(int64_t i) const {
+  switch (KindOf(dtype_)) {
+    case DTypeKind::kBool:
+      return GetInt(i) != 0 ? "true" : "false";
+    case DTypeKind::kInt:
+    case DTypeKind::kKey:
+      return IsSigned(dtype_) ? absl::StrCat(GetInt(i))
+                              : absl::StrCat(static_cast<uint64_t>(GetInt(i)));
+    case DTypeKind::kFloat:
+      return ShortestFloat(GetDouble(i), dtype_);
+    case DTypeKind::kComplex:
+      break;
+  }
+  const std::complex<double> z = GetComplex(i);
+  const DType part = PartOf(dtype_);
+  return absl::StrCat("(", ShortestFloat(z.real(), part), ", ",
+                      ShortestFloat(z.imag(), part), ")");
 }
 
 }  // namespace cleave

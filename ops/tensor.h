@@ -102,6 +102,8 @@ class Tensor {
   // `f32[2] [1, 2.5]`: values in shortest form that reads back. `<invalid: ..>`
   // with the message of a mistake.
   std::string ToString() const;
+  // One of these values: "2.5", "true", "(1, 0)".
+  std::string ElementToString(int64_t i) const;
 
  private:
   Tensor(DType dtype, std::vector<int64_t> shape, int64_t size,

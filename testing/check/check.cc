@@ -146,11 +146,13 @@ class OpChecker {
     complex_ = PrepareComplexCalls(context_);
     // From cheap to dear.
     AddWithElements(Layer::kReals, CheckReals, prepared);
+    CountWithinDomain(Layer::kReals);
     AddWithElements(Layer::kEdges, CheckEdges, prepared);
     if (Ended()) return std::move(layers_);
     AddLargeCalls(context_, concrete, prepared);
     AddWithElements(Layer::kRounding, CheckRounding, prepared);
     AddComplexValues();
+    CountWithinDomain(Layer::kRounding);
     Add(Layer::kTransforms,
         [&] { return CheckTransforms(prepared, concrete); });
     Add(Layer::kKernels, [&] { return options_.kernels(context_, prepared); });
@@ -185,6 +187,13 @@ class OpChecker {
       AddElements(check, verdict);
       return verdict;
     });
+  }
+
+  // The layer's verdict is inconclusive where the op's domain left too little.
+  void CountWithinDomain(Layer layer) {
+    const auto found = layers_.find(layer);
+    if (found == layers_.end()) return;
+    found->second = EnoughWithinDomain(context_, std::move(found->second));
   }
 
   // Adds the verdict of the calls of single elements.
@@ -243,6 +252,10 @@ class OpChecker {
     if (!complex_.empty()) {
       AddComplex(CheckComplexDerivatives(context_, complex_, rules_), jvp);
       if (Ends(jvp)) return jvp;
+    }
+    // Integers have no derivative, within the domain or outside.
+    if (HasFloatResult(concrete)) {
+      jvp = EnoughWithinDomain(context_, std::move(jvp));
     }
     const Verdict vjp = CheckVjp(context_, concrete, rules_);
     if (Ends(vjp)) return vjp;

@@ -216,6 +216,43 @@ TEST(CheckExamples, RefuseOtherWaysToWriteTensors) {
 }
 
 // An example has a value: a body that refuses the call is wrong.
+// An error that is small beside the operands, and not beside the result.
+TEST(CheckExamples, AreHeldToAClaimInEps) {
+  const auto difference = [](const char* right) {
+    return ExamplesOf(absl::StrCat(R"(op difference(x: T[2]) -> T[]
+  where T: float
+  spec y = x[0] - x[1]
+  accuracy T within 4 eps * (abs(x[0]) + abs(x[1]))
+  = reduce_sum(x, axes: [0], keepdims: false) - 2 * x[1]
+
+example difference([1.0, 1.0000001]) ~ )",
+                                   right, "\n"),
+                      "difference");
+  };
+  const Verdict within = difference("-1e-7");
+  EXPECT_EQ(within.kind, VerdictKind::kAgrees) << within.ToString();
+  const Verdict beyond = difference("-2e-6");
+  ASSERT_EQ(beyond.kind, VerdictKind::kDisagrees);
+  EXPECT_THAT(beyond.counterexample->got, HasSubstr(" eps off where 8 are"));
+}
+
+TEST(CheckExamples, HaveUnsignedNumbersOfAllBits) {
+  const auto ones = [](const char* right) {
+    return ExamplesOf(absl::StrCat(R"(op ones(x: u64[S..]) -> u64[S..]
+  spec y = 0 * x + 18446744073709551615
+  = 0 * x + 18446744073709551615
+
+example ones([1]) = [)",
+                                   right, "]\n"),
+                      "ones");
+  };
+  const Verdict right = ones("18446744073709551615");
+  EXPECT_EQ(right.kind, VerdictKind::kAgrees) << right.ToString();
+  const Verdict wrong = ones("18446744073709551614");
+  ASSERT_EQ(wrong.kind, VerdictKind::kDisagrees);
+  EXPECT_EQ(wrong.counterexample->got, "u64[1] [18446744073709551615]");
+}
+
 TEST(CheckExamples, RefusedCallDisagrees) {
   const Verdict verdict = ExamplesOf(R"(op joined(x: T[n], z: T[m]) -> T[n]
   where T: float

@@ -120,11 +120,79 @@ TEST(Domain, IsNoted) {
   EXPECT_TRUE(is_noted) << report.ToString();
 }
 
+// A body that is wrong everywhere agrees nowhere, nor does a wrong derivative,
+// where there is nothing to tell it by.
 TEST(Domain, WithNothingInItIsNoEvidence) {
-  const CheckReport report =
-      CheckText("f.rules", LargeRoot("  domain x != x and x == x"), "checked");
-  EXPECT_NE(KindOf(report, Layer::kRounding), VerdictKind::kAgrees)
-      << report.ToString();
+  for (const char* domain : {"x != x and x == x", "x == inf"}) {
+    for (const char* spec : {"  spec y = 3 * x\n", ""}) {
+      const CheckReport report = CheckText("f.rules",
+                                           absl::Substitute(R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  domain $0
+$1{
+  x * 2
+  jvp x = dx * 7
+}
+)",
+                                                            domain, spec),
+                                           "checked");
+      EXPECT_EQ(KindOf(report, Layer::kTransforms), VerdictKind::kInconclusive)
+          << report.ToString();
+      const VerdictKind values =
+          *spec == '\0' ? VerdictKind::kNotChecked : VerdictKind::kInconclusive;
+      EXPECT_EQ(KindOf(report, Layer::kReals), values) << report.ToString();
+      EXPECT_EQ(KindOf(report, Layer::kRounding), values) << report.ToString();
+    }
+  }
+}
+
+TEST(Domain, OfWeightsThatAddUpToOneIsMet) {
+  const auto check = [](const char* body) {
+    return CheckText("f.rules",
+                     absl::Substitute(R"(language 1
+
+op checked(x: T[S.., n], w: T[n]) -> T[S..]
+  where T: float
+  error shape "there are no weights" if n == 0
+  domain reduce_min(w, axes: [0], keepdims: false) >= 0
+    and abs(reduce_sum(w, axes: [0], keepdims: false) - 1) < 1 / 100
+  spec y[s..] = sum[i](x[s.., i] * w[i])
+  accuracy T within 4 ulp + 8 cond
+  = $0
+)",
+                                      body),
+                     "checked");
+  };
+  const CheckReport right =
+      check("reduce_sum(x * w, axes: [len(S)], keepdims: false)");
+  const CheckReport wrong =
+      check("reduce_sum(x * w * w, axes: [len(S)], keepdims: false)");
+  for (const Layer layer :
+       {Layer::kReals, Layer::kRounding, Layer::kTransforms}) {
+    EXPECT_EQ(KindOf(right, layer), VerdictKind::kAgrees) << right.ToString();
+    EXPECT_EQ(KindOf(wrong, layer), VerdictKind::kDisagrees)
+        << wrong.ToString();
+  }
+}
+
+// The axes of an absent input have no extents, and the result has a shape.
+TEST(Domain, IsThatOfCallsWithoutAnOptionalInput) {
+  const CheckReport report = CheckText("f.rules", R"(language 1
+
+op checked(x: T[S..], b: T[R..], c: T[C..]?) -> T[broadcast([S, R, C])..]
+  where T: float
+  domain b > 0 and x == x
+  spec y = select(b > 0, x, x + 1) + (c ?? 0)
+  accuracy T within 1 ulp
+  = select(b == b, x, x) + (c ?? 0)
+)",
+                                       "checked");
+  for (const Layer layer :
+       {Layer::kReals, Layer::kRounding, Layer::kEdges, Layer::kTransforms}) {
+    EXPECT_EQ(KindOf(report, layer), VerdictKind::kAgrees) << report.ToString();
+  }
 }
 
 TEST(Domain, ThatCannotBeEvaluatedIsReported) {

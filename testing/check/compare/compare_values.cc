@@ -42,19 +42,6 @@ constexpr size_t kMaxGradients = 4;
 // hundred or so, whose enclosures take four times as long.
 constexpr double kProvedWork = 2e4;
 
-double EpsOf(DType dtype) {
-  return std::ldexp(1.0, 1 - SignificandBits(dtype));
-}
-
-// |got - expected| / eps.
-double EpsError(const Real& expected, double got, DType dtype) {
-  const bool finite = mpfr_number_p(expected.get()) && std::isfinite(got);
-  if (!finite) return UlpError(expected, got, dtype);
-  Real difference(expected.bits());
-  mpfr_sub_d(difference.get(), expected.get(), got, MPFR_RNDN);
-  return std::abs(difference.ToDouble()) / EpsOf(dtype);
-}
-
 // More precision may tell what it is.
 bool IsLost(const Real& value) { return value.exactness() == Exactness::kLost; }
 
@@ -300,8 +287,8 @@ absl::StatusOr<ValueComparison> ValueComparer::CompareResults(
         ValueFailure failure;
         failure.result = static_cast<int>(r);
         failure.element = i;
-        failure.expected = absl::StrCat(want);
-        failure.got = absl::StrCat(tensor.GetInt(i));
+        failure.expected = exact[r].discrete.ElementToString(i);
+        failure.got = tensor.ElementToString(i);
         failure.ulp = std::numeric_limits<double>::infinity();
         comparison.failure = std::move(failure);
       }

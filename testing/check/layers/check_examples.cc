@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
@@ -29,6 +30,15 @@ namespace {
 constexpr double kLawWork = 4e6;
 constexpr int64_t kShrunkElements = 1000;
 
+// An element of a tensor of integers or bools.
+Exact IntegerAt(const Tensor& tensor, int64_t i) {
+  const int64_t bits = tensor.GetInt(i);
+  if (tensor.dtype() != DType::kU64) return Exact(bits);
+  const auto value = static_cast<uint64_t>(bits);
+  return Exact(static_cast<int64_t>(value / 2)) * 2 +
+         static_cast<int64_t>(value % 2);
+}
+
 // A result whose element `i` is wrong: of one with many elements that alone.
 std::string ShownResult(const Tensor& got, int64_t i) {
   constexpr int64_t kShownElements = 64;
@@ -36,15 +46,22 @@ std::string ShownResult(const Tensor& got, int64_t i) {
   return absl::StrCat(got.type().ToString(), ", and there element ", i, " is ",
                       IsFloat(got.dtype())
                           ? FloatToString(got.GetDouble(i), got.dtype())
-                          : absl::StrCat(got.GetInt(i)));
+                          : got.ElementToString(i));
 }
 
-// The error allowed to each element of a result of an example.
-absl::StatusOr<std::vector<double>> Allowed(
-    const OpContext& context, const ExampleCall& example,
-    const std::optional<CallGraphs>& graphs, const Tensor& got, size_t number) {
+// The errors allowed to the elements of a result of an example.
+struct Allowed {
+  bool is_eps = false;  // in eps of the dtype, not in ULP
+  std::vector<double> errors;
+};
+
+absl::StatusOr<Allowed> AllowedTo(const OpContext& context,
+                                  const ExampleCall& example,
+                                  const std::optional<CallGraphs>& graphs,
+                                  const Tensor& got, size_t number) {
   // For `~` of an op that declares no accuracy, and of derivatives.
-  std::vector<double> allowed(got.size(), 2 * kUndeclaredUlp);
+  Allowed allowed;
+  allowed.errors.assign(got.size(), 2 * kUndeclaredUlp);
   if (!graphs.has_value() || !graphs->spec ||
       context.item->accuracies.empty()) {
     return allowed;
@@ -55,12 +72,13 @@ absl::StatusOr<std::vector<double>> Allowed(
       SpecReference::Make(*context.clauses, example.call, *graphs));
   CLEAVE_ASSIGN_OR_RETURN(const ErrorBound bound,
                           reference.Bound(example.operands, result, got));
-  if (bound.is_eps) return allowed;
+  if (bound.is_eps) return Allowed{true, bound.eps};
   CLEAVE_ASSIGN_OR_RETURN(
       const auto conditions,
       reference.Conditions(example.operands, kFirstReferenceBits));
   for (int64_t i = 0; i < got.size(); ++i) {
-    allowed[i] = bound.ulp[i] + bound.condition[i] * conditions[result][i];
+    allowed.errors[i] =
+        bound.ulp[i] + bound.condition[i] * conditions[result][i];
   }
   return allowed;
 }
@@ -143,29 +161,38 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
     }
     // The shape is all that there is of an empty result.
     if (got.size() == 0) ++verdict.samples;
-    std::vector<double> allowed;  // once it is asked for
+    std::optional<Allowed> allowed;  // once it is asked for
     for (int64_t i = 0; i < got.size(); ++i) {
       CLEAVE_ASSIGN_OR_RETURN(const Exact want,
                               ReadNumber(*expected.elements[i]));
       ++verdict.samples;
       if (!IsFloat(got.dtype())) {
-        if (want == Exact(got.GetInt(i))) continue;
+        if (want == IntegerAt(got, i)) continue;
         shown.got = ShownResult(got, i);
         return Verdict::Disagrees(std::move(shown));
       }
       const Real real = item.approximate ? Real(want, kFirstReferenceBits)
                                          : Real(want.RoundTo(got.dtype()), 64);
-      const double error = UlpError(real, got.GetDouble(i), got.dtype());
-      if (error == 0) continue;
-      if (allowed.empty() && item.approximate) {
-        CLEAVE_ASSIGN_OR_RETURN(
-            allowed, Allowed(context, example, results.graphs, got, r));
-      }
-      allowed.resize(got.size());
-      if (error <= allowed[i]) continue;
+      const double ulp = UlpError(real, got.GetDouble(i), got.dtype());
+      if (ulp == 0) continue;
       shown.got = ShownResult(got, i);
-      shown.ulp = error;
-      shown.bound = allowed[i];
+      shown.ulp = ulp;
+      if (!item.approximate) return Verdict::Disagrees(std::move(shown));
+      if (!allowed) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            allowed, AllowedTo(context, example, results.graphs, got, r));
+      }
+      const double most = allowed->errors[i];
+      if (allowed->is_eps) {
+        const double eps = EpsError(real, got.GetDouble(i), got.dtype());
+        if (eps <= most) continue;
+        absl::StrAppend(&shown.got,
+                        absl::StrFormat(", %.4g eps off where %.4g are allowed",
+                                        eps, most));
+      } else {
+        if (ulp <= most) continue;
+        shown.bound = most;
+      }
       return Verdict::Disagrees(std::move(shown));
     }
   }

@@ -176,12 +176,14 @@ std::map<int, absl::StatusOr<JvpGraphs>> Derivatives(
   return derivatives;
 }
 
-// The constants that the body and its derivatives compare with: branches of a
-// derivative meet where none of the body's do.
+// The constants that the body, its domain and its derivatives compare with:
+// branches of a derivative meet where none of the body's do.
 std::vector<double> GuardsOf(
-    const CallGraphs& graphs,
+    const PreparedCall& call,
     const std::map<int, absl::StatusOr<JvpGraphs>>& derivatives) {
-  std::vector<double> guards = GuardConstants(graphs.body);
+  std::vector<double> guards = GuardConstants(call.graphs.body);
+  const std::vector<double> ends = call.domain.Guards();
+  guards.insert(guards.end(), ends.begin(), ends.end());
   for (const auto& [k, jvp] : derivatives) {
     if (!jvp.ok()) continue;
     const std::vector<double> more = GuardConstants(jvp->graph);
@@ -209,7 +211,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
                                                  : kVariantTangentPoints,
                      false),
       NormalFirst(sampler.EdgePoints(prepared.call,
-                                     GuardsOf(prepared.graphs, derivatives),
+                                     GuardsOf(prepared, derivatives),
                                      kTangentEdgePoints))
           .Normal());
   const SortedPoints points =

@@ -57,15 +57,16 @@ void MeetGuards(const std::vector<double>& guards, ValueSampler& sampler,
   }
 }
 
-// The constants that body and spec compare with, and the ends of the ranges of
-// which the claims of `reference` are, if there is one.
-std::vector<double> GuardsOf(const CallGraphs& graphs,
+// The constants that body, spec and domain compare with, and the ends of the
+// ranges of which the claims of `reference` are, if there is one.
+std::vector<double> GuardsOf(const PreparedCall& call,
                              const SpecReference* reference) {
-  std::vector<double> guards = GuardConstants(graphs.body);
+  std::vector<double> guards = GuardConstants(call.graphs.body);
   const auto add = [&guards](const std::vector<double>& more) {
     guards.insert(guards.end(), more.begin(), more.end());
   };
-  add(GuardConstants(*graphs.spec));
+  add(GuardConstants(*call.graphs.spec));
+  add(call.domain.Guards());
   if (reference == nullptr) return guards;
   const absl::StatusOr<std::vector<double>> ends = reference->RangeEnds();
   // The bounds of claims that cannot be evaluated are an error of L3.
@@ -263,8 +264,7 @@ Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
   const auto visit = [&](const PreparedCall& call,
                          const ValueComparer& comparer, Verdict& verdict,
                          CompareCounts& counts) {
-    const std::vector<double> guards =
-        GuardsOf(call.graphs, &comparer.reference());
+    const std::vector<double> guards = GuardsOf(call, &comparer.reference());
     if (prepared.elementwise && comparer.elementwise()) {
       return CompareAt(
           context, comparer,
@@ -297,8 +297,14 @@ Verdict CheckEdges(const OpContext& context, const PreparedCalls& prepared) {
                           const ValueComparer& comparer, Verdict& found,
                           CompareCounts& counts) {
     for (int trial = 0; trial < 10; ++trial) {
-      std::vector<Tensor> tensors = sampler.Tensors(call.call, Pattern::kUnit);
-      for (Tensor& tensor : tensors) PutSpecialValue(sampler, tensor);
+      std::vector<Tensor> tensors = sampler.Tensors(
+          call.call, trial % 2 == 0 ? Pattern::kUnit : Pattern::kShares);
+      for (Tensor& tensor : tensors) {
+        // Shares with a special value among them are none.
+        if (trial % 2 == 0 || sampler.random()() % 2 == 0) {
+          PutSpecialValue(sampler, tensor);
+        }
+      }
       if (!CompareAt(context, comparer, tensors, found, counts)) return false;
     }
     return true;
@@ -391,8 +397,8 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
       };
       for (int64_t i = 0; !IsFloat(a.dtype) && i < a.discrete.size(); ++i) {
         if (a.discrete.GetInt(i) != b.discrete.GetInt(i)) {
-          found(i, absl::StrCat(a.discrete.GetInt(i)),
-                absl::StrCat(b.discrete.GetInt(i)), 0, false);
+          found(i, a.discrete.ElementToString(i), b.discrete.ElementToString(i),
+                0, false);
         }
       }
       std::vector<double> allowed;
@@ -474,7 +480,7 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
     std::vector<std::vector<Tensor>> samples;
     if (prepared.elementwise) {
       samples.push_back(sampler.CellPoints(
-          call.call, GuardsOf(call.graphs, approximated), kMinPointsPerCell));
+          call.call, GuardsOf(call, approximated), kMinPointsPerCell));
     } else {
       for (Pattern pattern : {Pattern::kNormal, Pattern::kWide, Pattern::kUnit,
                               Pattern::kTies, Pattern::kShares}) {

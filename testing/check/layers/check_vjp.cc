@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <optional>
 #include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/ir/interpreter.h"
@@ -321,35 +321,31 @@ std::vector<int64_t> FiniteElements(const Graph& body,
   return finite;
 }
 
-// Inputs of an elementwise call, most of them where it has finite results, if
-// `draw` has such: an inner product with one NaN says nothing of the others
+// `x`, inputs of an elementwise call, most of them where it has finite results,
+// if `draw` has such: an inner product with one NaN says nothing of the others
 // (acosh has no value at three of four numbers).
-std::vector<Tensor> DrawWithResults(
-    const Graph& body, const std::function<std::vector<Tensor>()>& draw) {
+std::vector<Tensor> WithResults(
+    const Graph& body, std::vector<Tensor> x,
+    absl::FunctionRef<std::optional<std::vector<Tensor>>()> draw) {
   constexpr int kRounds = 6;
-  std::vector<Tensor> x = draw();
   std::vector<int64_t> finite = FiniteElements(body, x);
-  const auto replace = [&](const std::vector<Tensor>& from, int64_t i,
-                           int64_t j) {
-    for (size_t k = 0; k < x.size(); ++k) CopyElement(from[k], i, x[k], j);
-  };
   const auto is_finite = [&](int64_t i) {
     return std::find(finite.begin(), finite.end(), i) != finite.end();
   };
   for (int round = 0;
        round < kRounds && finite.size() < static_cast<size_t>(x[0].size());
        ++round) {
-    const std::vector<Tensor> further = draw();
-    for (const int64_t i : FiniteElements(body, further)) {
+    const std::optional<std::vector<Tensor>> further = draw();
+    if (!further) break;
+    for (const int64_t i : FiniteElements(body, *further)) {
       if (is_finite(i)) continue;
-      replace(further, i, i);
+      CopyElements(*further, i, x, i);
       finite.push_back(i);
     }
   }
   if (finite.empty()) return x;
-  const int64_t some = finite.front();
   for (int64_t i = 0; i < x[0].size(); ++i) {
-    if (!is_finite(i)) replace(x, some, i);
+    if (!is_finite(i)) CopyElements(x, finite.front(), x, i);
   }
   return x;
 }
@@ -384,12 +380,13 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
       Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
       return false;
     }
-    const auto draw = [&] { return sampler.Tensors(call, pattern); };
-    const std::optional<std::vector<Tensor>> within =
-        elementwise ? prepared.domain.FirstWithin([&](int) {
-          return DrawWithResults(prepared.graphs.body, draw);
-        })
-                    : TensorsWithin(prepared, pattern, sampler);
+    std::optional<std::vector<Tensor>> within =
+        TensorsWithin(prepared, pattern, sampler);
+    if (within && elementwise) {
+      within = WithResults(prepared.graphs.body, *std::move(within), [&] {
+        return TensorsWithin(prepared, pattern, sampler);
+      });
+    }
     if (!within) continue;
     const std::vector<Tensor>& x = *within;
     std::vector<Tensor> v;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -123,7 +124,8 @@ bool CheckJvpLaws(const OpContext& context, const PreparedCall& prepared,
     Merge(verdict, Verdict::Disagrees(std::move(example)));
     return false;
   };
-  const auto run = [&]() -> absl::StatusOr<bool> {
+  // Nullopt where no inputs are within the domain.
+  const auto run = [&]() -> absl::StatusOr<std::optional<bool>> {
     constexpr int64_t kBatch = 2;
     CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp,
                             Jvp(prepared.graphs.call, active, rules));
@@ -132,7 +134,11 @@ bool CheckJvpLaws(const OpContext& context, const PreparedCall& prepared,
     std::vector<std::vector<Tensor>> examples;
     std::vector<std::vector<Tensor>> outputs;
     for (int64_t b = 0; b < kBatch; ++b) {
-      std::vector<Tensor> inputs = sampler.Tensors(call, Pattern::kNormal);
+      std::optional<std::vector<Tensor>> within =
+          TensorsWithin(prepared, Pattern::kNormal, sampler);
+      // Outside of its domain the op means nothing.
+      if (!within) return std::nullopt;
+      std::vector<Tensor> inputs = *std::move(within);
       for (size_t k = 0; k < types.size(); ++k) {
         if (active[k]) inputs.push_back(sampler.Tangent(types[k]));
       }
@@ -209,12 +215,13 @@ bool CheckJvpLaws(const OpContext& context, const PreparedCall& prepared,
     }
     return true;
   };
-  const absl::StatusOr<bool> holds = run();
+  const absl::StatusOr<std::optional<bool>> holds = run();
   if (!holds.ok()) {
     return AddStatus(absl::StrCat("jvp of ", call.ToString()), holds.status(),
                      verdict);
   }
-  if (!*holds) return false;
+  if (!holds->has_value()) return true;
+  if (!**holds) return false;
   Merge(verdict, Verdict::Agrees(2));
   return true;
 }

@@ -211,7 +211,12 @@ void PreparedCalls::SetCover(const PairCover& cover) {
   combinations = cover.ToString();
   // Without rows the calls are those of the examples.
   if (cover.rows() > 0 && cover.covered() < cover.pairs()) {
-    absl::StrAppend(&combinations, kOtherPairs, rejected, " calls");
+    absl::StrAppend(&combinations, kOtherPairs);
+    if (cover.rows() >= kMaxCombinations) {
+      absl::StrAppend(&combinations, "no more combinations are sampled");
+    } else {
+      absl::StrAppend(&combinations, "the op rejected ", rejected, " calls");
+    }
   }
 }
 
@@ -283,12 +288,46 @@ void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
 std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,
                                                  Pattern pattern,
                                                  ValueSampler& sampler) {
-  // A domain may exclude a pattern: equal numbers have no inverse.
+  // A domain may exclude a pattern: equal numbers have no inverse. It may want
+  // weights whose sum is 1.
   constexpr int kDrawsOfPattern = 6;
-  return call.domain.FirstWithin([&](int drawn) {
-    return sampler.Tensors(
-        call.call, drawn < kDrawsOfPattern ? pattern : Pattern::kNormal);
-  });
+  const auto draw = [&](int drawn) {
+    if (drawn >= kDrawsOfPattern) {
+      pattern = drawn % 4 == 3 ? Pattern::kShares : Pattern::kNormal;
+    }
+    return sampler.Tensors(call.call, pattern);
+  };
+  return IsElementwise(call.graphs.body) ? call.domain.ElementsWithin(draw)
+                                         : call.domain.FirstWithin(draw);
+}
+
+bool HasFloatResult(const PreparedCalls& calls) {
+  const auto has = [](const PreparedCall& call) {
+    const Graph& body = call.graphs.body;
+    return std::any_of(body.outputs().begin(), body.outputs().end(),
+                       [&](const NamedValue& output) {
+                         return IsFloat(body.type(output.value).dtype);
+                       });
+  };
+  return std::any_of(calls.calls.begin(), calls.calls.end(), has);
+}
+
+Verdict EnoughWithinDomain(const OpContext& context, Verdict verdict) {
+  const bool compared_nothing =
+      verdict.kind == VerdictKind::kNotChecked && verdict.why.empty();
+  if (context.item->domains.empty()) {
+    if (!compared_nothing) return verdict;
+    return Verdict::Inconclusive("nothing was compared");
+  }
+  const bool settled = verdict.kind != VerdictKind::kAgrees &&
+                       verdict.kind != VerdictKind::kNotIndependent;
+  if ((settled && !compared_nothing) || verdict.samples >= kMinWithinDomain) {
+    return verdict;
+  }
+  return Verdict::Inconclusive(absl::StrCat(
+      "only ", verdict.samples,
+      " of the sampled elements lie within the `domain` clause, and ",
+      kMinWithinDomain, " are needed"));
 }
 
 std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls,

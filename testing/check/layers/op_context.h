@@ -89,7 +89,7 @@ struct PreparedCall {
 };
 
 // A part of notes on combinations of attributes that were not met.
-inline constexpr char kOtherPairs[] = ", the others not: the op rejected ";
+inline constexpr char kOtherPairs[] = ", the others not: ";
 
 // Calls for the value layers. Pointwise ops: one call per dtype and combination
 // of attributes at the symbolic shape [n]; others: one per combination, and
@@ -126,10 +126,15 @@ void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
 // dtype, at few inputs.
 void AddCallsInEachDType(const OpContext& context, PreparedCalls& prepared);
 // Inputs of the call within its domain: of that pattern, or, where few of those
-// are, of normal numbers. Nullopt where none were drawn.
+// are, of normal numbers or shares. Nullopt where none were drawn.
 std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,
                                                  Pattern pattern,
                                                  ValueSampler& sampler);
+// Whether a result of one of the calls is a float.
+bool HasFloatResult(const PreparedCalls& calls);
+// `verdict`, of a layer that compares values. It is inconclusive where few of
+// the samples lie within the op's domain: such a layer knows nothing of the op.
+Verdict EnoughWithinDomain(const OpContext& context, Verdict verdict);
 // The patterns of the derivatives of `calls.calls[number]`: of few calls each
 // has all of them, of many two, so that each pattern meets some.
 std::vector<Pattern> DerivativePatterns(const PreparedCalls& calls, int number);

@@ -69,11 +69,14 @@ bool Prepare(const OpContext& context, SampledCall call, bool defaults,
     return false;
   }
   TellInts(*graphs, call);
-  // An error of a clause is reported where the spec is compared.
-  Domain domain =
-      Domain::Make(*context.clauses, call, graphs->body).value_or(Domain());
+  absl::StatusOr<Domain> domain =
+      Domain::Make(*context.clauses, call, graphs->body);
+  if (!domain.ok()) {
+    AddProblem(prepared, domain.status());
+    return false;
+  }
   prepared.calls.push_back(
-      {std::move(call), *std::move(graphs), defaults, std::move(domain)});
+      {std::move(call), *std::move(graphs), defaults, *std::move(domain)});
   return true;
 }
 

@@ -152,6 +152,24 @@ bool IsAttribute(const Item& item, const std::string& name) {
       [&](const AttributeDecl& attribute) { return attribute.name == name; });
 }
 
+// The names of extents that the inputs of a call may not give: attributes,
+// those of `let`, and those of inputs that may be absent alone.
+std::set<std::string> UnboundNames(const Item& item) {
+  std::set<std::string> required;
+  std::set<std::string> unbound;
+  for (const InputDecl& input : item.inputs) {
+    for (const AxisExpr& axis : input.type.axes) {
+      CollectNames(axis.size, input.optional ? unbound : required);
+    }
+  }
+  for (const std::string& name : required) unbound.erase(name);
+  for (const AttributeDecl& attribute : item.attributes) {
+    unbound.insert(attribute.name);
+  }
+  for (const NamedExpr& let : item.lets) unbound.insert(let.name);
+  return unbound;
+}
+
 // An op like `item` with the further input `expected_`, of the type of
 // `result`, and one result of that type: `value` at `indices`.
 Item ResultOp(const Item& item, const ResultDecl& result, std::string name,
@@ -178,18 +196,15 @@ Item ResultOp(const Item& item, const ResultDecl& result, std::string name,
   InputDecl expected;
   expected.name = kExpectedInput;
   expected.type = declared.type;
-  // So with a shape that attributes or `let` give.
+  // So with a shape that the inputs alone do not give.
   std::set<std::string> in_shape;
   for (const AxisExpr& axis : result.type.axes) {
     CollectNames(axis.size, in_shape);
   }
-  const bool computed =
-      std::any_of(in_shape.begin(), in_shape.end(), [&](const auto& name) {
-        return IsAttribute(item, name) ||
-               std::any_of(
-                   item.lets.begin(), item.lets.end(),
-                   [&](const NamedExpr& let) { return let.name == name; });
-      });
+  const std::set<std::string> unbound = UnboundNames(item);
+  const bool computed = std::any_of(
+      in_shape.begin(), in_shape.end(),
+      [&](const std::string& name) { return unbound.count(name) != 0; });
   if (computed) {
     AxisExpr axes;
     axes.size = Of(ExprKind::kSpread, "", {Name(kExpectedShape)});

@@ -110,6 +110,15 @@ absl::StatusOr<bool> Domain::Contains(absl::Span<const Tensor> inputs) const {
   return true;
 }
 
+std::vector<double> Domain::Guards() const {
+  std::vector<double> guards;
+  for (const Clause& clause : clauses_) {
+    const std::vector<double> more = GuardConstants(clause.graph);
+    guards.insert(guards.end(), more.begin(), more.end());
+  }
+  return guards;
+}
+
 bool Domain::HoldsOfNothing() const {
   return !clauses_.empty() &&
          std::all_of(clauses_.begin(), clauses_.end(), [&](const Clause& c) {
@@ -130,9 +139,38 @@ std::optional<std::vector<Tensor>> Domain::FirstWithin(
   return std::nullopt;
 }
 
-absl::StatusOr<std::vector<Tensor>> Domain::Within(
-    std::vector<Tensor> points) const {
-  if (clauses_.empty()) return points;
+std::optional<std::vector<Tensor>> Domain::ElementsWithin(
+    absl::FunctionRef<std::vector<Tensor>(int)> draw) const {
+  std::vector<Tensor> inputs = draw(0);
+  if (clauses_.empty()) return inputs;
+  std::vector<Tensor> drawn = inputs;
+  std::vector<bool> within(inputs[0].size());
+  for (int draws = 1;; ++draws) {
+    const absl::StatusOr<std::vector<int64_t>> kept = KeptOf(drawn);
+    // Where a condition cannot be evaluated, nothing is left out.
+    if (!kept.ok()) return drawn;
+    for (const int64_t i : *kept) {
+      if (!within[i]) CopyElements(drawn, i, inputs, i);
+      within[i] = true;
+    }
+    if (draws == kDraws ||
+        std::find(within.begin(), within.end(), false) == within.end()) {
+      break;
+    }
+    drawn = draw(draws);
+  }
+  const auto one = std::find(within.begin(), within.end(), true);
+  for (size_t i = 0; i < within.size(); ++i) {
+    if (within[i] || one == within.end()) continue;
+    CopyElements(inputs, one - within.begin(), inputs, static_cast<int64_t>(i));
+  }
+  // A condition on the whole of the inputs may not hold of parts of several.
+  if (Contains(inputs).value_or(true)) return inputs;
+  return FirstWithin(draw);
+}
+
+absl::StatusOr<std::vector<int64_t>> Domain::KeptOf(
+    const std::vector<Tensor>& points) const {
   CLEAVE_ASSIGN_OR_RETURN(const auto outside,
                           Outside(points, ResultsAt(points)));
   std::vector<int64_t> kept;
@@ -144,6 +182,13 @@ absl::StatusOr<std::vector<Tensor>> Domain::Within(
       kept.push_back(i);
     }
   }
+  return kept;
+}
+
+absl::StatusOr<std::vector<Tensor>> Domain::Within(
+    std::vector<Tensor> points) const {
+  if (clauses_.empty()) return points;
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> kept, KeptOf(points));
   return SelectElements(points, kept);
 }
 

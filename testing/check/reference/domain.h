@@ -39,6 +39,9 @@ class Domain {
   // symbolic.
   absl::StatusOr<bool> Contains(absl::Span<const Tensor> inputs) const;
 
+  // The constants that the clauses compare with: ends of ranges, mostly.
+  std::vector<double> Guards() const;
+
   // Whether the clauses hold because no result that they are about has an
   // element: they tell nothing of the inputs then.
   bool HoldsOfNothing() const;
@@ -47,6 +50,11 @@ class Domain {
   // before. Nullopt where none of kDraws is: the domain is a rare one.
   static constexpr int kDraws = 24;
   std::optional<std::vector<Tensor>> FirstWithin(
+      absl::FunctionRef<std::vector<Tensor>(int)> draw) const;
+
+  // The same for an elementwise call, whose elements may come from different
+  // draws: of many elements at once few are within a domain.
+  std::optional<std::vector<Tensor>> ElementsWithin(
       absl::FunctionRef<std::vector<Tensor>(int)> draw) const;
 
   // The points of an elementwise call, at [n], where no result is left out.
@@ -65,6 +73,9 @@ class Domain {
                                  absl::Span<const Tensor> inputs,
                                  const Tensor& result,
                                  std::vector<bool>& left_out);
+  // The elements of an elementwise call where no result is left out.
+  absl::StatusOr<std::vector<int64_t>> KeptOf(
+      const std::vector<Tensor>& points) const;
   std::vector<Tensor> ResultsAt(absl::Span<const Tensor> inputs) const;
 
   std::vector<TensorType> result_types_;

@@ -36,6 +36,11 @@ void CopyElement(const Tensor& from, int64_t i, Tensor& to, int64_t j) {
   std::memcpy(to.mutable_data() + j * width, from.data() + i * width, width);
 }
 
+void CopyElements(absl::Span<const Tensor> from, int64_t i,
+                  std::vector<Tensor>& to, int64_t j) {
+  for (size_t k = 0; k < to.size(); ++k) CopyElement(from[k], i, to[k], j);
+}
+
 std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
                                    absl::Span<const int64_t> elements) {
   std::vector<Tensor> selected;

@@ -24,6 +24,10 @@ Tensor Ones(const Tensor& like);
 // Makes element j of `to` element i of `from`, a tensor of that dtype.
 void CopyElement(const Tensor& from, int64_t i, Tensor& to, int64_t j);
 
+// The same of each tensor of lists of one length.
+void CopyElements(absl::Span<const Tensor> from, int64_t i,
+                  std::vector<Tensor>& to, int64_t j);
+
 // The chosen elements of tensors of one shape, as tensors of shape [n].
 std::vector<Tensor> SelectElements(absl::Span<const Tensor> tensors,
                                    absl::Span<const int64_t> elements);

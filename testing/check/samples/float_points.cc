@@ -91,6 +91,18 @@ int64_t UnitExponent(const Real& at, DType dtype) {
          (SignificandBits(dtype) - 1);
 }
 
+double EpsOf(DType dtype) {
+  return std::ldexp(1.0, 1 - SignificandBits(dtype));
+}
+
+double EpsError(const Real& expected, double got, DType dtype) {
+  const bool finite = mpfr_number_p(expected.get()) && std::isfinite(got);
+  if (!finite) return UlpError(expected, got, dtype);
+  Real difference(expected.bits());
+  mpfr_sub_d(difference.get(), expected.get(), got, MPFR_RNDN);
+  return std::abs(difference.ToDouble()) / EpsOf(dtype);
+}
+
 double UlpsOf(const Real& difference, const Real& at, DType dtype) {
   const int64_t unit = UnitExponent(at, dtype);
   Real ulps = difference;

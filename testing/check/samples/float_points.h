@@ -30,6 +30,12 @@ int64_t MaxOrdinal(DType dtype);
 // it; an infinity for a number that overflows counts as 2^(emax + 1).
 double UlpError(const Real& expected, double got, DType dtype);
 
+// The distance of 1 and the next float.
+double EpsOf(DType dtype);
+
+// |got - expected| / EpsOf(dtype); UlpError where one is not finite.
+double EpsError(const Real& expected, double got, DType dtype);
+
 // The unit near `at` as a power of two: -52 at 1 in f64. 0 for what is not
 // finite.
 int64_t UnitExponent(const Real& at, DType dtype);

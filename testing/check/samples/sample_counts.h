@@ -27,7 +27,7 @@ inline constexpr int kMinSignatures = 6;
 inline constexpr int kWantedSignatures = 14;
 // Combinations of attributes and of inputs that may be absent: each two values
 // meet in one of them, as far as the op takes them and these suffice.
-inline constexpr int kMaxCombinations = 48;
+inline constexpr int kMaxCombinations = 96;
 // Random signatures that are tried for that: all of an op, those that it
 // refuses too.
 inline constexpr int kMaxSignatureTrials = 800;
@@ -35,6 +35,8 @@ inline constexpr int kMaxSignatureTrials = 800;
 inline constexpr int kTypedSignatures = 160;
 // The same in each complex dtype.
 inline constexpr int kTypedComplexSignatures = 16;
+// L2, L3 and L5 of an op with a `domain` clause: elements within it.
+inline constexpr int kMinWithinDomain = 20;
 // Elements of one sampled tensor, unless its sizes are declared as numbers.
 inline constexpr int64_t kMaxSampleElements = 60;
 
