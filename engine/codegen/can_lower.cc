@@ -160,6 +160,23 @@ bool HasRuntimeCode(const Graph& graph, Value node,
          });
 }
 
+std::optional<Value> AddedScatter(const Graph& graph, Value node,
+                                  const FusionOptions& options) {
+  if (graph.node(node).op != ToOpId(Primitive::kAdd)) return std::nullopt;
+  const auto operands = graph.operands(node);
+  for (const int k : {0, 1}) {
+    const Value scatter = operands[k];
+    const Value stored = operands[1 - k];
+    if (graph.node(scatter).op == ToOpId(Primitive::kScatter) &&
+        stored != scatter && !IsMovement(graph, stored) &&
+        IsZero(graph, graph.operands(scatter)[0]) &&
+        HasRuntimeCode(graph, scatter, options)) {
+      return scatter;
+    }
+  }
+  return std::nullopt;
+}
+
 Graph StoreRuntimeOperands(const Graph& graph, const FusionOptions& options) {
   const auto moved = [&](Value v) {
     std::vector<Value> result = RuntimeOperands(graph, v, options);

@@ -98,6 +98,14 @@ void FusionPlanner::Place(Value v) {
     AddReads(NewGroup(GroupKind::kRuntime, v), reads);
     return;
   }
+  if (const auto scatter = AddedScatter(graph_, v, options_);
+      scatter && !returned_[scatter->id] && users_[scatter->id].size() == 1) {
+    const int home = group_of_[scatter->id];
+    group_of_[v.id] = home;
+    groups_[home].nodes.push_back(v);
+    AddReads(home, reads);
+    return;
+  }
   const absl::Status lowered = options_.no_code.empty()
                                    ? CanLower(graph_, v)
                                    : absl::UnimplementedError(options_.no_code);

@@ -122,6 +122,11 @@ absl::Status CanLower(const Graph& graph, Value node);
 bool HasRuntimeCode(const Graph& graph, Value node,
                     const FusionOptions& options);
 
+// The scatter of rows into zeros that `node`, an addition, adds to stored
+// numbers: the runtime's code does both at once. Nullopt where it is none.
+std::optional<Value> AddedScatter(const Graph& graph, Value node,
+                                  const FusionOptions& options);
+
 // The operands that the runtime's own code for the node reads: of a sort, of a
 // linear_scan that is a cumulative sum, of a scatter that adds to rows, both of
 // 32 or 64 bits; for a library those of a sort, and of a loop or a choice.

@@ -246,8 +246,18 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
                            scan.GetBool("reverse"), addresses[x.slot], y},
                           call);
   }
-  if (graph.node(result).op == ToOpId(Primitive::kScatter)) {
+  // Of a scatter, or of an addition to one, the other operand of which is
+  // stored.
+  Value scatter = result;
+  const BufferInstance* base = nullptr;
+  if (graph.node(result).op == ToOpId(Primitive::kAdd)) {
     const auto operands = graph.operands(result);
+    base = buffer_of(operands[0]);
+    scatter = operands[base == nullptr ? 0 : 1];
+    if (base == nullptr) base = buffer_of(operands[1]);
+  }
+  if (graph.node(scatter).op == ToOpId(Primitive::kScatter)) {
+    const auto operands = graph.operands(scatter);
     const BufferInstance* const x = buffer_of(operands[0]);
     const BufferInstance& indices = *buffer_of(operands[1]);
     const std::vector<int64_t>& shape = instance.outputs[0].shape;
@@ -258,6 +268,7 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
                                   std::multiplies<>());
     array.updates = indices.shape[0];
     if (x != nullptr) array.x = addresses[x->slot];
+    if (base != nullptr) array.base = addresses[base->slot];
     array.indices = static_cast<const int64_t*>(addresses[indices.slot]);
     array.u = addresses[buffer_of(operands[2])->slot];
     array.y = y;

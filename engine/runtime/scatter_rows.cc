@@ -51,11 +51,12 @@ Sorted SortByRow(const ScatteredRows& array, uint32_t* begin, uint32_t* order) {
 template <typename T, typename State>
 void AddTo(const ScatteredRows& array, const Sorted& sorted, int64_t row) {
   const auto* const x = static_cast<const T*>(array.x);
+  const auto* const base = static_cast<const T*>(array.base);
   const auto* const u = static_cast<const T*>(array.u);
   T* const y = static_cast<T*>(array.y) + row * array.width;
   const uint32_t first = sorted.begin[row];
   const uint32_t last = sorted.begin[row + 1];
-  if (first == last) {
+  if (first == last && base == nullptr) {
     if (x != nullptr) {
       std::memcpy(y, x + row * array.width, array.width * sizeof(T));
     } else {
@@ -81,8 +82,15 @@ void AddTo(const ScatteredRows& array, const Sorted& sorted, int64_t row) {
       const T* const update = u + sorted.order[i] * array.width + column;
       for (int64_t c = 0; c < count; ++c) sums[c] += update[c];
     }
-    for (int64_t c = 0; c < count; ++c) {
-      y[column + c] = static_cast<T>(sums[c]);
+    if (base == nullptr) {
+      for (int64_t c = 0; c < count; ++c) {
+        y[column + c] = static_cast<T>(sums[c]);
+      }
+    } else {
+      const T* const added = base + row * array.width + column;
+      for (int64_t c = 0; c < count; ++c) {
+        y[column + c] = added[c] + static_cast<T>(sums[c]);
+      }
     }
   }
 }

@@ -1,9 +1,12 @@
 // AddRows: updates added to the rows of an array that indices name, on threads.
 //
-//   AddRows({DType::kF32, /*rows=*/3, /*width=*/2, /*updates=*/4, x, indices,
-//   u,
-//            y},
-//           call);  // y = x; y[indices[i]] += u[i]
+//   ScatteredRows array;
+//   array.rows = 3;
+//   array.width = 2;
+//   array.updates = 4;
+//   array.x = x;
+//   ..
+//   AddRows(array, call);  // y = x; y[indices[i]] += u[i]
 
 #ifndef CLEAVE_ENGINE_RUNTIME_SCATTER_ROWS_H_
 #define CLEAVE_ENGINE_RUNTIME_SCATTER_ROWS_H_
@@ -23,6 +26,8 @@ struct ScatteredRows {
   int64_t width = 0;        // elements of a row
   int64_t updates = 0;      // rows of u, and indices
   const void* x = nullptr;  // null: zeros
+  // Added to what the sums are, once these are rounded; null: nothing is.
+  const void* base = nullptr;
   const int64_t* indices = nullptr;
   const void* u = nullptr;
   void* y = nullptr;
@@ -30,8 +35,8 @@ struct ScatteredRows {
 
 // Updates are sorted by their rows; the thread that has a row adds its updates
 // in their order, so that the result does not depend on the threads. Sums of
-// floats are kept in f64 and rounded once; a row without updates is copied as
-// it is; integers wrap. An index that is no row drops its update. There are
+// floats are kept in f64 and rounded once; a row of x without updates is copied
+// as it is; integers wrap. An index that is no row drops its update. There are
 // fewer than 2^31 rows and updates. O(rows * width + updates * width).
 // ResourceExhausted where memory for two numbers per update and one per row is
 // refused.

@@ -70,10 +70,22 @@ TEST(AddRows, AddsAsTheReferenceDoes) {
         KernelCall call;
         ASSERT_OK(AddRows(
             {dtype, e.rows, e.width, e.updates, zeros ? nullptr : x.data(),
-             reinterpret_cast<const int64_t*>(indices.data()), u.data(),
-             y.mutable_data()},
+             nullptr, reinterpret_cast<const int64_t*>(indices.data()),
+             u.data(), y.mutable_data()},
             call));
         EXPECT_EQ(std::memcmp(y.data(), want[0].data(), y.byte_size()), 0);
+        // The same, added to numbers: -0 is 0 where there are no updates.
+        Tensor base = Numbers(dtype, {e.rows, e.width}, generator);
+        if (IsFloat(dtype) && base.size() > 0) base.SetDouble(0, -0.0);
+        ASSERT_OK_AND_ASSIGN(
+            const std::vector<Tensor> sum,
+            EvalReference(Primitive::kAdd, {}, {base, want[0]}));
+        ASSERT_OK(AddRows(
+            {dtype, e.rows, e.width, e.updates, zeros ? nullptr : x.data(),
+             base.data(), reinterpret_cast<const int64_t*>(indices.data()),
+             u.data(), y.mutable_data()},
+            call));
+        EXPECT_EQ(std::memcmp(y.data(), sum[0].data(), y.byte_size()), 0);
       }
     }
   }
