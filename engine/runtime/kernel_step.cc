@@ -246,8 +246,7 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
                            scan.GetBool("reverse"), addresses[x.slot], y},
                           call);
   }
-  // Of a scatter, or of an addition to one, the other operand of which is
-  // stored.
+  // A scatter may be added to what is stored.
   Value scatter = result;
   const BufferInstance* base = nullptr;
   if (graph.node(result).op == ToOpId(Primitive::kAdd)) {
