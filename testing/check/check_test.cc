@@ -385,6 +385,32 @@ TEST(Check, AnOpOfOneNarrowDTypeIsRefutedToo) {
   }
 }
 
+// Over the reals f64 stands for all floats, where it is among those that are
+// checked.
+TEST(Check, EachDTypeAloneIsComparedOverTheReals) {
+  for (const DType dtype : {DType::kF16, DType::kF32, DType::kF64}) {
+    CheckOptions options;
+    options.dtypes = {dtype};
+    options.layers = {Layer::kReals};
+    for (const bool right : {false, true}) {
+      const CheckReport report = CheckedRules(
+          LoadText("f.rules", absl::StrCat(R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y = x * 3
+  = x + x + )",
+                                           right ? "x" : "1", "\n")),
+          options);
+      const OpReport* const op = report.Find("checked");
+      ASSERT_NE(op, nullptr);
+      EXPECT_EQ(op->layers.at(Layer::kReals).kind,
+                right ? VerdictKind::kAgrees : VerdictKind::kDisagrees)
+          << DTypeName(dtype) << ": " << report.ToString();
+    }
+  }
+}
+
 TEST(Check, ComplexInputsAreNotSampled) {
   const CheckReport report = Check(
       "op checked(x: c64[n]) -> c64[n]\n  = complex(real(x), -imag(x))\n");

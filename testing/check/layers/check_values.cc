@@ -338,6 +338,20 @@ bool AgreeAsReals(const Real& a, const Real& b, int bits, double allowed) {
   return exponent < size - std::min(bits / 2, 240);
 }
 
+// The dtype that stands for all floats over the reals, where nothing is
+// rounded: f64, or the widest one that is checked.
+DType WidestFloat(const std::vector<PreparedCall>& calls) {
+  DType widest = DType::kF64;
+  int bits = 0;
+  for (const PreparedCall& call : calls) {
+    const DType dtype = MainDType(call.call);
+    if (!IsFloat(dtype) || SignificandBits(dtype) <= bits) continue;
+    bits = SignificandBits(dtype);
+    widest = dtype;
+  }
+  return widest;
+}
+
 struct RealDifference {
   int result = 0;
   int64_t element = 0;
@@ -452,14 +466,14 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
 Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
   if (const auto nothing = NothingToCheck(context, prepared)) return *nothing;
   ValueSampler sampler(context.seed + 2);
+  const DType stands = WidestFloat(prepared.calls);
   Verdict verdict;
   bool all_same = true;
   for (const PreparedCall& call : prepared.calls) {
     if (!call.graphs.spec) continue;
     all_same = all_same && call.graphs.same;
-    // One dtype stands for all floats: nothing is rounded.
-    if (prepared.elementwise && MainDType(call.call) != DType::kF64 &&
-        IsFloat(MainDType(call.call))) {
+    if (prepared.elementwise && IsFloat(MainDType(call.call)) &&
+        MainDType(call.call) != stands) {
       continue;
     }
     if (context.Expired()) {
