@@ -292,10 +292,9 @@ std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,
   // weights whose sum is 1.
   constexpr int kDrawsOfPattern = 6;
   const auto draw = [&](int drawn) {
-    if (drawn >= kDrawsOfPattern) {
-      pattern = drawn % 4 == 3 ? Pattern::kShares : Pattern::kNormal;
-    }
-    return sampler.Tensors(call.call, pattern);
+    const Pattern other = drawn % 4 == 3 ? Pattern::kShares : Pattern::kNormal;
+    return sampler.Tensors(call.call,
+                           drawn < kDrawsOfPattern ? pattern : other);
   };
   return IsElementwise(call.graphs.body) ? call.domain.ElementsWithin(draw)
                                          : call.domain.FirstWithin(draw);
