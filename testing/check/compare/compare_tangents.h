@@ -75,10 +75,12 @@ class TangentComparer {
   // largest element of the result's derivative (in f64; 2^14.5 times as much in
   // f32, by half of the digits that it has less); where a tangent cancels to
   // less than that, over the reals it must be the derivative, and in floating
-  // point lie within `tolerance` times the largest element of the result, too.
+  // point lie within `tolerance` times the largest element of the result, too,
+  // or within some ULP of that times the step's change of the operand.
   // A difference where the body sorts equal keys is left out, and a tangent
-  // that is right at one of some points around that are nearer than any float,
-  // since there the result has a jump or a kink; and NaN where the result is
+  // that is right at one of some points around, since there the result has a
+  // jump or a kink. These are nearer than any float, and some ULP away where
+  // the tangent is right over the reals. NaN is left out where the result is
   // steep in some element of the operand (SteepAlong): an infinite slope, times
   // the 0 of the direction.
   absl::StatusOr<TangentComparison> CompareAlong(
