@@ -73,7 +73,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"slope_beside", Layer::kTransforms},
                     Planted{"slope_at_index", Layer::kTransforms},
                     Planted{"slope_unsupported", Layer::kTransforms},
-                    Planted{"rare_domain", Layer::kTransforms}),
+                    Planted{"rare_domain", Layer::kTransforms},
+                    Planted{"read_beyond", Layer::kExamples}),
     [](const testing::TestParamInfo<Planted>& info) {
       return std::string(info.param.name);
     });

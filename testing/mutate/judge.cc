@@ -16,15 +16,22 @@
 namespace cleave {
 namespace {
 
-// A mutant may ask for anything. These are far above what the rules need at the
-// checker's samples, and far below what a machine has.
+// A mutant may ask for anything, and its loops may never end. These are far
+// above what the rules need at the checker's samples, and far below what a
+// machine has.
 Limits MutantLimits() {
   Limits limits = CurrentLimits();
   limits.tensor_bytes = std::min<int64_t>(limits.tensor_bytes, 512 << 20);
-  limits.loop_steps = std::min<int64_t>(limits.loop_steps, 1'000'000);
+  limits.loop_steps = std::min<int64_t>(limits.loop_steps, 100'000);
   limits.expressions = std::min<int64_t>(limits.expressions, 500'000);
   limits.nodes = std::min<int64_t>(limits.nodes, 1'000'000);
   return limits;
+}
+
+// Whether the rule is not right by this verdict, or not known to be.
+bool Fails(const Verdict& verdict) {
+  return verdict.kind == VerdictKind::kDisagrees ||
+         verdict.kind == VerdictKind::kInconclusive;
 }
 
 std::string FirstLine(const std::string& text) {
@@ -152,16 +159,16 @@ bool Judge::PassesChecks(const std::shared_ptr<const RuleSet>& rules,
       }
       mutant.verdicts[absl::StrCat(rule.name, " ", LayerName(layer))] =
           verdict.ToString();
-      if (verdict.kind != VerdictKind::kDisagrees) continue;
+      if (!Fails(verdict)) continue;
       mutant.fate = MutantFate::kKilled;
       mutant.layer = layer;
       mutant.by = rule.name;
     }
     if (mutant.fate != MutantFate::kKilled) continue;
-    if (IsRefuted(rule.name)) {
+    if (FailsAsItIs(rule.name)) {
       mutant.fate = MutantFate::kRejected;
       mutant.refuted = rule.name;
-      mutant.why = absl::StrCat(rule.name, " is refuted as it is");
+      mutant.why = absl::StrCat(rule.name, " fails as it is");
     }
     mutant.verdicts.clear();
     return false;
@@ -189,19 +196,21 @@ OpReport Judge::CheckOne(const std::shared_ptr<const RuleSet>& rules,
   return none;
 }
 
-bool Judge::IsRefuted(const std::string& rule) const {
+bool Judge::FailsAsItIs(const std::string& rule) const {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto it = refuted_.find(rule);
-    if (it != refuted_.end()) return it->second;
+    const auto it = failing_.find(rule);
+    if (it != failing_.end()) return it->second;
   }
-  const bool refuted =
+  const OpReport report =
       CheckOne(original_, rule,
                {Layer::kTypes, Layer::kReals, Layer::kRounding, Layer::kEdges,
-                Layer::kTransforms, Layer::kExamples})
-          .Has(VerdictKind::kDisagrees);
+                Layer::kTransforms, Layer::kExamples});
+  const bool fails =
+      std::any_of(report.layers.begin(), report.layers.end(),
+                  [](const auto& layer) { return Fails(layer.second); });
   const std::lock_guard<std::mutex> lock(mutex_);
-  return refuted_[rule] = refuted;
+  return failing_[rule] = fails;
 }
 
 bool Judge::IsElementwise(const Item& item) const {

@@ -43,12 +43,12 @@ class Judge {
         original_(std::move(original)),
         integers_(texts) {}
 
-  // Loads the mutant and checks it on each rule, until one is refuted.
+  // Loads the mutant and checks it on each rule, until one fails.
   void Decide(const RuleTexts::Place& place, const Mutation& mutation,
               const Item& item, MutantReport& mutant) const;
   // The rule's item; of an override, that of the op.
   const Item& Declared(const CheckedRule& rule) const;
-  // Checks the rule on each of those until one is refuted, by some layers.
+  // Checks the rule on each of those until one fails, by some layers.
   // False where the fate of the mutant is known.
   bool PassesChecks(const std::shared_ptr<const RuleSet>& rules,
                     const std::vector<CheckedRule>& checked,
@@ -56,8 +56,8 @@ class Judge {
   OpReport CheckOne(const std::shared_ptr<const RuleSet>& rules,
                     const std::string& rule, const std::set<Layer>& layers,
                     const std::vector<double>& points = {}) const;
-  // Whether the rule as it is is refuted at this seed.
-  bool IsRefuted(const std::string& rule) const;
+  // Whether the rule as it is fails at this seed.
+  bool FailsAsItIs(const std::string& rule) const;
   bool IsElementwise(const Item& item) const;
   // `rules` are those of the mutant.
   bool IsProved(const RuleTexts::Place& place, const Mutation& mutation,
@@ -77,7 +77,7 @@ class Judge {
   const std::shared_ptr<const RuleSet> original_;
   const IntegerExprs integers_;
   mutable std::mutex mutex_;
-  mutable std::map<std::string, bool> refuted_;      // guarded by mutex_
+  mutable std::map<std::string, bool> failing_;      // guarded by mutex_
   mutable std::map<std::string, bool> elementwise_;  // guarded by mutex_
 };
 

@@ -22,7 +22,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Mutants that are killed, that live, that mean the same, and of a rule that is
-// refuted as it is.
+// wrong as it is.
 constexpr char kRules[] = R"(language 1
 
 op excess(x: T[S..]) -> T[S..]

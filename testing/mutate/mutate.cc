@@ -47,8 +47,12 @@ class Run {
     }
   }
 
-  // Moves the mutants that are settled.
+  // Moves the mutants that are settled; of a run that was ended early all that
+  // have ended, whether those before them have or not.
   void MoveTo(MutationReport& report) && {
+    for (auto& [number, mutant] : ended_) {
+      if (!done_) Take(std::move(mutant));
+    }
     report.mutants = std::move(settled_);
     report.rejected = std::move(rejected_);
     report.mutations = draw_.total();
@@ -85,14 +89,18 @@ class Run {
       MutantReport mutant = std::move(ended_.begin()->second);
       ended_.erase(ended_.begin());
       ++next_settled_;
-      if (mutant.fate == MutantFate::kRejected) {
-        rejected_.push_back({mutant.number, mutant.refuted});
-        continue;
-      }
-      counted_ += mutant.fate != MutantFate::kProvedEquivalent;
-      settled_.push_back(std::move(mutant));
+      Take(std::move(mutant));
       done_ = options_.count > 0 && counted_ == options_.count;
     }
+  }
+
+  void Take(MutantReport mutant) {
+    if (mutant.fate == MutantFate::kRejected) {
+      rejected_.push_back({mutant.number, mutant.refuted});
+      return;
+    }
+    counted_ += mutant.fate != MutantFate::kProvedEquivalent;
+    settled_.push_back(std::move(mutant));
   }
 
   const Judge& judge_;

@@ -10,10 +10,11 @@
 //       ..
 //
 // A mutant counts where the loader accepts it and its types are right (L0 and
-// L1): those mistakes need no checker. It is killed where a layer refutes it.
-// Where none does it survived, an inconclusive verdict being none; but for
-// those that are proved to mean what the rule means (equivalence.h), which do
-// not count. Mutants of rules that are refuted themselves do not count either.
+// L1): those mistakes need no checker. It is killed where a layer fails, as
+// `cleave check` does: it refutes the mutant, or comes to no verdict, as of a
+// loop that never ends. Where none does it survived; but for those that are
+// proved to mean what the rule means (equivalence.h), which do not count.
+// Mutants of rules that fail themselves do not count either.
 
 #ifndef CLEAVE_TESTING_MUTATE_MUTATE_H_
 #define CLEAVE_TESTING_MUTATE_MUTATE_H_
@@ -52,18 +53,18 @@ struct MutantReport {
   std::string before;
   std::string after;
   MutantFate fate = MutantFate::kRejected;
-  // The layer that refuted it, and the rule that was checked then; of a
+  // The layer that failed, and the rule that was checked then; of a
   // rejected one, the loader's or the checker's words.
   std::optional<Layer> layer;
   std::string by;
   std::string why;
-  // The rule that is refuted as it is, where that is why it is rejected.
+  // The rule that fails as it is, where that is why it is rejected.
   std::string refuted;
   // A value of an elementwise op.
   bool elementwise = false;
   bool allclose_kills = false;
-  // The text of the rule, and by "softplus L3" the verdict, of a mutant that no
-  // layer refuted.
+  // The text of the rule, and by "softplus L3" the verdict, of a mutant at
+  // which no layer failed.
   std::string text;
   std::map<std::string, std::string> verdicts;
   double seconds = 0;
@@ -72,7 +73,7 @@ struct MutantReport {
 // A mutant that does not count.
 struct RejectedMutant {
   int64_t number = 0;  // as of a MutantReport
-  // The rule that is refuted as it is, where that is why.
+  // The rule that fails as it is, where that is why.
   std::string refuted;
 };
 
@@ -113,7 +114,7 @@ struct MutationReport {
   std::optional<RunShard> shard;
 
   int Count(MutantFate fate) const;
-  // Rules that are refuted as they are, so that their mutants do not count.
+  // Rules that fail as they are, so that their mutants do not count.
   std::vector<std::string> Refuted() const;
   // How many that count the baseline of allclose.h kills.
   int AllcloseKilled() const;

@@ -236,7 +236,7 @@ TEST(Mutate, KillsADerivativeThatIsConstant) {
   EXPECT_EQ(mutant->by, "jvp sinh");
 }
 
-// A rule that is refuted as it is kills nothing.
+// A rule that fails as it is kills nothing.
 constexpr char kWrong[] = R"(language 1
 
 op wrong(x: T[S..]) -> T[S..]
@@ -250,7 +250,7 @@ TEST(Mutate, DoesNotCountMutantsOfARefutedRule) {
   const MutationReport report = Mutate(kWrong, "wrong");
   EXPECT_EQ(report.Count(MutantFate::kKilled), 0) << report.ToString(80);
   EXPECT_EQ(report.Refuted(), std::vector<std::string>{"wrong"});
-  EXPECT_TRUE(absl::StrContains(report.ToString(80), "wrong is refuted"));
+  EXPECT_TRUE(absl::StrContains(report.ToString(80), "wrong fails as it is"));
 }
 
 // `half` has no value of its own: it is seen in what uses it.

@@ -135,7 +135,7 @@ std::string MutationReport::ToString(int width) const {
   absl::StrAppend(&text, "\n", Table(rows, width));
   for (const std::string& rule : Refuted()) {
     absl::StrAppend(&text, "\n", rule,
-                    " is refuted as it is: its mutants do not count\n");
+                    " fails as it is: its mutants do not count\n");
   }
   for (const auto& [fate, title] :
        {std::pair(MutantFate::kSurvived, "survived"),

@@ -230,12 +230,16 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
   if (clauses.laws.empty()) return Verdict::NotChecked("no laws");
   Verdict verdict;
   ValueSampler sampler(context.seed + 9);
+  // What a law gives, `true` or `false`, or why the op gives no results.
   // Nullopt where the law costs too much: at long axes some compare all pairs.
-  const auto holds = [&](const PreparedCall& call, const LawOp& law,
-                         absl::Span<const Tensor> inputs)
-      -> absl::StatusOr<std::optional<bool>> {
-    CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results,
-                            Interpret(call.graphs.body, inputs));
+  const auto evaluate = [&](const PreparedCall& call, const LawOp& law,
+                            absl::Span<const Tensor> inputs)
+      -> absl::StatusOr<std::optional<std::string>> {
+    const absl::StatusOr<std::vector<Tensor>> run =
+        Interpret(call.graphs.body, inputs);
+    if (IsBadSample(run.status())) return std::string(run.status().message());
+    CLEAVE_RETURN_IF_ERROR(run.status());
+    const std::vector<Tensor>& results = *run;
     std::vector<std::pair<std::string, TensorType>> extra;
     std::vector<Tensor> arguments(inputs.begin(), inputs.end());
     for (size_t r = 0; r < results.size(); ++r) {
@@ -251,9 +255,9 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
     const absl::StatusOr<std::vector<Tensor>> truth =
         Interpret(expanded, arguments);
     // A place among the results that is none: `x[at[i]]` has no value there.
-    if (absl::IsOutOfRange(truth.status())) return false;
+    if (absl::IsOutOfRange(truth.status())) return "false";
     CLEAVE_RETURN_IF_ERROR(truth.status());
-    return (*truth)[0].GetInt(0) != 0;
+    return (*truth)[0].GetInt(0) != 0 ? "true" : "false";
   };
   // False once a law is refuted.
   const auto check = [&](const PreparedCall& call,
@@ -270,21 +274,21 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
             TensorsWithin(call, pattern, sampler);
         if (!within) continue;
         std::vector<Tensor> inputs = *std::move(within);
-        const absl::StatusOr<std::optional<bool>> held =
-            holds(call, law, inputs);
-        if (!held.ok()) {
+        const absl::StatusOr<std::optional<std::string>> truth =
+            evaluate(call, law, inputs);
+        if (!truth.ok()) {
           Merge(verdict, Verdict::Inconclusive(absl::StrCat(
                              "law ", law.text, ": ",
-                             std::string(held.status().message()))));
+                             std::string(truth.status().message()))));
           break;
         }
-        if (!held->has_value()) break;
+        if (!truth->has_value()) break;
         Verdict one = Verdict::Agrees(1);
-        if (!**held) {
+        if (**truth != "true") {
           const auto fails = [&](absl::Span<const Tensor> trial) {
             if (!call.domain.Contains(trial).value_or(true)) return false;
-            const auto again = holds(call, law, trial);
-            return again.ok() && again->has_value() && !**again;
+            const auto again = evaluate(call, law, trial);
+            return again.ok() && *again == *truth;
           };
           int64_t elements = 0;
           for (const Tensor& input : inputs) elements += input.size();
@@ -296,7 +300,7 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
           example.inputs = DescribeInputs(call.call.OperandNames(), inputs);
           example.what = absl::StrCat("law ", law.text);
           example.expected = "true";
-          example.got = "false";
+          example.got = **truth;
           example.place = PlaceIn(context.rules(), *context.item, law.begin);
           example.replay = context.Replay();
           Merge(verdict, Verdict::Disagrees(std::move(example)));
