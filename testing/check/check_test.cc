@@ -291,8 +291,8 @@ INSTANTIATE_TEST_SUITE_P(
         // Two rows of a matrix may be the pivot: rounding decides which, over
         // the reals and in floats by itself.
         Doubtful{"lu_factor", 104},
-        // Elements of a vector that are nearly equal: rounding of f32 decides
-        // which is the largest.
+        // Elements of a vector that are nearly equal: rounding of f32 would
+        // decide which is the largest.
         Doubtful{"eigenpairs", 709},
         // A mean by one weight: two large terms cancel in its slope, which
         // is 0.

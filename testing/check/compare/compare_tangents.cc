@@ -40,11 +40,6 @@ constexpr double kNarrowAllowance = 4;
 // `w * x / w`.
 constexpr double kTermUlp = 32;
 
-// Numbers are moved by this part to find jumps that lie nearer than any float.
-constexpr double kBesidePart = 0x1p-60;
-// And by so many ULP, to find those that rounding within the rule may cross.
-constexpr double kBesideUlp = 8;
-
 RealFunction Interpreted(const Graph& graph) {
   return [&graph](const std::vector<RealTensor>& inputs, int bits) {
     return InterpretReal(graph, inputs, bits);
@@ -67,22 +62,19 @@ Tensor UnequalOnes(const Tensor& like) {
   return ones;
 }
 
-double Distance(const Real& a, const Real& b) {
-  Real difference(b.bits());
-  mpfr_sub(difference.get(), a.get(), b.get(), MPFR_RNDN);
-  return std::abs(difference.ToDouble());
+// Whether a tangent over the reals is `slope`, but for the bits that constants
+// of a rule, and differences, do not have.
+bool IsSlope(const Real& tangent, const Real& slope) {
+  Real difference(slope.bits());
+  mpfr_sub(difference.get(), tangent.get(), slope.get(), MPFR_RNDN);
+  return std::abs(difference.ToDouble()) <=
+         std::max(std::abs(slope.ToDouble()), 1.0) * 0x1p-60;
 }
 
-// The distance of a tangent over the reals to a slope by the bits that
-// constants of a rule, and differences, do not have.
-double ConstantsError(const Real& slope) {
-  return std::max(std::abs(slope.ToDouble()), 1.0) * 0x1p-60;
-}
-
-// `function` a little beside `at` and the points around it: by random numbers
-// of the size of `part` of each number (of 1 where that is larger, or 0).
+// `function` a little beside `at` and the points around it: by random parts of
+// 2^-60 of each number (of 1 where that is larger, or 0).
 RealFunction Beside(const RealFunction& function, absl::Span<const Tensor> at,
-                    double part, uint64_t seed) {
+                    uint64_t seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   std::vector<std::vector<double>> shifts;
@@ -91,7 +83,7 @@ RealFunction Beside(const RealFunction& function, absl::Span<const Tensor> at,
     if (!IsFloat(input.dtype())) continue;
     for (int64_t i = 0; i < input.size(); ++i) {
       const double x = std::abs(input.GetDouble(i));
-      shift.push_back(normal(random) * part * (x > 0 && x < 1 ? x : 1));
+      shift.push_back(normal(random) * 0x1p-60 * (x > 0 && x < 1 ? x : 1));
     }
   }
   return [&function, shifts](const std::vector<RealTensor>& inputs, int bits) {
@@ -334,12 +326,12 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
     const double relative =
         tolerance * std::exp2((53 - SignificandBits(tangent.dtype())) / 2.0);
     const double unit = relative * std::max(largest, tolerance);
-    const double ulp = std::exp2(1 - SignificandBits(tangent.dtype()));
     // Rounding of a tangent that is right over the reals.
     const double rounding =
         largest_value *
-        std::max(relative,
-                 kTermUlp * ulp * LargestChange(inputs[active_], direction));
+        std::max(relative, kTermUlp *
+                               std::exp2(1 - SignificandBits(tangent.dtype())) *
+                               LargestChange(inputs[active_], direction));
     for (int64_t i = 0; i < tangent.size(); ++i) {
       const std::optional<Real>& coarse = slopes.values[r][i];
       // A result that overflows has no tangent.
@@ -352,23 +344,19 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
       // A direction's slope has no condition: what few digits leave of a steep
       // function is allowed some times as much where the rule itself is right.
       const bool narrow = SignificandBits(tangent.dtype()) < 24;
-      const auto is_right = [&](const Real& slope,
-                                double bound) -> absl::StatusOr<bool> {
-        const auto [it, is_new] = over_reals.try_emplace(
-            slope.bits(), absl::UnknownError("not evaluated"));
-        if (is_new) it->second = TangentsOverReals(arguments, slope.bits());
-        // A graph that has no meaning over the reals is judged by its value.
-        if (absl::IsUnimplemented(it->second.status())) return false;
-        CLEAVE_RETURN_IF_ERROR(it->second.status());
-        return Distance((*it->second)[tangent_output].reals[i], slope) <= bound;
-      };
       const auto is_allowed = [&](const Real& slope) -> absl::StatusOr<bool> {
         const double error = std::abs(got - slope.ToDouble());
         if (!(error <= rounding) &&
             !(narrow && error <= kNarrowAllowance * unit)) {
           return false;
         }
-        return is_right(slope, ConstantsError(slope));
+        const auto [it, is_new] = over_reals.try_emplace(
+            slope.bits(), absl::UnknownError("not evaluated"));
+        if (is_new) it->second = TangentsOverReals(arguments, slope.bits());
+        // A graph that has no meaning over the reals is judged by its value.
+        if (absl::IsUnimplemented(it->second.status())) return false;
+        CLEAVE_RETURN_IF_ERROR(it->second.status());
+        return IsSlope((*it->second)[tangent_output].reals[i], slope);
       };
       // No rule is right by a difference that is wrong.
       CLEAVE_ASSIGN_OR_RETURN(const bool allowed, is_allowed(*coarse));
@@ -401,29 +389,15 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
       CLEAVE_ASSIGN_OR_RETURN(const bool right, is_allowed(*slope));
       if (right) continue;
       // Equal pivots: which of them is taken, rounding over the reals decides.
-      // Nearly equal ones: rounding of a rule decides that is right there.
-      const auto is_beside = [&](double part) -> absl::StatusOr<bool> {
-        for (uint64_t trial = 0; trial < kTrialsBeside; ++trial) {
-          CLEAVE_ASSIGN_OR_RETURN(
-              const Slopes there,
-              SlopesAlong(Beside(function, inputs, part, trial), inputs,
-                          directions, false));
-          const std::optional<Real>& other = there.values[r][i];
-          if (other && std::abs(got - other->ToDouble()) <= unit) return true;
-        }
-        return false;
-      };
-      CLEAVE_ASSIGN_OR_RETURN(bool beside, is_beside(kBesidePart));
-      if (!beside) {
-        // A rule that iterates is right to the digits of f64.
-        CLEAVE_ASSIGN_OR_RETURN(
-            const bool right_here,
-            is_right(*slope, tolerance * std::max(largest, tolerance)));
-        if (right_here) {
-          CLEAVE_ASSIGN_OR_RETURN(beside, is_beside(kBesideUlp * ulp));
-        }
+      bool is_beside = false;
+      for (uint64_t trial = 0; trial < kTrialsBeside && !is_beside; ++trial) {
+        CLEAVE_ASSIGN_OR_RETURN(const Slopes there,
+                                SlopesAlong(Beside(function, inputs, trial),
+                                            inputs, directions, false));
+        const std::optional<Real>& other = there.values[r][i];
+        is_beside = other && std::abs(got - other->ToDouble()) <= unit;
       }
-      if (beside) {
+      if (is_beside) {
         --comparison.samples;
         ++comparison.ties;
         continue;

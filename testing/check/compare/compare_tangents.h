@@ -78,9 +78,8 @@ class TangentComparer {
   // point lie within `tolerance` times the largest element of the result, too,
   // or within some ULP of that times the step's change of the operand.
   // A difference where the body sorts equal keys is left out, and a tangent
-  // that is right at one of some points around, since there the result has a
-  // jump or a kink. These are nearer than any float, and some ULP away where
-  // the tangent is right over the reals. NaN is left out where the result is
+  // that is right at one of some points around that are nearer than any float,
+  // since there the result has a jump or a kink; and NaN where the result is
   // steep in some element of the operand (SteepAlong): an infinite slope, times
   // the 0 of the direction.
   absl::StatusOr<TangentComparison> CompareAlong(
