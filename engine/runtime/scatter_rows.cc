@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
-#include <cstring>
+#include <type_traits>
 
 #include "absl/strings/str_cat.h"
 #include "ops/check.h"
@@ -48,50 +48,52 @@ Sorted SortByRow(const ScatteredRows& array, uint32_t* begin, uint32_t* order) {
   return {begin, order, begin[array.rows]};
 }
 
+// `count` sums of a row from a column on: of x, or 0, and the row's updates.
+template <typename T, typename Sum>
+void AddUpdates(const ScatteredRows& array, const Sorted& sorted, int64_t row,
+                int64_t column, int64_t count, Sum* sums) {
+  const auto* const u = static_cast<const T*>(array.u) + column;
+  if (array.x == nullptr) {
+    std::fill_n(sums, count, Sum{0});
+  } else {
+    std::copy_n(static_cast<const T*>(array.x) + row * array.width + column,
+                count, sums);
+  }
+  const size_t fetched = std::min(count * sizeof(T), kFetched);
+  for (uint32_t i = sorted.begin[row]; i < sorted.begin[row + 1]; ++i) {
+    if (i + kAhead < sorted.count) {
+      const auto* const next = reinterpret_cast<const char*>(
+          u + sorted.order[i + kAhead] * array.width);
+      for (size_t b = 0; b < fetched; b += kCacheLine) {
+        __builtin_prefetch(next + b);
+      }
+    }
+    const T* const update = u + sorted.order[i] * array.width;
+    for (int64_t c = 0; c < count; ++c) sums[c] += update[c];
+  }
+}
+
 template <typename T, typename State>
 void AddTo(const ScatteredRows& array, const Sorted& sorted, int64_t row) {
-  const auto* const x = static_cast<const T*>(array.x);
-  const auto* const base = static_cast<const T*>(array.base);
-  const auto* const u = static_cast<const T*>(array.u);
-  T* const y = static_cast<T*>(array.y) + row * array.width;
-  const uint32_t first = sorted.begin[row];
-  const uint32_t last = sorted.begin[row + 1];
-  if (first == last && base == nullptr) {
-    if (x != nullptr) {
-      std::memcpy(y, x + row * array.width, array.width * sizeof(T));
-    } else {
-      std::memset(y, 0, array.width * sizeof(T));
-    }
-    return;
-  }
+  // Two numbers have the same sum in T as in a state of twice the digits that
+  // is rounded once.
+  const uint32_t terms =
+      sorted.begin[row + 1] - sorted.begin[row] + (array.x == nullptr ? 0 : 1);
+  const bool in_place = std::is_same_v<T, State> || terms <= 2;
   std::array<State, kColumns> sums;
   for (int64_t column = 0; column < array.width; column += kColumns) {
     const int64_t count = std::min(kColumns, array.width - column);
-    for (int64_t c = 0; c < count; ++c) {
-      sums[c] = x == nullptr ? 0 : x[row * array.width + column + c];
-    }
-    for (uint32_t i = first; i < last; ++i) {
-      if (i + kAhead < sorted.count) {
-        const auto* const next = reinterpret_cast<const char*>(
-            u + sorted.order[i + kAhead] * array.width + column);
-        const size_t bytes = std::min(count * sizeof(T), kFetched);
-        for (size_t b = 0; b < bytes; b += kCacheLine) {
-          __builtin_prefetch(next + b);
-        }
-      }
-      const T* const update = u + sorted.order[i] * array.width + column;
-      for (int64_t c = 0; c < count; ++c) sums[c] += update[c];
-    }
-    if (base == nullptr) {
-      for (int64_t c = 0; c < count; ++c) {
-        y[column + c] = static_cast<T>(sums[c]);
-      }
+    const int64_t begin = row * array.width + column;
+    T* const y = static_cast<T*>(array.y) + begin;
+    if (in_place) {
+      AddUpdates<T>(array, sorted, row, column, count, y);
     } else {
-      const T* const added = base + row * array.width + column;
-      for (int64_t c = 0; c < count; ++c) {
-        y[column + c] = added[c] + static_cast<T>(sums[c]);
-      }
+      AddUpdates<T>(array, sorted, row, column, count, sums.data());
+      for (int64_t c = 0; c < count; ++c) y[c] = static_cast<T>(sums[c]);
     }
+    if (array.base == nullptr) continue;
+    const T* const base = static_cast<const T*>(array.base) + begin;
+    for (int64_t c = 0; c < count; ++c) y[c] = base[c] + y[c];
   }
 }
 
