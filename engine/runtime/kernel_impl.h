@@ -121,7 +121,7 @@ class Kernel::Impl {
 
   // kernel_step.cc: one kernel.
   static absl::Status CheckIndices(const StepInstance& instance,
-                                   Addresses addresses);
+                                   Addresses addresses, KernelCall& call);
   // `memory` is null where no step is on a device.
   // Tensors of a run that its slots point to.
   using Kept = std::vector<std::pair<int, Tensor>>;

@@ -2,6 +2,7 @@
 // only on the way.
 
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <cstring>
 #include <functional>
@@ -46,37 +47,44 @@ namespace {
 // tensor without rows.
 alignas(kKernelAlignment) constexpr std::byte kNothing[4096] = {};
 
+// Indices and divisors that are looked at by one task.
+constexpr int64_t kTaskIndices = 16384;
+
+// Whether a divisor from `begin` to `end` is 0.
 template <typename T>
-bool AnyZeroOf(const void* elements, int64_t count) {
+bool AnyZeroOf(const void* elements, int64_t begin, int64_t end) {
   const T* const divisors = static_cast<const T*>(elements);
   bool zero = false;
-  for (int64_t i = 0; i < count; ++i) zero |= divisors[i] == 0;
+  for (int64_t i = begin; i < end; ++i) zero |= divisors[i] == 0;
   return zero;
 }
 
-bool AnyZero(const void* elements, const IndexRange& range) {
+bool AnyZero(const void* elements, const IndexRange& range, int64_t begin,
+             int64_t end) {
   switch (range.divisor_bytes) {
     case 1:
-      return AnyZeroOf<uint8_t>(elements, range.count);
+      return AnyZeroOf<uint8_t>(elements, begin, end);
     case 2:
-      return AnyZeroOf<uint16_t>(elements, range.count);
+      return AnyZeroOf<uint16_t>(elements, begin, end);
     case 4:
-      return AnyZeroOf<uint32_t>(elements, range.count);
+      return AnyZeroOf<uint32_t>(elements, begin, end);
     default:
-      return AnyZeroOf<uint64_t>(elements, range.count);
+      return AnyZeroOf<uint64_t>(elements, begin, end);
   }
 }
 
-// Whether an index is below 0 or from the extent on. No early exit: the loop
-// becomes vector code.
-bool AnyOutside(const int64_t* indices, const IndexRange& range) {
+// Whether an index from number `begin` to `end` is below 0 or from the extent
+// on. No early exit: the loop becomes vector code.
+bool AnyOutside(const void* elements, const IndexRange& range, int64_t begin,
+                int64_t end) {
+  const int64_t* const indices =
+      static_cast<const int64_t*>(elements) + range.component;
   const auto limit = static_cast<uint64_t>(range.extent);
-  const int64_t count = range.count;
   const int64_t replaced = range.replaced;
   const int64_t replacement = range.replacement;
   int64_t outside = 0;
   const auto look = [&](int64_t stride) {
-    for (int64_t i = 0; i < count; ++i) {
+    for (int64_t i = begin; i < end; ++i) {
       const int64_t index = indices[i * stride];
       const int64_t meant = index == replaced ? replacement : index;
       outside |= static_cast<uint64_t>(meant) >= limit;
@@ -140,17 +148,22 @@ int64_t internal_kernel::Now() {
 }
 
 absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
-                                        Addresses addresses) {
+                                        Addresses addresses, KernelCall& call) {
   for (const IndexRange& range : instance.checks) {
-    if (range.count == 0) continue;
     const void* const elements = addresses[range.slot];
-    if (range.divisor_bytes > 0
-            ? AnyZero(elements, range)
-            : AnyOutside(
-                  static_cast<const int64_t*>(elements) + range.component,
-                  range)) {
-      return *range.error;
+    const auto look = range.divisor_bytes > 0 ? AnyZero : AnyOutside;
+    std::atomic<bool> bad = false;
+    const auto look_at = [&](int64_t first, int64_t last) {
+      const int64_t end = std::min(last * kTaskIndices, range.count);
+      if (look(elements, range, first * kTaskIndices, end)) bad = true;
+    };
+    const int64_t tasks = (range.count + kTaskIndices - 1) / kTaskIndices;
+    if (tasks <= 1) {
+      look_at(0, tasks);
+    } else {
+      call.ParallelFor(tasks, look_at);
     }
+    if (bad) return *range.error;
   }
   return absl::OkStatus();
 }
@@ -333,7 +346,7 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
   if (memory != nullptr) {
     CLEAVE_RETURN_IF_ERROR(BringOperands(step, instance, *memory));
   }
-  CLEAVE_RETURN_IF_ERROR(CheckIndices(instance, addresses));
+  CLEAVE_RETURN_IF_ERROR(CheckIndices(instance, addresses, call));
   if (instance.skipped) return absl::OkStatus();
   if (IsInterpreted(step.kind)) {
     return RunReference(step, instance, dims, addresses, kept, call);
