@@ -560,6 +560,26 @@ Expr IsNanElement(DType dtype, const Expr& a) {
   return a.type().is_float() ? IsNan(a) : Halide::Internal::const_false();
 }
 
+namespace {
+
+// Numbers in sign and magnitude, as integers in their order, and back.
+Expr WithOrderedBits(const Expr& bits) {
+  return bits ^ ((bits >> (bits.type().bits() - 1)) &
+                 reinterpret(bits.type(), MagnitudeMask(bits.type())));
+}
+
+}  // namespace
+
+Expr OrderKey(bool max, const Expr& a) {
+  const Type type = Int(a.type().bits());
+  const Expr key = WithOrderedBits(reinterpret(type, a));
+  return Choose(IsNan(a), max ? type.max() : type.min(), key);
+}
+
+Expr OfOrderKey(const Expr& key) {
+  return reinterpret(Float(key.type().bits()), WithOrderedBits(key));
+}
+
 Expr FusedMultiplyAdd(const Expr& a, const Expr& b, const Expr& c) {
   const char* name = a.type().bits() == 32 ? "llvm.fma.f32" : "llvm.fma.f64";
   return Call::make(a.type(), name, {a, b, c}, Call::PureExtern);

@@ -67,6 +67,11 @@ Halide::Expr MulElement(DType dtype, const Halide::Expr& a,
 // a < b, false for NaN.
 Halide::Expr LessElement(const Halide::Expr& a, const Halide::Expr& b);
 Halide::Expr IsNanElement(DType dtype, const Halide::Expr& a);
+// Integers in the order in which max (or min) chooses among floats of 32 or 64
+// bits, so that one instruction chooses: -0 is below 0, and NaN wins.
+Halide::Expr OrderKey(bool max, const Halide::Expr& a);
+// The float of a key; some NaN for that of one.
+Halide::Expr OfOrderKey(const Halide::Expr& key);
 // a * b + c with one rounding, of f32 or f64 expressions.
 Halide::Expr FusedMultiplyAdd(const Halide::Expr& a, const Halide::Expr& b,
                               const Halide::Expr& c);

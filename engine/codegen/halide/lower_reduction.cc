@@ -124,7 +124,17 @@ void Lowering::AddLaneReduction(Value v) {
   const Value x = graph_.operands(v)[0];
   const DType dtype = graph_.type(v).dtype;
   const int rank = graph_.type(x).rank();
+  const bool is_max = primitive == Primitive::kReduceMax;
+  // The lanes hold keys: to choose among floats takes many instructions, each
+  // of which waits for the one before.
+  const bool keyed = !on_device_ && IsFloat(dtype) &&
+                     (is_max || primitive == Primitive::kReduceMin);
+  const auto key = [&](const Expr& a) {
+    return keyed ? OrderKey(is_max, a) : a;
+  };
+  const auto of_key = [&](const Expr& a) { return keyed ? OfOrderKey(a) : a; };
   const auto combine = [&](const Expr& a, const Expr& b) {
+    if (keyed) return is_max ? Halide::max(a, b) : Halide::min(a, b);
     return CombineElements(primitive, dtype, a, b);
   };
   const bool blocked = space_.keeps_none();
@@ -172,7 +182,7 @@ void Lowering::AddLaneReduction(Value v) {
         at.push_back(kept[var++]);
       }
     }
-    return At(x, at);
+    return key(At(x, at));
   };
   const std::vector<Var> vars = VarsOf(v);
   kept = vars;
@@ -193,7 +203,7 @@ void Lowering::AddLaneReduction(Value v) {
   std::vector<Var> pure = {lane};
   for (const Var& var : Reversed(vars)) pure.push_back(var);
   if (blocked) pure.push_back(block);
-  partial.func(pure) = IdentityElement(primitive, dtype);
+  partial.func(pure) = key(IdentityElement(primitive, dtype));
   // The bound of a block is not seen by the inference of bounds.
   const auto inside = [&](const Expr& place) {
     return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
@@ -237,11 +247,12 @@ void Lowering::AddLaneReduction(Value v) {
     of.back() = blocks.x;
     result.role = Stage::Role::kWhole;
     result.func() = IdentityElement(primitive, dtype);
-    result.func() = combine(result.func(), current(of));
+    result.func() =
+        CombineElements(primitive, dtype, result.func(), of_key(current(of)));
     result.reduced = {blocks.x};
   } else {
     result.role = Stage::Role::kRow;
-    result.func(Reversed(vars)) = current(first);
+    result.func(Reversed(vars)) = of_key(current(first));
   }
   FinishReduction(v, std::move(result));
 }
