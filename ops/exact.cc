@@ -251,7 +251,7 @@ Exact Exact::Pi() {
   Mpfr f(kExactBits);
   mpfr_const_pi(f.get(), MPFR_RNDN);
   return Builder::FromMpfr(f.get(), 0, [](mpfr_ptr out) {
-    FreeMpfrCacheWithThread();
+    PrepareThreadForMpfr();
     mpfr_const_pi(out, MPFR_RNDN);
   });
 }

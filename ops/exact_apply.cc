@@ -4,7 +4,7 @@
 
 #include "ops/exact.h"
 #include "ops/exact_internal.h"
-#include "ops/mpfr_cache.h"
+#include "ops/mpfr_thread.h"
 
 namespace cleave {
 namespace {

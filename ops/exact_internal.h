@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "ops/exact.h"
-#include "ops/mpfr_cache.h"
+#include "ops/mpfr_thread.h"
 
 namespace cleave {
 
@@ -23,7 +23,7 @@ using Recompute = std::function<void(mpfr_ptr out)>;
 struct Exact::Rep {
   explicit Rep(mpq_class value) : rational(true), q(std::move(value)) {}
   explicit Rep(mpfr_srcptr value) : rational(false) {
-    FreeMpfrCacheWithThread();
+    PrepareThreadForMpfr();
     mpfr_init2(f, kExactBits);
     mpfr_set(f, value, MPFR_RNDN);
   }
@@ -50,7 +50,7 @@ inline constexpr int kGuardBits = 64;
 class Mpfr {
  public:
   explicit Mpfr(int bits) {
-    FreeMpfrCacheWithThread();
+    PrepareThreadForMpfr();
     mpfr_init2(value_, bits);
   }
   ~Mpfr() { mpfr_clear(value_); }

@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/budget.h"
 #include "ops/check.h"
-#include "ops/mpfr_cache.h"
+#include "ops/mpfr_thread.h"
 
 namespace cleave {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 constexpr char kUndecided[] = "undecided: ";
 
 void Init(mpfi_ptr value, int bits) {
-  FreeMpfrCacheWithThread();
+  PrepareThreadForMpfr();
   mpfi_init2(value, std::clamp(bits, 2, kMaxRealBits));
   CountReals(2, static_cast<int>(mpfi_get_prec(value)));
 }

@@ -10,7 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "ops/budget.h"
 #include "ops/check.h"
-#include "ops/mpfr_cache.h"
+#include "ops/mpfr_thread.h"
 
 namespace cleave {
 namespace {
@@ -20,7 +20,7 @@ int PossibleBits(int bits) { return std::clamp(bits, 2, kMaxRealBits); }
 }  // namespace
 
 void Real::Allocate(int bits) {
-  FreeMpfrCacheWithThread();
+  PrepareThreadForMpfr();
   CountReals(1, bits);
   const size_t limbs = mpfr_custom_get_size(bits) / sizeof(mp_limb_t);
   beyond_.reset(limbs <= kOwnLimbs ? nullptr : new mp_limb_t[limbs]);

@@ -9,12 +9,14 @@
 #include "ops/tensor.h"
 
 namespace cleave {
-namespace {
 
-// The exponents of the smallest normal number and of the largest power of two.
 int MinExponent(DType dtype) {
   return dtype == DType::kF16 ? -14 : dtype == DType::kF64 ? -1022 : -126;
 }
+
+namespace {
+
+// The exponent of the largest power of two.
 int MaxExponent(DType dtype) {
   return dtype == DType::kF16 ? 15 : dtype == DType::kF64 ? 1023 : 127;
 }

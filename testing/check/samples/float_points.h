@@ -17,6 +17,9 @@
 
 namespace cleave {
 
+// The exponent of the smallest normal number: -126 of f32.
+int MinExponent(DType dtype);
+
 // The number of a float of `dtype` in ascending order: 0 for both zeros, odd
 // (Ordinal(-x) is -Ordinal(x)), MaxOrdinal + 1 for infinity. Not of NaN.
 int64_t Ordinal(double value, DType dtype);

@@ -28,11 +28,11 @@ void Free(void* address, size_t bytes) {
   std::free(address);
 }
 
-class MpfrCache : public testing::Test {
+class MpfrThread : public testing::Test {
  protected:
   // Nothing was allocated by GMP before: each test is the first in its process
   // to compute by it, or the others gave all back.
-  MpfrCache() { mp_set_memory_functions(Allocate, Reallocate, Free); }
+  MpfrThread() { mp_set_memory_functions(Allocate, Reallocate, Free); }
 
   template <typename F>
   void ExpectNothingHeldAfter(F compute) {
@@ -44,19 +44,28 @@ class MpfrCache : public testing::Test {
   }
 };
 
-TEST_F(MpfrCache, ThreadOfExactGivesItBack) {
+TEST_F(MpfrThread, ThreadOfExactGivesItBack) {
   ExpectNothingHeldAfter([] {
     EXPECT_TRUE(Exact::Apply("exp", Exact(3)).has_value());
     EXPECT_TRUE(Exact::Apply("sin", Exact(3)).has_value());
   });
 }
 
-TEST_F(MpfrCache, ThreadOfRealGivesItBack) {
+TEST_F(MpfrThread, ThreadOfRealGivesItBack) {
   ExpectNothingHeldAfter([] {
     const Real x(3.0, 300);
     EXPECT_EQ(x.ToDouble(), 3);
     EXPECT_TRUE(Exact::Apply("log", Exact(3)).has_value());
   });
+}
+
+// A softmax of scores of which all are very small.
+TEST_F(MpfrThread, KeepsWhatIsVerySmall) {
+  Real x(-1.2e9, 100);
+  mpfr_exp(x.get(), x.get(), MPFR_RNDN);
+  EXPECT_FALSE(mpfr_zero_p(x.get()));
+  mpfr_div(x.get(), x.get(), x.get(), MPFR_RNDN);
+  EXPECT_EQ(x.ToDouble(), 1);
 }
 
 }  // namespace
