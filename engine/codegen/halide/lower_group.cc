@@ -234,51 +234,6 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
   }
 }
 
-// The loops are those of the outputs: what rests on the transpose must be
-// computed where it is read.
-void Lowering::TileTranspose(const std::vector<Value>& outputs) {
-  transposed_.reset();
-  if (kind_ != GroupKind::kPointwise || plain_schedule_ || on_device_) return;
-  const Shape& shape = graph_.type(outputs.front()).shape;
-  const auto is_tiled = [&](Value v) {
-    const std::vector<int64_t> axes = graph_.attributes(v).GetInts("axes");
-    if (axes.empty() || axes.back() + 1 == static_cast<int64_t>(axes.size()) ||
-        graph_.type(v).shape != shape) {
-      return false;
-    }
-    std::vector<bool> rests(graph_.size(), false);
-    rests[v.id] = true;
-    for (uint32_t id = v.id + 1; id < graph_.size(); ++id) {
-      for (const Value operand : graph_.operands(Value{id})) {
-        if (rests[operand.id]) rests[id] = true;
-      }
-      if (rests[id] && ClassOf(ToPrimitive(graph_.node(Value{id}).op)) !=
-                           PrimitiveClass::kPointwise) {
-        return false;
-      }
-    }
-    return true;
-  };
-  for (uint32_t id = 0; id < graph_.size(); ++id) {
-    const Value v{id};
-    if (graph_.node(v).op != ToOpId(Primitive::kTranspose) || !is_tiled(v)) {
-      continue;
-    }
-    const Value operand = graph_.operands(v)[0];
-    const std::vector<Var> vars = VarsOf(operand);
-    Stage stage;
-    stage.func = MakeFunc("copied");
-    stage.role = Stage::Role::kCopied;
-    stage.func(Reversed(vars)) =
-        At(operand, Coordinates(vars.begin(), vars.end()));
-    copied_ = stage.func;
-    stages_.push_back(std::move(stage));
-    transposed_ = v;
-    memo_.clear();
-    return;
-  }
-}
-
 void Lowering::AddOutputs(const std::vector<Value>& outputs) {
   memo_.clear();
   kept_.clear();

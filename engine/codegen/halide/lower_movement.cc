@@ -63,7 +63,7 @@ Expr Lowering::Movement(Value v, const Coordinates& at) {
       const auto axes = attributes.GetInts("axes");
       Coordinates inner(at.size());
       for (size_t d = 0; d < axes.size(); ++d) inner[axes[d]] = at[d];
-      if (transposed_ == v) return Call(copied_, inner);
+      if (transposed_ == v) return Transposed(inner);
       return At(operand(0), inner);
     }
     case Primitive::kSlice: {

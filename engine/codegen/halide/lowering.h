@@ -56,6 +56,7 @@ struct Stage {
     kTileRows,     // of a reduction in tiles: what is computed of left rows
     kTileTotal,    // of a sum of tiles: those of successive terms added up
     kCopied,       // what a transpose reads: a tile of it in order
+    kTurned,       // a tile of it, rows interleaved: the last has columns
     kBlock,        // of a contraction: the tiles of a panel and a task's rows
     kDraws,        // random numbers of one row, whole blocks of words
   };
@@ -138,12 +139,19 @@ class Lowering {
   // the group is a reduction of everything.
   void AddRows();
 
+  // ---- Transposes in tiles (lower_transpose.cc).
+  // Finds transposed_ and makes copied_ and turned_.
+  void TileTranspose(const std::vector<Value>& outputs);
+  void TurnTiles();
+  // The element of transposed_'s operand.
+  Halide::Expr Transposed(const Coordinates& at);
+  void ScheduleTransposed(Halide::Func out,
+                          const std::vector<Halide::Var>& axes);
+
   // ---- Stages.
   void AddStages(const std::vector<Value>& needed);
   bool IsFull(Value v) const { return graph_.type(v).shape == space_.shape; }
   void StoreValue(Value v, Stage::Role role);
-  // Finds transposed_ and makes copied_.
-  void TileTranspose(const std::vector<Value>& outputs);
   static Halide::Expr ForEach(const Halide::RDom& domain,
                               const Halide::Expr& value);
   // The value, whose relation to the loops Halide does not see.
@@ -207,8 +215,6 @@ class Lowering {
   // ---- Schedules (schedule.cc).
   void Schedule(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleWindows(Halide::Func out, const std::vector<Halide::Var>& axes);
-  void ScheduleTransposed(Halide::Func out,
-                          const std::vector<Halide::Var>& axes);
   void SchedulePointwise(Halide::Func out,
                          const std::vector<Halide::Var>& axes);
   void ScheduleRows(Halide::Func out, const std::vector<Halide::Var>& axes);
@@ -264,6 +270,7 @@ class Lowering {
   // The transpose of a pointwise group by which its loops are tiled.
   std::optional<Value> transposed_;
   Halide::Func copied_;  // its operand
+  Halide::Func turned_;  // tiles of that with rows as columns, if any
   // Where the group reduces its rows' values to scalars.
   std::optional<RowsAndTotals> rows_and_totals_;
 

@@ -29,10 +29,6 @@ constexpr size_t kFewInputs = 3;
 constexpr int kFindingCost = 16;
 // Vectors in a block of columns that are reduced side by side.
 constexpr int kColumnVectors = 16;
-// Elements of a tile of a transpose along the last axis of its operand, which
-// are a line of the cache, and along that of its result.
-constexpr int kTileReads = 16;
-constexpr int kTileWrites = 64;
 // Random numbers that are made at a time: they stay in the first cache.
 constexpr int kDrawnElements = 256;
 
@@ -161,36 +157,6 @@ void Lowering::ScheduleWindows(Func out, const std::vector<Var>& axes) {
     update.reorder(order).vectorize(last, width, TailStrategy::GuardWithIf);
     for (const RVar& r : stage.reduced) update.unroll(r);
   }
-}
-
-// In tiles: those of the operand are copied in vectors along its last axis,
-// and read from the copy in vectors along the result's.
-void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
-  const std::vector<int64_t> from =
-      graph_.attributes(*transposed_).GetInts("axes");
-  const size_t reads = std::find(from.begin(), from.end(),
-                                 static_cast<int64_t>(from.size()) - 1) -
-                       from.begin();
-  const Var x = axes.back();
-  const Var row = axes[reads];
-  const Var in_x("in_x");
-  const Var in_row("in_row");
-  const Var lane("lane");
-  const int width = VectorWidth(WidestElement(out));
-  out.split(x, x, in_x, kTileWrites, TailStrategy::GuardWithIf)
-      .split(in_x, in_x, lane, width, TailStrategy::GuardWithIf)
-      .split(row, row, in_row, kTileReads, TailStrategy::GuardWithIf);
-  std::vector<Halide::VarOrRVar> order = {lane, in_x, in_row};
-  order.insert(order.end(), axes.rbegin(), axes.rend());
-  out.reorder(order).vectorize(lane).parallel(axes.front());
-  for (Stage& stage : stages_) {
-    if (stage.role != Stage::Role::kCopied) continue;
-    stage.func.compute_at(out, x).store_in(MemoryType::Stack);
-    stage.func.vectorize(stage.func.args().front(),
-                         VectorWidth(WidestElement(stage.func)),
-                         TailStrategy::GuardWithIf);
-  }
-  ScheduleDraws(LoopLevel(out, x), MemoryType::Stack);
 }
 
 // The innermost loop in vectors; one axis in chunks, or the outermost of

@@ -35,6 +35,10 @@ constexpr uint64_t kTrialsBeside = 8;
 // dtypes, if they are right over the reals.
 constexpr double kNarrowAllowance = 4;
 
+// Terms of a tangent may be beyond the ends of its dtype where it is not: from
+// this part of the largest number on they may leave an infinity, or NaN.
+constexpr double kNearEnd = 0x1p-6;
+
 // Terms of a slope are of the size of the result over that of the operand: so
 // many of their ULP are lost where they cancel, as in the slope of
 // `w * x / w`.
@@ -96,6 +100,12 @@ RealFunction Beside(const RealFunction& function, absl::Span<const Tensor> at,
     }
     return function(moved, bits);
   };
+}
+
+// Whether `got` is no number, for one that lies near the ends of its dtype.
+bool IsNearEnd(double got, double want, DType dtype) {
+  return !std::isfinite(got) &&
+         std::abs(want) >= kNearEnd * FromOrdinal(MaxOrdinal(dtype), dtype);
 }
 
 // The largest factor by which a step along `direction` changes an element of
@@ -373,7 +383,10 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
       const double want = slope->ToDouble();
       const double error = std::abs(got - want);
       // A tangent beyond the ends of the dtype is an infinity.
-      if (error <= unit || slope->RoundTo(tangent.dtype()) == got) continue;
+      if (error <= unit || slope->RoundTo(tangent.dtype()) == got ||
+          IsNearEnd(got, want, tangent.dtype())) {
+        continue;
+      }
       if (std::isnan(got) && !steep) {
         CLEAVE_ASSIGN_OR_RETURN(
             steep, SteepAlong(function, inputs,

@@ -1,0 +1,194 @@
+// Transposes of which a pointwise group makes its elements. Its loops run over
+// tiles of kEdge x kEdge elements: rows of the operand are read in vectors,
+// interleaved until they are columns, and these are written in vectors.
+//
+// Interleaving 2^k rows: the first with the row half of all rows below it, the
+// second likewise, and so on; twice as long rows, half as many. After k times
+// the one row that is left has the tile's columns one after the other:
+//
+//   a b c d      a i b j c k d l
+//   e f g h  ->  e m f n g o h p  ->  a e i m b f j n c g k o d h l p
+//   i j k l
+//   m n o p
+
+#include <algorithm>
+
+#include "engine/codegen/element_support.h"
+#include "engine/codegen/halide/lowering.h"
+
+namespace cleave {
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::LoopLevel;
+using Halide::MemoryType;
+using Halide::TailStrategy;
+using Halide::Var;
+
+namespace {
+
+// Elements along a tile's edge: those of 4 bytes are a line of the cache.
+constexpr int kEdge = 16;
+// Tiles side by side of which the lines that are read follow each other.
+constexpr int kTilesAtATime = 2;
+// Along the result's last axis, where a tile is not turned.
+constexpr int kTileWrites = 64;
+
+}  // namespace
+
+// The loops are those of the outputs: what rests on the transpose must be
+// computed where it is read.
+void Lowering::TileTranspose(const std::vector<Value>& outputs) {
+  transposed_.reset();
+  if (kind_ != GroupKind::kPointwise || plain_schedule_ || on_device_) return;
+  const Shape& shape = graph_.type(outputs.front()).shape;
+  const auto is_tiled = [&](Value v) {
+    const std::vector<int64_t> axes = graph_.attributes(v).GetInts("axes");
+    if (axes.empty() || axes.back() + 1 == static_cast<int64_t>(axes.size()) ||
+        graph_.type(v).shape != shape) {
+      return false;
+    }
+    std::vector<bool> rests(graph_.size(), false);
+    rests[v.id] = true;
+    for (uint32_t id = v.id + 1; id < graph_.size(); ++id) {
+      for (const Value operand : graph_.operands(Value{id})) {
+        if (rests[operand.id]) rests[id] = true;
+      }
+      if (rests[id] && ClassOf(ToPrimitive(graph_.node(Value{id}).op)) !=
+                           PrimitiveClass::kPointwise) {
+        return false;
+      }
+    }
+    return true;
+  };
+  for (uint32_t id = 0; id < graph_.size(); ++id) {
+    const Value v{id};
+    if (graph_.node(v).op != ToOpId(Primitive::kTranspose) || !is_tiled(v)) {
+      continue;
+    }
+    const Value operand = graph_.operands(v)[0];
+    const std::vector<Var> vars = VarsOf(operand);
+    const Shape& extents = graph_.type(operand).shape;
+    const Dim& columns = extents.back();
+    const Dim& rows = extents[graph_.attributes(v).GetInts("axes").back()];
+    const bool fills = rows.Value().value_or(kEdge) >= kEdge &&
+                       columns.Value().value_or(kEdge) >= kEdge;
+    // Tiles at the ends have elements that are none.
+    Coordinates at(vars.begin(), vars.end());
+    for (size_t d = 0; d < at.size() && fills; ++d) {
+      const auto extent = extents[d].Value();
+      if (!extent.has_value() || *extent % kEdge != 0) {
+        at[d] = Halide::min(Halide::likely(at[d]), Extent(extents[d]) - 1);
+      }
+    }
+    Stage stage;
+    stage.func = MakeFunc("copied");
+    stage.role = Stage::Role::kCopied;
+    stage.func(Reversed(vars)) = At(operand, at);
+    copied_ = stage.func;
+    stages_.push_back(std::move(stage));
+    transposed_ = v;
+    turned_ = Func();
+    if (fills) TurnTiles();
+    memo_.clear();
+    return;
+  }
+}
+
+// Adds a stage for each time that rows are interleaved.
+void Lowering::TurnTiles() {
+  const Value operand = graph_.operands(*transposed_)[0];
+  const size_t row = graph_.attributes(*transposed_).GetInts("axes").back();
+  const Var place("place"), line("line");
+  // Along the two axes that are exchanged these are the numbers of tiles.
+  const std::vector<Var> vars = VarsOf(operand);
+  Func before;
+  for (int rows = kEdge / 2; rows >= 1; rows /= 2) {
+    const auto element = [&](const Expr& p, const Expr& l) {
+      Coordinates at(vars.begin(), vars.end());
+      if (rows == kEdge / 2) {
+        at.back() = vars.back() * kEdge + p;
+        at[row] = vars[row] * kEdge + l;
+        return Expr(Call(copied_, at));
+      }
+      at.push_back(l);
+      at.push_back(p);
+      return Expr(Call(before, at));
+    };
+    Stage round;
+    round.func = MakeFunc("turned");
+    round.role = Stage::Role::kTurned;
+    round.rows = rows;
+    round.lanes = kEdge * kEdge / rows;
+    std::vector<Var> all = vars;
+    all.push_back(line);
+    all.push_back(place);
+    round.func(Reversed(all)) =
+        Halide::select(place % 2 == 0, element(place / 2, line),
+                       element(place / 2, line + rows));
+    before = round.func;
+    stages_.push_back(std::move(round));
+  }
+  turned_ = before;
+}
+
+Expr Lowering::Transposed(const Coordinates& at) {
+  if (!turned_.defined()) return Call(copied_, at);
+  const size_t row = graph_.attributes(*transposed_).GetInts("axes").back();
+  Coordinates of = at;
+  of.back() = at.back() / kEdge;
+  of[row] = at[row] / kEdge;
+  of.push_back(0);
+  of.push_back(at.back() % kEdge * kEdge + at[row] % kEdge);
+  return Call(turned_, of);
+}
+
+void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
+  const std::vector<int64_t> from =
+      graph_.attributes(*transposed_).GetInts("axes");
+  const size_t reads = std::find(from.begin(), from.end(),
+                                 static_cast<int64_t>(from.size()) - 1) -
+                       from.begin();
+  const Var x = axes.back();
+  const Var row = axes[reads];
+  const Var in_x("in_x"), in_row("in_row"), lane("lane"), strip("strip");
+  const bool turned = turned_.defined();
+  const int width = VectorWidth(WidestElement(out));
+  out.split(x, x, in_x, turned ? kEdge : kTileWrites, TailStrategy::GuardWithIf)
+      .split(in_x, in_x, lane, std::min(width, kEdge),
+             TailStrategy::GuardWithIf)
+      .split(row, row, in_row, kEdge, TailStrategy::GuardWithIf)
+      .split(row, row, strip, kTilesAtATime, TailStrategy::GuardWithIf);
+  std::vector<Halide::VarOrRVar> order = {lane, in_x, in_row, strip};
+  order.insert(order.end(), axes.rbegin(), axes.rend());
+  out.reorder(order).vectorize(lane).parallel(axes.front());
+  if (turned) out.unroll(in_row);
+  const LoopLevel level(out, strip);
+  for (Stage& stage : stages_) {
+    const bool copied = stage.role == Stage::Role::kCopied;
+    if (!copied && stage.role != Stage::Role::kTurned) continue;
+    stage.func.compute_at(level).store_in(MemoryType::Stack);
+    const Var first = stage.func.args().front();
+    if (copied) {
+      stage.func.vectorize(
+          first, turned ? kEdge : VectorWidth(WidestElement(stage.func)),
+          TailStrategy::GuardWithIf);
+      continue;
+    }
+    // Two vectors are interleaved where both are written, in turns.
+    const Var line = stage.func.args()[1];
+    const Var parity("parity"), part("part");
+    stage.func.bound(first, 0, stage.lanes)
+        .bound(line, 0, stage.rows)
+        .split(first, first, parity, 2)
+        .split(first, first, part, kEdge)
+        .reorder(part, parity, first, line)
+        .vectorize(part)
+        .unroll(parity)
+        .unroll(first)
+        .unroll(line);
+  }
+  ScheduleDraws(level, MemoryType::Stack);
+}
+
+}  // namespace cleave
