@@ -230,7 +230,7 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
   if (clauses.laws.empty()) return Verdict::NotChecked("no laws");
   Verdict verdict;
   ValueSampler sampler(context.seed + 9);
-  // What a law gives, `true` or `false`, or why the op gives no results.
+  // The truth of a law, `true` or `false`, or why the op gives no results.
   // Nullopt where the law costs too much: at long axes some compare all pairs.
   const auto evaluate = [&](const PreparedCall& call, const LawOp& law,
                             absl::Span<const Tensor> inputs)
