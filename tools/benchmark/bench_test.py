@@ -67,6 +67,23 @@ class BenchTest(unittest.TestCase):
         plot = xml.etree.ElementTree.parse(self.folder / "bench.svg")
         self.assertTrue(plot.getroot().tag.endswith("svg"))
 
+    def test_predicts_what_tasks_allow(self):
+        ran = self.bench("--json", str(self.json), "--peers", "none",
+                         "--filter", "^softmax_odd$", "--rounds", "1",
+                         "--threads", "1", "--predict", "64")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        result, = json.loads(self.json.read_text())["results"]
+        loop, = result["loops"]
+        self.assertGreater(loop["tasks"], 64)
+        self.assertLessEqual(loop["ns"], result["call_ns"])
+        # Two thousand rows in tasks of equal parts: a barrier, and no more.
+        many = report.predicted_ns(result, 64)
+        self.assertGreater(many, result["call_ns"] / 64)
+        self.assertLess(many, result["call_ns"] / 16 + 20000)
+        self.assertIn("64 cores us", ran.stdout)
+        one = dict(result, loops=[{"tasks": 3, "ns": 900}], call_ns=1000)
+        self.assertEqual(report.predicted_ns(one, 2), 100 + 600 + 5000)
+
     def test_peers_that_are_not_installed_are_named(self):
         ran = self.bench("--json", str(self.json), "--filter", "^call",
                          "--rounds", "1")
@@ -84,6 +101,8 @@ class BenchTest(unittest.TestCase):
             (("--json", "x", "--filter", "("), "--filter:"),
             (("--json", "x", "--filter", "tanh"), "no name has a match"),
             (("--json", "x", "--rounds", "0"), "--rounds"),
+            (("--json", "x", "--threads", "2", "--predict", "64"),
+             "--threads 1"),
             (("--json", "/no/where/x"), "no folder for /no/where/x"),
         ):
             with self.subTest(flags):

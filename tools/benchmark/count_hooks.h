@@ -3,14 +3,18 @@
 //   CountingPool pool(&DefaultThreadPool());
 //   options.call.pool = &pool;
 //   kernel.RunInto(inputs, outputs, options);
-//   pool.loops();  // parallel loops that the kernels started
+//   pool.loops();  // the parallel loops that the kernels started
 
 #ifndef CLEAVE_TOOLS_BENCHMARK_COUNT_HOOKS_H_
 #define CLEAVE_TOOLS_BENCHMARK_COUNT_HOOKS_H_
 
+#include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <mutex>
+#include <vector>
 
 #include "absl/functional/function_ref.h"
 #include "engine/runtime/allocator.h"
@@ -18,24 +22,37 @@
 
 namespace cleave {
 
-// Passes loops on to another pool.
+// Passes loops on to another pool, and times them.
 class CountingPool : public ThreadPool {
  public:
+  struct Loop {
+    int64_t tasks = 0;
+    int64_t nanoseconds = 0;
+  };
+
   explicit CountingPool(ThreadPool* pool) : pool_(pool) {}
 
-  int threads() const override { return pool_->threads(); }
+  // Two at least: the loops of a pool of one would not reach it.
+  int threads() const override { return std::max(2, pool_->threads()); }
   void ParallelFor(
       int64_t tasks,
       absl::FunctionRef<void(int64_t begin, int64_t end)> body) override {
-    ++loops_;
+    const auto start = std::chrono::steady_clock::now();
     pool_->ParallelFor(tasks, body);
+    const auto took = std::chrono::steady_clock::now() - start;
+    const std::lock_guard<std::mutex> lock(mutex_);
+    loops_.push_back(
+        {tasks,
+         std::chrono::duration_cast<std::chrono::nanoseconds>(took).count()});
   }
 
-  int64_t loops() const { return loops_; }
+  // In the order in which they ended.
+  const std::vector<Loop>& loops() const { return loops_; }
 
  private:
   ThreadPool* const pool_;
-  std::atomic<int64_t> loops_{0};
+  std::mutex mutex_;
+  std::vector<Loop> loops_;
 };
 
 // Passes requests on to the default allocator.

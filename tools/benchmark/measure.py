@@ -80,6 +80,7 @@ class Bench:
             "name": case.name,
             "shape": case.shape,
             "class": case.group,
+            "bytes": case.bytes,
             "cleave_us": None,
             "limit_us": None,
             "peers": {},
@@ -108,8 +109,8 @@ class Bench:
                 result.update({
                     key: answer[key]
                     for key in ("kernels", "steps", "reference",
-                                "parallel_loops", "allocations",
-                                "allocated_bytes")
+                                "parallel_loops", "loops", "call_ns",
+                                "allocations", "allocated_bytes")
                 })
             result["errors"][worker.name] = error
             if not error <= case.tolerance:

@@ -46,12 +46,51 @@ def table(results, peers):
             *(_number(result["peers"].get(peer)) for peer in peers),
             f"{ratio:.2f}" if ratio else "-", best[0] if best else "-"
         ])
-    widths = [max(len(row[c]) for row in rows) for c in range(len(head))]
+    return _aligned(rows, left=(0, 1, len(head) - 1))
+
+
+def _aligned(rows, left):
+    widths = [max(map(len, column)) for column in zip(*rows)]
     return "\n".join("  ".join(
-        cell.ljust(width) if c < 2 or c == len(head) -
-        1 else cell.rjust(width)
+        cell.ljust(width) if c in left else cell.rjust(width)
         for c, (cell, width) in enumerate(zip(row, widths))).rstrip()
                      for row in rows)
+
+
+# Nanoseconds for all threads of a loop to meet at its end.
+_BARRIER_NS = 5000
+
+
+def predicted_ns(result, cores):
+    """The time of a call on so many cores, if its loops' tasks take as long as
+    here, each as long as the others, and memory is as fast for each core: a
+    bound by tasks and barriers. Of a report with one thread."""
+    loops = result["loops"]
+    apart = result["call_ns"] - sum(loop["ns"] for loop in loops)
+    return max(apart, 0) + sum(
+        loop["ns"] * -(-loop["tasks"] // cores) / loop["tasks"] + _BARRIER_NS
+        for loop in loops)
+
+
+def prediction(results, cores):
+    """What tasks and barriers allow on so many cores, and the memory that must
+    move meanwhile."""
+    rows = [[
+        "name", "shape", "loops", "fewest tasks", "1 core us",
+        f"{cores} cores us", "speedup", "GB/s"
+    ]]
+    for result in results:
+        if not result.get("call_ns"):
+            continue
+        one, many = result["call_ns"], predicted_ns(result, cores)
+        tasks = [loop["tasks"] for loop in result["loops"]]
+        rows.append([
+            result["name"], result["shape"], str(len(tasks)),
+            str(min(tasks, default="-")), _number(one / 1e3),
+            _number(many / 1e3), f"{one / many:.1f}",
+            _number(result["bytes"] / many)
+        ])
+    return _aligned(rows, left=(0, 1))
 
 
 _COLORS = {
