@@ -218,6 +218,7 @@ class Lowering {
   void SchedulePointwise(Halide::Func out,
                          const std::vector<Halide::Var>& axes);
   void ScheduleRows(Halide::Func out, const std::vector<Halide::Var>& axes);
+  int TaskRows(int bytes) const;
   int ElementCost() const;
   void ScheduleColumns(Halide::Func out, const std::vector<Halide::Var>& axes,
                        bool full);

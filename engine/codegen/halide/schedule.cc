@@ -17,8 +17,9 @@ namespace {
 
 // Bytes of one task of a parallel loop: a task takes microseconds.
 constexpr int kTaskBytes = 32768;
-// Rows of one task.
+// Rows of one task, and their bytes at most: long rows are tasks of their own.
 constexpr int kTaskRows = 16;
+constexpr int64_t kTaskRowBytes = 65536;
 // Rows of which a block of columns is read side by side, where little is done
 // to them.
 constexpr int kRowsAtATime = 8;
@@ -188,6 +189,19 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
   }
 }
 
+// Rows of a task; of an open extent as many as of a short one.
+int Lowering::TaskRows(int bytes) const {
+  int64_t row = bytes;
+  for (size_t d = 0; d < space_.shape.size(); ++d) {
+    if (!space_.reduced[d]) continue;
+    row *= std::clamp<int64_t>(space_.shape[d].Value().value_or(1), 1,
+                               kTaskRowBytes);
+    row = std::min(row, kTaskRowBytes);
+  }
+  return static_cast<int>(
+      std::clamp<int64_t>(kTaskRowBytes / row, 1, kTaskRows));
+}
+
 // Everything that one row needs, row by row, with the row in the cache.
 void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
   const size_t kept = space_.RowShape().size();
@@ -212,7 +226,8 @@ void Lowering::ScheduleRows(Func out, const std::vector<Var>& axes) {
   const Var row = rows.back();
   if (rows.size() == 1) {
     Var task("task");
-    out.split(row, task, row, kTaskRows, TailStrategy::GuardWithIf)
+    out.split(row, task, row, TaskRows(WidestElement(out)),
+              TailStrategy::GuardWithIf)
         .parallel(task);
   } else {
     out.parallel(rows.front());
