@@ -109,7 +109,7 @@ class MergeTest(CommandTest):
         for ends in (["--draws", "20"], ["--count", "6"]):
             merged = self.assert_merge_is_whole(3, "mutate", "three.rules",
                                                 *ends)
-            self.assertIn("wrong is refuted as it is", merged.stdout)
+            self.assertIn("wrong fails as it is", merged.stdout)
             self.assertIn("survived:", merged.stdout)
 
     def test_what_does_not_fit_is_refused(self):
