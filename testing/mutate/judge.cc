@@ -150,9 +150,7 @@ bool Judge::PassesChecks(const std::shared_ptr<const RuleSet>& rules,
   for (const CheckedRule& rule : checked) {
     const OpReport report = CheckOne(rules, rule.name, layers);
     for (const auto& [layer, verdict] : report.layers) {
-      if (layer == Layer::kTypes &&
-          (verdict.kind == VerdictKind::kDisagrees ||
-           verdict.kind == VerdictKind::kInconclusive)) {
+      if (layer == Layer::kTypes && Fails(verdict)) {
         mutant.fate = MutantFate::kRejected;
         mutant.why = absl::StrCat(rule.name, " L1 ", verdict.ToString());
         return false;

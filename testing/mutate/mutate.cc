@@ -50,8 +50,8 @@ class Run {
   // Moves the mutants that are settled; of a run that was ended early all that
   // have ended, whether those before them have or not.
   void MoveTo(MutationReport& report) && {
-    for (auto& [number, mutant] : ended_) {
-      if (!done_) Take(std::move(mutant));
+    if (!done_) {
+      for (auto& [number, mutant] : ended_) Take(std::move(mutant));
     }
     report.mutants = std::move(settled_);
     report.rejected = std::move(rejected_);

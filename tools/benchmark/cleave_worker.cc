@@ -243,9 +243,11 @@ class Worker {
     return answer;
   }
 
-  // Counts the work of one call by the hooks that kernels call: the pool once
-  // for each parallel loop, the allocator for values between kernels.
+  // Counts and times the work of one call by the hooks that kernels call: the
+  // pool once for each parallel loop, the allocator for values between kernels.
+  // A call before it touches the memory of the results.
   absl::Status Count(const Prepared& entry, Json* answer) {
+    CLEAVE_RETURN_IF_ERROR(Call(entry));
     CountingPool pool(pool_.get());
     CountingAllocator allocator;
     RunReport report;
@@ -271,18 +273,6 @@ class Worker {
     (*answer)["parallel_loops"] = pool.loops().size();
     (*answer)["allocations"] = allocator.allocations();
     (*answer)["allocated_bytes"] = allocator.peak_bytes();
-    return Time(entry, answer);
-  }
-
-  // The loops of a later call, whose memory is there.
-  absl::Status Time(const Prepared& entry, Json* answer) {
-    CountingPool pool(pool_.get());
-    RunReport report;
-    RunOptions options;
-    options.call.pool = &pool;
-    options.report = &report;
-    CLEAVE_RETURN_IF_ERROR(
-        entry.kernel.RunInto(entry.input_views, entry.output_views, options));
     Json loops = Json::array();
     for (const CountingPool::Loop& loop : pool.loops()) {
       loops.push_back({{"tasks", loop.tasks}, {"ns", loop.nanoseconds}});

@@ -528,6 +528,12 @@ Expr Extreme(bool max, const Expr& a, const Expr& b) {
   });
 }
 
+// Numbers in sign and magnitude, as integers in their order, and back.
+Expr WithOrderedBits(const Expr& bits) {
+  return bits ^ ((bits >> (bits.type().bits() - 1)) &
+                 reinterpret(bits.type(), MagnitudeMask(bits.type())));
+}
+
 }  // namespace
 
 Expr MaxElement(DType dtype, const Expr& a, const Expr& b) {
@@ -559,16 +565,6 @@ Expr LessElement(const Expr& a, const Expr& b) { return Less(a, b); }
 Expr IsNanElement(DType dtype, const Expr& a) {
   return a.type().is_float() ? IsNan(a) : Halide::Internal::const_false();
 }
-
-namespace {
-
-// Numbers in sign and magnitude, as integers in their order, and back.
-Expr WithOrderedBits(const Expr& bits) {
-  return bits ^ ((bits >> (bits.type().bits() - 1)) &
-                 reinterpret(bits.type(), MagnitudeMask(bits.type())));
-}
-
-}  // namespace
 
 Expr OrderKey(bool max, const Expr& a) {
   const Type type = Int(a.type().bits());

@@ -69,17 +69,16 @@ void Lowering::TileTranspose(const std::vector<Value>& outputs) {
     const Value operand = graph_.operands(v)[0];
     const std::vector<Var> vars = VarsOf(operand);
     const Shape& extents = graph_.type(operand).shape;
-    const Dim& columns = extents.back();
-    const Dim& rows = extents[graph_.attributes(v).GetInts("axes").back()];
-    const bool fills = rows.Value().value_or(kEdge) >= kEdge &&
-                       columns.Value().value_or(kEdge) >= kEdge;
+    const size_t row = graph_.attributes(v).GetInts("axes").back();
+    const size_t column = extents.size() - 1;
+    const bool fills = extents[row].Value().value_or(kEdge) >= kEdge &&
+                       extents[column].Value().value_or(kEdge) >= kEdge;
     // Tiles at the ends have elements that are none.
     Coordinates at(vars.begin(), vars.end());
-    for (size_t d = 0; d < at.size() && fills; ++d) {
+    for (const size_t d : {row, column}) {
       const auto extent = extents[d].Value();
-      if (!extent.has_value() || *extent % kEdge != 0) {
-        at[d] = Halide::min(Halide::likely(at[d]), Extent(extents[d]) - 1);
-      }
+      if (!fills || (extent.has_value() && *extent % kEdge == 0)) continue;
+      at[d] = Halide::min(Halide::likely(at[d]), Extent(extents[d]) - 1);
     }
     Stage stage;
     stage.func = MakeFunc("copied");

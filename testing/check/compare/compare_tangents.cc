@@ -313,6 +313,7 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
   std::map<int, absl::StatusOr<std::vector<RealTensor>>> over_reals;
   // Whether a result is steep in some element of the operand.
   std::optional<std::vector<std::vector<bool>>> steep;
+  const double largest_change = LargestChange(inputs[active_], direction);
   TangentComparison comparison;
   size_t output = primal_.outputs().size();
   for (size_t r = 0; r < has_tangent_.size(); ++r) {
@@ -341,7 +342,7 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
         largest_value *
         std::max(relative, kTermUlp *
                                std::exp2(1 - SignificandBits(tangent.dtype())) *
-                               LargestChange(inputs[active_], direction));
+                               largest_change);
     for (int64_t i = 0; i < tangent.size(); ++i) {
       const std::optional<Real>& coarse = slopes.values[r][i];
       // A result that overflows has no tangent.
