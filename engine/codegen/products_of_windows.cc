@@ -1,6 +1,9 @@
 #include "engine/codegen/products_of_windows.h"
 
+#include <initializer_list>
+#include <numeric>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/types/span.h"
@@ -12,6 +15,13 @@
 
 namespace cleave {
 namespace {
+
+// Places that are too few to be the columns of a product.
+constexpr int64_t kFewColumns = 16;
+// Places of one image that are columns enough: little of a panel is left over.
+constexpr int64_t kColumnsOfImage = 512;
+
+bool IsNegative(const Dim& dim) { return dim.Value().value_or(0) < 0; }
 
 // The elements of a shape, where they are known.
 std::optional<int64_t> SizeOf(const Shape& shape) {
@@ -72,26 +82,6 @@ bool IsPaddedInGroups(const Graph& graph, Value v) {
   return any;
 }
 
-// Zeros between the elements of the spatial axes.
-Value Dilated(GraphBuilder& builder, Value x,
-              absl::Span<const int64_t> dilations) {
-  std::vector<int64_t> interior(2, 0);
-  bool any = false;
-  for (const int64_t dilation : dilations) {
-    interior.push_back(dilation - 1);
-    any |= dilation != 1;
-  }
-  if (!any) return x;
-  const StaticValue none =
-      StaticValue::Ints(std::vector<int64_t>(interior.size(), 0));
-  Attributes attributes;
-  attributes.Set("low", none);
-  attributes.Set("high", none);
-  attributes.Set("interior", StaticValue::Ints(interior));
-  const Value zero = builder.Constant(Exact(0), builder.type(x).dtype);
-  return builder.Apply(Primitive::kPad, {x, zero}, attributes);
-}
-
 // The same in memory. A contraction reads its operands many times, each time
 // through the movement behind them; a node that is none has its own place.
 Value Stored(GraphBuilder& builder, Value x) {
@@ -102,6 +92,35 @@ Value Stored(GraphBuilder& builder, Value x) {
   return builder.AddTyped(
       ToOpId(Primitive::kConvert), builder.context()->Intern(same),
       builder.context()->Intern(type), {x}, builder.provenance());
+}
+
+// Zeros around the spatial axes and between their elements, in memory. Elements
+// that a negative padding leaves out stay.
+Value Padded(GraphBuilder& builder, Value x, const Attributes& attributes) {
+  const auto dilations = attributes.GetInts("lhs_dilation");
+  std::vector<int64_t> interior(2, 0);
+  for (const int64_t dilation : dilations) interior.push_back(dilation - 1);
+  const std::vector<int64_t> none(interior.size(), 0);
+  Attributes pad;
+  pad.Set("interior", StaticValue::Ints(interior));
+  bool any = interior != none;
+  for (const char* side : {"low", "high"}) {
+    std::vector<Dim> zeros(2, Dim(0));
+    for (const Dim& padding : attributes.GetDims(side)) {
+      zeros.push_back(IsNegative(padding) ? Dim(0) : padding);
+    }
+    any = any || zeros != std::vector<Dim>(zeros.size(), Dim(0));
+    pad.Set(side, StaticValue::Dims(zeros));
+  }
+  if (!any) return x;
+  const Value zero = builder.Constant(Exact(0), builder.type(x).dtype);
+  return Stored(builder, builder.Apply(Primitive::kPad, {x, zero}, pad));
+}
+
+// Whether the node is of Stored: no graph has another such conversion.
+bool IsStored(const Graph& graph, Value v) {
+  return graph.node(v).op == ToOpId(Primitive::kConvert) &&
+         graph.type(v).dtype == graph.type(graph.operands(v)[0]).dtype;
 }
 
 // The convolution of what is padded in memory.
@@ -124,53 +143,154 @@ Value OfPadded(const Graph& graph, Value v, absl::Span<const Value> operands,
                        attributes);
 }
 
-Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
-              GraphBuilder& builder) {
+// The windows of a convolution's first operand: [n, c, counts.., sizes..].
+Value WindowsOf(const Graph& graph, Value v, Value x, GraphBuilder& builder) {
   const Attributes& attributes = graph.attributes(v);
   const TensorType& type = graph.type(v);
   const TensorType& w = graph.type(graph.operands(v)[1]);
-  const int k = type.rank() - 2;
-  const Shape counts(type.shape.begin() + 2, type.shape.end());
-  const Shape sizes(w.shape.begin() + 2, w.shape.end());
-  Attributes of_windows;
-  of_windows.Set("counts", StaticValue::Dims(counts));
-  of_windows.Set("sizes", StaticValue::Dims(sizes));
-  of_windows.Set("low", attributes.Get("low"));
-  of_windows.Set("strides", attributes.Get("stride"));
-  of_windows.Set("dilations", attributes.Get("rhs_dilation"));
-  const Value x =
-      Dilated(builder, operands[0], attributes.GetInts("lhs_dilation"));
-  const Value zero = builder.Constant(Exact(0), type.dtype);
-  Value windows = builder.Apply(Primitive::kWindows, {x, zero}, of_windows);
-  // The channels behind the places.
-  std::vector<int> order = {0};
-  for (int d = 0; d < k; ++d) order.push_back(2 + d);
-  order.push_back(1);
-  for (int d = 0; d < k; ++d) order.push_back(2 + k + d);
-  windows = builder.Transpose(windows, order);
-  windows = Stored(builder, windows);
-  std::vector<int64_t> contract_a, contract_b;
-  for (int d = 0; d <= k; ++d) {
-    contract_a.push_back(1 + k + d);
-    contract_b.push_back(1 + d);
+  std::vector<Dim> low;
+  for (const Dim& padding : attributes.GetDims("low")) {
+    low.push_back(IsNegative(padding) ? padding : Dim(0));
   }
-  Attributes of_product;
-  of_product.Set("batch_a", StaticValue::Ints(std::vector<int64_t>()));
-  of_product.Set("batch_b", StaticValue::Ints(std::vector<int64_t>()));
-  of_product.Set("contract_a", StaticValue::Ints(contract_a));
-  of_product.Set("contract_b", StaticValue::Ints(contract_b));
-  const Value product =
-      builder.Apply(Primitive::kDotGeneral, {windows, operands[1]}, of_product);
-  order = {0, 1 + k};
-  for (int d = 0; d < k; ++d) order.push_back(1 + d);
-  return builder.Transpose(product, order);
+  Attributes windows;
+  windows.Set("counts",
+              StaticValue::Dims({type.shape.begin() + 2, type.shape.end()}));
+  windows.Set("sizes", StaticValue::Dims({w.shape.begin() + 2, w.shape.end()}));
+  windows.Set("low", StaticValue::Dims(low));
+  windows.Set("strides", attributes.Get("stride"));
+  windows.Set("dilations", attributes.Get("rhs_dilation"));
+  const Value zero = builder.Constant(Exact(0), type.dtype);
+  return builder.Apply(Primitive::kWindows,
+                       {Padded(builder, x, attributes), zero}, windows);
+}
+
+Value Dot(GraphBuilder& builder, Value a, Value b, bool batched,
+          std::vector<int64_t> contract_a, std::vector<int64_t> contract_b) {
+  const std::vector<int64_t> batch(batched ? 1 : 0, 0);
+  Attributes attributes;
+  attributes.Set("batch_a", StaticValue::Ints(batch));
+  attributes.Set("batch_b", StaticValue::Ints(batch));
+  attributes.Set("contract_a", StaticValue::Ints(std::move(contract_a)));
+  attributes.Set("contract_b", StaticValue::Ints(std::move(contract_b)));
+  return builder.Apply(Primitive::kDotGeneral, {a, b}, attributes);
+}
+
+std::vector<int64_t> Numbers(int first, int count) {
+  std::vector<int64_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+std::vector<int> Order(std::initializer_list<std::pair<int, int>> ranges) {
+  std::vector<int> order;
+  for (const auto& [first, count] : ranges) {
+    for (int i = 0; i < count; ++i) order.push_back(first + i);
+  }
+  return order;
+}
+
+// The weights for each image of a batch.
+Value ForEachImage(GraphBuilder& builder, Value weights, const Dim& images) {
+  Shape shape = builder.type(weights).shape;
+  Attributes broadcast;
+  broadcast.Set("axes",
+                StaticValue::Ints(Numbers(1, static_cast<int>(shape.size()))));
+  shape.insert(shape.begin(), images);
+  broadcast.Set("shape", StaticValue::Dims(shape));
+  return builder.Apply(Primitive::kBroadcastInDim, {weights}, broadcast);
+}
+
+// Whether an image has places enough for the columns of a product of its own.
+bool HasColumns(const TensorType& type) {
+  return type.shape[0] == Dim(1) ||
+         *SizeOf({type.shape.begin() + 2, type.shape.end()}) >= kColumnsOfImage;
+}
+
+// Whether each window is one element, at its own place.
+bool ReadsPoints(const Attributes& attributes, const TensorType& w) {
+  for (size_t d = 2; d < w.shape.size(); ++d) {
+    if (w.shape[d] != Dim(1)) return false;
+  }
+  for (const char* side : {"low", "high"}) {
+    for (const Dim& padding : attributes.GetDims(side)) {
+      if (padding != Dim(0)) return false;
+    }
+  }
+  for (const Dim& stride : attributes.GetDims("stride")) {
+    if (stride != Dim(1)) return false;
+  }
+  for (const int64_t dilation : attributes.GetInts("lhs_dilation")) {
+    if (dilation != 1) return false;
+  }
+  return true;
+}
+
+// A product for each image, of the image as it is.
+Value ProductOfPoints(const Graph& graph, Value v, Value x, Value weights,
+                      GraphBuilder& builder) {
+  const Shape& shape = builder.type(weights).shape;
+  Attributes attributes;
+  attributes.Set("shape", StaticValue::Dims({shape[0], shape[1]}));
+  weights = builder.Apply(Primitive::kReshape, {weights}, attributes);
+  weights = ForEachImage(builder, weights, graph.type(v).shape[0]);
+  return Dot(builder, weights, x, true, {2}, {1});
+}
+
+// The places are the columns of the product: rows of images are copied whole.
+// The images are a batch where one has columns enough, else columns, too.
+Value ProductOfColumns(const Graph& graph, Value v, Value windows,
+                       Value weights, GraphBuilder& builder) {
+  const TensorType& type = graph.type(v);
+  const int k = type.rank() - 2;
+  const std::vector<int64_t> contracted = Numbers(1, 1 + k);
+  if (HasColumns(type)) {
+    windows = builder.Transpose(
+        windows, Order({{0, 2}, {2 + k, k}, {2, k}}));  // [n, c, a, b, h, w]
+    weights = ForEachImage(builder, weights, type.shape[0]);
+    return Dot(builder, weights, Stored(builder, windows), true,
+               Numbers(2, 1 + k), contracted);
+  }
+  windows =
+      builder.Transpose(windows, Order({{1, 1}, {2 + k, k}, {0, 1}, {2, k}}));
+  const Value product = Dot(builder, weights, Stored(builder, windows), false,
+                            contracted, Numbers(0, 1 + k));
+  return builder.Transpose(product, Order({{1, 1}, {0, 1}, {2, k}}));
+}
+
+// The places are the rows of the product: windows are copied whole.
+Value ProductOfRows(Value windows, Value weights, int k,
+                    GraphBuilder& builder) {
+  windows =
+      builder.Transpose(windows, Order({{0, 1}, {2, k}, {1, 1}, {2 + k, k}}));
+  const Value product = Dot(builder, Stored(builder, windows), weights, false,
+                            Numbers(1 + k, 1 + k), Numbers(1, 1 + k));
+  return builder.Transpose(product, Order({{0, 1}, {1 + k, 1}, {1, k}}));
+}
+
+Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
+              GraphBuilder& builder) {
+  const TensorType& type = graph.type(v);
+  const TensorType& w = graph.type(graph.operands(v)[1]);
+  if (type.rank() > 2 && HasColumns(type) &&
+      ReadsPoints(graph.attributes(v), w)) {
+    return ProductOfPoints(graph, v, operands[0], operands[1], builder);
+  }
+  const Value windows = WindowsOf(graph, v, operands[0], builder);
+  Shape places = type.shape;
+  places[1] = Dim(1);
+  const bool columns = type.rank() > 2 &&
+                       *type.shape.back().Value() >= *w.shape.back().Value() &&
+                       *SizeOf(places) >= kFewColumns;
+  return columns
+             ? ProductOfColumns(graph, v, windows, operands[1], builder)
+             : ProductOfRows(windows, operands[1], type.rank() - 2, builder);
 }
 
 // Whether the windows reach beyond what they are taken of, or hold the zeros
 // that dilation puts between elements.
 bool HoldAbsent(const Graph& graph, Value windows) {
   const Value x = graph.operands(windows)[0];
-  if (graph.node(x).op == ToOpId(Primitive::kPad)) return true;
+  if (IsStored(graph, x)) return true;  // padded
   const Attributes& attributes = graph.attributes(windows);
   const auto counts = attributes.GetDims("counts");
   const auto sizes = attributes.GetDims("sizes");
@@ -196,23 +316,24 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
   return last.Value() && extent.Value() && *last.Value() < *extent.Value();
 }
 
-bool MultipliesAbsent(const Graph& graph, Value node) {
+std::optional<int> FiniteOperand(const Graph& graph, Value node) {
   const auto is = [&](Value v, Primitive primitive) {
     return graph.node(v).op == ToOpId(primitive);
   };
-  if (!is(node, Primitive::kDotGeneral) && !is(node, Primitive::kConv)) {
-    return false;
+  const auto operands = graph.operands(node);
+  if (is(node, Primitive::kConv)) {
+    if (IsStored(graph, operands[0])) return 1;
+    return std::nullopt;
   }
-  // A conversion to the same dtype is of Stored: no graph has another.
-  Value v = graph.operands(node)[0];
-  if (!is(v, Primitive::kConvert) ||
-      graph.type(v).dtype != graph.type(graph.operands(v)[0]).dtype) {
-    return false;
+  if (!is(node, Primitive::kDotGeneral)) return std::nullopt;
+  for (const int side : {0, 1}) {
+    Value v = operands[side];
+    if (!IsStored(graph, v)) continue;
+    v = graph.operands(v)[0];
+    if (is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
+    if (is(v, Primitive::kWindows) && HoldAbsent(graph, v)) return 1 - side;
   }
-  v = graph.operands(v)[0];
-  if (is(node, Primitive::kConv)) return is(v, Primitive::kPad);
-  if (is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
-  return is(v, Primitive::kWindows) && HoldAbsent(graph, v);
+  return std::nullopt;
 }
 
 Graph ProductsOfWindows(const Graph& graph) {

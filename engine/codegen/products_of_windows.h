@@ -2,14 +2,20 @@
 // written to memory once (im2col), so that the packed contraction runs on it.
 //
 //   conv(%x, %w, ..)                           // [n, o, h, w]
-//   -> %p = convert(transpose(windows(%x, 0))) // [n, h, w, c, a, b]
-//      transpose(dot_general(%p, %w, contract_a: [3, 4, 5],
-//                            contract_b: [1, 2, 3]))
+//   -> %p = convert(pad(%x, 0))
+//      %c = convert(transpose(windows(%p, 0))) // [c, a, b, n, h, w]
+//      transpose(dot_general(%w, %c, contract_a: [1, 2, 3],
+//                            contract_b: [0, 1, 2]))
+//
+// Images of many places are a batch of the product instead, which needs no
+// transpose; kernels that are larger than the result (those of a weight's
+// gradient) are rows: [n, h, w, c, a, b].
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 #define CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 
 #include <cstdint>
+#include <optional>
 
 #include "engine/ir/graph.h"
 #include "ops/dim.h"
@@ -32,13 +38,13 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
 // taken in the same order: the values stay the same. A graph with composite
 // nodes comes back as it is. O(nodes). An infinite or NaN weight turns the
 // zeros around a padded tensor into NaN, which are absent from a convolution:
-// where MultipliesAbsent, the weights are to be finite.
+// where there is a FiniteOperand, it is to be finite.
 Graph ProductsOfWindows(const Graph& graph);
 
-// Whether the node is a product of ProductsOfWindows, or a convolution of what
-// is padded there: operand 1 are the weights, which meet zeros for what is
-// absent.
-bool MultipliesAbsent(const Graph& graph, Value node);
+// The operand that is to be finite, if any: the weights of a product of
+// ProductsOfWindows, or of a convolution of what is padded there, which meet
+// zeros for what is absent.
+std::optional<int> FiniteOperand(const Graph& graph, Value node);
 
 }  // namespace cleave
 

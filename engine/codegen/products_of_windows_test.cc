@@ -1,6 +1,8 @@
 #include "engine/codegen/products_of_windows.h"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +59,16 @@ TEST(ProductsOfWindows, HaveTheValuesOfConvolutions) {
        "rhs_dilation: [1]"},
       {"[2, 3]", "[4, 3]", "[2, 4]",
        "stride: [], low: [], high: [], lhs_dilation: [], rhs_dilation: []"},
+      // Places as columns: of all images, of one image, of the image as it is.
+      {"[2, 3, 20]", "[4, 3, 3]", "[2, 4, 20]",
+       "stride: [1], low: [1], high: [1], lhs_dilation: [1], "
+       "rhs_dilation: [1]"},
+      {"[1, 2, 9, 6]", "[3, 2, 2, 3]", "[1, 3, 5, 12]",
+       "stride: [2, 1], low: [2, -1], high: [0, 4], lhs_dilation: [1, 2], "
+       "rhs_dilation: [1, 1]"},
+      {"[2, 3, 600]", "[4, 3, 1]", "[2, 4, 600]",
+       "stride: [1], low: [0], high: [0], lhs_dilation: [1], "
+       "rhs_dilation: [1]"},
       {"[0, 3, 5]", "[4, 3, 2]", "[0, 4, 4]",
        "stride: [1], low: [0], high: [0], lhs_dilation: [1], "
        "rhs_dilation: [1]"}};
@@ -86,12 +98,43 @@ std::string Rewritten(const std::string& text) {
                     : std::string(graph.status().message());
 }
 
-// The contraction reads the windows from memory.
+// The contraction reads the windows from memory, but for those of one element.
 TEST(ProductsOfWindows, AreStored) {
   EXPECT_THAT(Rewritten(Convolution("[1, 3, 5]", "[4, 3, 3]", "[1, 4, 3]",
                                     "stride: [1], low: [0], high: [0], "
                                     "lhs_dilation: [1], rhs_dilation: [1]")),
               HasSubstr("f64[1, 3, 3, 3] = convert("));
+  EXPECT_THAT(Rewritten(Convolution("[1, 3, 50]", "[4, 3, 3]", "[1, 4, 48]",
+                                    "stride: [1], low: [0], high: [0], "
+                                    "lhs_dilation: [1], rhs_dilation: [1]")),
+              HasSubstr("f64[1, 3, 3, 48] = convert("));
+  EXPECT_THAT(Rewritten(Convolution("[1, 3, 50]", "[4, 3, 1]", "[1, 4, 50]",
+                                    "stride: [1], low: [0], high: [0], "
+                                    "lhs_dilation: [1], rhs_dilation: [1]")),
+              Not(HasSubstr("convert(")));
+}
+
+// Weights that meet zeros for what is absent are to be finite.
+TEST(ProductsOfWindows, SayWhatIsToBeFinite) {
+  const auto finite = [](const std::string& padding) -> std::optional<int> {
+    const auto graph = ParseGraph(
+        Convolution(
+            "[1, 3, 50]", "[4, 3, 3]",
+            padding == "0" ? "[1, 4, 48]" : "[1, 4, 50]",
+            absl::StrCat("stride: [1], low: [", padding, "], high: [", padding,
+                         "], lhs_dilation: [1], rhs_dilation: [1]")),
+        std::make_shared<Context>());
+    if (!graph.ok()) return -1;
+    const Graph product = ProductsOfWindows(*graph);
+    for (uint32_t id = 0; id < product.size(); ++id) {
+      if (const auto operand = FiniteOperand(product, Value{id})) {
+        return operand;
+      }
+    }
+    return std::nullopt;
+  };
+  EXPECT_EQ(finite("0"), std::nullopt);
+  EXPECT_EQ(finite("1"), 0);
 }
 
 TEST(ProductsOfWindows, LeaveOthers) {

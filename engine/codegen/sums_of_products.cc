@@ -49,7 +49,7 @@ Axes AxesOf(const Graph& graph, Value v, int side) {
 std::optional<int> SmallOperand(const Graph& graph, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return std::nullopt;
   // The weights, which are to be finite, would not be stored.
-  if (MultipliesAbsent(graph, v)) return std::nullopt;
+  if (FiniteOperand(graph, v)) return std::nullopt;
   const DType dtype = graph.type(v).dtype;
   if (!IsFloat(dtype) && !IsInt(dtype)) return std::nullopt;
   for (const int side : {1, 0}) {

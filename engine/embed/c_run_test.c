@@ -149,6 +149,7 @@ static void TestKernels(void) {
   cleave_kernel_retain(kernel);
   cleave_kernel_release(kernel);
   cleave_kernel_release(kernel);
+  cleave_release_kept_memory();
   cleave_graph_release(scores);
   cleave_rules_release(rules);
 }

@@ -519,8 +519,9 @@ typedef struct cleave_run_options {
                        void* state);
   void* parallel_context;
   int32_t threads;
-  /* The host's memory, for scratch; NULL: the C library's. `allocate` gives
-   * NULL to refuse. Called by all threads of the run. */
+  /* The host's memory, for scratch; NULL: the library's, which keeps some for
+   * later runs (cleave_release_kept_memory). `allocate` gives NULL to refuse.
+   * Called by all threads of the run. */
   void* (*allocate)(void* context, size_t bytes, size_t alignment);
   void (*release)(void* context, void* address, size_t bytes);
   void* allocator_context;
@@ -533,6 +534,9 @@ typedef struct cleave_run_options {
    * and nanoseconds. Costs some reads of the clock. */
   cleave_text** report;
 } cleave_run_options;
+/* Gives the scratch memory that the library keeps between runs, 256 MB at most,
+ * back to the C library. At any time, from any thread. */
+CLEAVE_API void cleave_release_kept_memory(void);
 
 /* Tensors are the CPU's, or, for a kernel that was compiled for CUDA, of one
  * CUDA device (in its primary context, as those of PyTorch and JAX are, and

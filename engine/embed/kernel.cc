@@ -255,6 +255,8 @@ cleave_status* cleave_kernel_compile(const cleave_graph* graph,
   });
 }
 
+void cleave_release_kept_memory(void) { cleave::ReleaseKeptMemory(); }
+
 cleave_status* cleave_kernel_graph(const cleave_kernel* kernel,
                                    cleave_graph** out) {
   return Guarded([&]() -> absl::Status {

@@ -29,8 +29,15 @@ class Allocator {
   virtual void Free(void* address, size_t bytes) = 0;
 };
 
-// The C library's allocator. Lives as long as the process.
+// The C library's allocator, which keeps freed blocks of 128 KiB and more for
+// later runs, kMostKeptBytes at most: fresh memory costs the system a fault for
+// each page. Lives as long as the process.
+inline constexpr size_t kMostKeptBytes = size_t{256} << 20;
 Allocator& DefaultAllocator();
+
+// Gives what the default allocator keeps back to the C library. At any time,
+// from any thread: blocks in use stay.
+void ReleaseKeptMemory();
 
 }  // namespace cleave
 

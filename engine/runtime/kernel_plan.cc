@@ -57,8 +57,8 @@ absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
 void AddFiniteInputs(const Graph& graph, const FusionGroup& group, Step& step) {
   std::vector<Value> stack;
   for (const Value node : group.nodes) {
-    if (MultipliesAbsent(graph, node)) {
-      stack.push_back(graph.operands(node)[1]);
+    if (const std::optional<int> operand = FiniteOperand(graph, node)) {
+      stack.push_back(graph.operands(node)[*operand]);
     }
   }
   std::set<Value> seen;

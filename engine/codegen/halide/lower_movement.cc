@@ -2,6 +2,7 @@
 
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/products_of_windows.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -168,8 +169,11 @@ Expr Lowering::Windows(Value v, const Coordinates& at) {
   const auto strides = attributes.GetDims("strides");
   const auto dilations = attributes.GetDims("dilations");
   const auto low = attributes.GetDims("low");
+  const auto counts = attributes.GetDims("counts");
+  const auto sizes = attributes.GetDims("sizes");
   const Shape& from = graph_.type(x).shape;
   const size_t spatial = strides.size();
+  bool all_inside = true;
   const size_t batch = from.size() - spatial;
   Coordinates inner(at.begin(), at.begin() + batch);
   Expr inside = Halide::Internal::const_true();
@@ -178,9 +182,16 @@ Expr Lowering::Windows(Value v, const Coordinates& at) {
     const Expr place = at[batch + s] * Extent(strides[s]) +
                        at[batch + spatial + s] * Extent(dilations[s]) -
                        Extent(low[s]);
+    if (low[s] == Dim(0) &&
+        StayInside(extent, counts[s], sizes[s], strides[s], dilations[s])) {
+      inner.push_back(place);
+      continue;
+    }
+    all_inside = false;
     inside = inside && place >= 0 && place < Extent(extent);
     inner.push_back(Clamp(place, extent));
   }
+  if (all_inside) return At(x, inner);
   return select(inside, AtClamped(x, inner), At(graph_.operands(v)[1], {}));
 }
 

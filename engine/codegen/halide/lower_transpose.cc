@@ -34,6 +34,17 @@ constexpr int kTilesAtATime = 2;
 // Along the result's last axis, where a tile is not turned.
 constexpr int kTileWrites = 64;
 
+// Whether the operand is windows, of which two axes run along the last one of
+// memory, and the result's last axis is one of these.
+bool ReadsLinesOfWindows(const Graph& graph, Value transpose) {
+  const Value windows = graph.operands(transpose)[0];
+  if (graph.node(windows).op != ToOpId(Primitive::kWindows)) return false;
+  const int64_t rank = graph.type(windows).rank();
+  const int64_t places = graph.attributes(windows).GetDims("counts").size();
+  const int64_t last = graph.attributes(transpose).GetInts("axes").back();
+  return last == rank - 1 || last == rank - 1 - places;
+}
+
 }  // namespace
 
 // The loops are those of the outputs: what rests on the transpose must be
@@ -45,7 +56,7 @@ void Lowering::TileTranspose(const std::vector<Value>& outputs) {
   const auto is_tiled = [&](Value v) {
     const std::vector<int64_t> axes = graph_.attributes(v).GetInts("axes");
     if (axes.empty() || axes.back() + 1 == static_cast<int64_t>(axes.size()) ||
-        graph_.type(v).shape != shape) {
+        graph_.type(v).shape != shape || ReadsLinesOfWindows(graph_, v)) {
       return false;
     }
     std::vector<bool> rests(graph_.size(), false);

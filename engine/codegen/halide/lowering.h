@@ -252,6 +252,7 @@ class Lowering {
   // Lanes of a vector of elements of that many bytes.
   int VectorWidth(int bytes) const;
   int OutermostAxis(int rank) const;
+  void ParallelOver(Halide::Func out, const std::vector<Halide::Var>& axes);
   // The tile of a product with results of these extents.
   struct TileShape {
     int rows;

@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "absl/strings/str_cat.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/lowering.h"
@@ -17,6 +18,8 @@ namespace {
 
 // Bytes of one task of a parallel loop: a task takes microseconds.
 constexpr int kTaskBytes = 32768;
+// Tasks that many threads share evenly.
+constexpr int64_t kEnoughTasks = 256;
 // Rows of one task, and their bytes at most: long rows are tasks of their own.
 constexpr int kTaskRows = 16;
 constexpr int64_t kTaskRowBytes = 65536;
@@ -79,14 +82,31 @@ void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
   ScheduleColumns(out, axes, full);
 }
 
-// The first axis of a value in the group's space that is not known to have
-// extent 1, but for the last one: tasks run along it.
+// The first axis of a value with as many axes as the outputs that is not known
+// to have extent 1, but for the last one: tasks run along it.
 int Lowering::OutermostAxis(int rank) const {
-  if (static_cast<int>(space_.shape.size()) != rank) return 0;
+  if (static_cast<int>(output_shape_.size()) != rank) return 0;
   for (int d = 0; d + 1 < rank; ++d) {
-    if (space_.shape[d] != Dim(1)) return d;
+    if (output_shape_[d] != Dim(1)) return d;
   }
   return 0;
+}
+
+// One parallel loop over leading axes of the outputs, but for the last: as few
+// of them as are known to make kEnoughTasks, or all before one that is open.
+void Lowering::ParallelOver(Func out, const std::vector<Var>& axes) {
+  size_t first = OutermostAxis(static_cast<int>(axes.size()));
+  Var task = axes[first];
+  int64_t tasks = 1;
+  while (first + 2 < axes.size()) {
+    const auto extent = output_shape_[first].Value();
+    const auto next = output_shape_[first + 1].Value();
+    if (!extent || !next || (tasks *= *extent) >= kEnoughTasks) break;
+    const Var outer = task;
+    task = Var(absl::StrCat("task", first));
+    out.fuse(axes[++first], outer, task);
+  }
+  out.parallel(task);
 }
 
 // Structured nodes before what reads them; their last axis in vectors where the
@@ -146,7 +166,7 @@ void Lowering::ScheduleWindows(Func out, const std::vector<Var>& axes) {
     width = std::min(width, VectorWidth(WidestElement(stage.func)));
   }
   out.split(x, x, lane, width, TailStrategy::GuardWithIf).vectorize(lane);
-  out.parallel(axes[OutermostAxis(static_cast<int>(axes.size()))]);
+  ParallelOver(out, axes);
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kInline) continue;
     stage.func.compute_at(out, x).store_in(MemoryType::Stack);
@@ -185,7 +205,7 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
     const Var task("task");
     out.split(x, task, x, vectors, TailStrategy::GuardWithIf).parallel(task);
   } else {
-    out.parallel(axes[OutermostAxis(static_cast<int>(axes.size()))]);
+    ParallelOver(out, axes);
   }
 }
 
