@@ -31,6 +31,9 @@ namespace {
 constexpr int kEdge = 16;
 // Tiles side by side of which the lines that are read follow each other.
 constexpr int kTilesAtATime = 2;
+// The cost of an element that is computed for all rows of a tile at a time,
+// which repeats its code.
+constexpr int kTurnedCost = 8;
 // Along the result's last axis, where a tile is not turned.
 constexpr int kTileWrites = 64;
 
@@ -99,7 +102,7 @@ void Lowering::TileTranspose(const std::vector<Value>& outputs) {
     stages_.push_back(std::move(stage));
     transposed_ = v;
     turned_ = Func();
-    if (fills) TurnTiles();
+    if (fills && ElementCost() <= kTurnedCost) TurnTiles();
     memo_.clear();
     return;
   }
