@@ -23,6 +23,32 @@ bool IsZero(const Graph& graph, Value v) {
   return value == Exact(0) && !value->IsNegativeZero();
 }
 
+// Whether a scan that begins at 0 multiplies by 1 at every element but the
+// first it meets, which multiplies 0 by a finite number: as the transpose of a
+// cumulative sum does.
+bool AddsUp(const Graph& graph, Value scan) {
+  Value a = graph.operands(scan)[0];
+  if (graph.node(a).op == ToOpId(Primitive::kPad)) {
+    const auto operands = graph.operands(a);
+    const Attributes& pad = graph.attributes(a);
+    const std::optional<Exact> end = FilledWith(graph, operands[1]);
+    if (!end || !end->IsFinite()) return false;
+    const int64_t axis = graph.attributes(scan).GetInt("axis");
+    const bool reverse = graph.attributes(scan).GetBool("reverse");
+    for (size_t d = 0; d < pad.GetDims("low").size(); ++d) {
+      const Dim first = pad.GetDims(reverse ? "high" : "low")[d];
+      const Dim last = pad.GetDims(reverse ? "low" : "high")[d];
+      const Dim most = static_cast<int64_t>(d) == axis ? Dim(1) : Dim(0);
+      if ((first != Dim(0) && first != most) || last.Value().value_or(1) > 0 ||
+          pad.GetDims("interior")[d] != Dim(0)) {
+        return false;
+      }
+    }
+    a = operands[0];
+  }
+  return FilledWith(graph, a) == Exact(1);
+}
+
 // Whether the node puts tensors one behind the other that are stored in any
 // case: inputs, and what no kernel computes along with others.
 bool JoinsStored(const Graph& graph, Value node) {
@@ -130,10 +156,7 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
   const Attributes& attributes = graph.attributes(node);
   if (primitive == Primitive::kLinearScan) {
     // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
-    if (FilledWith(graph, operands[0]) != Exact(1) ||
-        !IsZero(graph, operands[2])) {
-      return {};
-    }
+    if (!AddsUp(graph, node) || !IsZero(graph, operands[2])) return {};
     return {operands[1]};
   }
   if (primitive != Primitive::kScatter ||

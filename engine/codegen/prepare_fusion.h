@@ -1,10 +1,11 @@
 // PrepareFusion: the graph that fusion is planned on, by the passes of
-// products_of_windows.h, sums_of_products.h, sink_gathers.h and
-// reductions_of_lines.h.
+// flatten_scatters.h, products_of_windows.h, sums_of_products.h, sink_gathers.h
+// and reductions_of_lines.h.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 
+#include "engine/codegen/flatten_scatters.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/codegen/reductions_of_lines.h"
@@ -16,9 +17,9 @@ namespace cleave {
 // The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
-  const Graph prepared =
-      ReductionsOfLines(SinkGathers(SumsOfProducts(ProductsOfWindows(graph))),
-                        extract.generalize_extents);
+  const Graph prepared = ReductionsOfLines(
+      SinkGathers(SumsOfProducts(ProductsOfWindows(FlattenScatters(graph)))),
+      extract.generalize_extents);
   return StoreRuntimeOperands(prepared, fusion);
 }
 

@@ -267,13 +267,32 @@ Value ProductOfRows(Value windows, Value weights, int k,
   return builder.Transpose(product, Order({{0, 1}, {1 + k, 1}, {1, k}}));
 }
 
+// Operand `i` of v, stored where movement lies behind it, as behind the turned
+// weights of the other operand's gradient: the product would find each element
+// anew for many rows.
+Value Packed(const Graph& graph, Value v, int i, Value operand,
+             GraphBuilder& builder) {
+  Value from = graph.operands(v)[i];
+  while (graph.node(from).op == ToOpId(Primitive::kReshape)) {
+    from = graph.operands(from)[0];
+  }
+  const OpId op = graph.node(from).op;
+  if (!IsPrimitive(op) ||
+      ClassOf(ToPrimitive(op)) != PrimitiveClass::kMovement) {
+    return operand;
+  }
+  return Stored(builder, operand);
+}
+
 Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
               GraphBuilder& builder) {
   const TensorType& type = graph.type(v);
   const TensorType& w = graph.type(graph.operands(v)[1]);
+  const Value weights = Packed(graph, v, 1, operands[1], builder);
   if (type.rank() > 2 && HasColumns(type) &&
       ReadsPoints(graph.attributes(v), w)) {
-    return ProductOfPoints(graph, v, operands[0], operands[1], builder);
+    return ProductOfPoints(graph, v, Packed(graph, v, 0, operands[0], builder),
+                           weights, builder);
   }
   const Value windows = WindowsOf(graph, v, operands[0], builder);
   Shape places = type.shape;
@@ -281,9 +300,8 @@ Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
   const bool columns = type.rank() > 2 &&
                        *type.shape.back().Value() >= *w.shape.back().Value() &&
                        *SizeOf(places) >= kFewColumns;
-  return columns
-             ? ProductOfColumns(graph, v, windows, operands[1], builder)
-             : ProductOfRows(windows, operands[1], type.rank() - 2, builder);
+  return columns ? ProductOfColumns(graph, v, windows, weights, builder)
+                 : ProductOfRows(windows, weights, type.rank() - 2, builder);
 }
 
 // Whether the windows reach beyond what they are taken of, or hold the zeros

@@ -7,7 +7,7 @@
 // JSON on stdout, {"error": "..."} where it fails. Paths name files of raw
 // elements, little-endian, in row-major order.
 //
-//   prepare NAME FUNCTION none|jvp|vmap PATH:DTYPE:EXTENTxEXTENT...
+//   prepare NAME FUNCTION none|jvp|vmap|vjp PATH:DTYPE:EXTENTxEXTENT...
 //   store NAME PATH...        runs once; a file for each output
 //   run NAME SAMPLES CALLS    nanoseconds of one call, as SAMPLES means of
 //   CALLS release NAME copy BYTES SAMPLES        nanoseconds to copy so many
@@ -43,6 +43,7 @@
 #include "tools/benchmark/count_hooks.h"
 #include "transforms/derived_rules.h"
 #include "transforms/jvp/jvp.h"
+#include "transforms/vjp/vjp.h"
 #include "transforms/vmap/vmap.h"
 
 namespace cleave {
@@ -146,8 +147,16 @@ absl::StatusOr<Graph> Transform(const Graph& graph,
         Jvp(graph, std::vector<bool>(graph.inputs().size(), true), rules));
     return std::move(result.graph);
   }
+  if (transform == "vjp") {
+    std::vector<bool> active;
+    for (const NamedValue& input : graph.inputs()) {
+      active.push_back(IsFloat(graph.type(input.value).dtype));
+    }
+    CLEAVE_ASSIGN_OR_RETURN(VjpResult result, Vjp(graph, active, rules));
+    return std::move(result.graph);
+  }
   return absl::InvalidArgumentError(
-      absl::StrCat("`", transform, "` is not none, jvp or vmap"));
+      absl::StrCat("`", transform, "` is not none, jvp, vmap or vjp"));
 }
 
 // The values of the dimension variables, by the inputs' shapes.

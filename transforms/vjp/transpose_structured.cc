@@ -137,8 +137,8 @@ Cotangents TransposeWindows(const TransposeNode& node) {
   return cotangents;
 }
 
-// c_i = dy_i + a_(i+1) c_(i+1), run from the other end and one element further:
-// the last one is the cotangent of init.
+// c_i = dy_i + a_(i+1) c_(i+1), run from the other end. Where the cotangent of
+// init is asked for it runs one element further, which is that.
 Cotangents TransposeLinearScan(const TransposeNode& node) {
   GraphBuilder& b = node.builder;
   if (node.linear[0]) {
@@ -147,26 +147,38 @@ Cotangents TransposeLinearScan(const TransposeNode& node) {
   const int axis = static_cast<int>(node.attributes.GetInt("axis"));
   const bool reverse = node.attributes.GetBool("reverse");
   const std::vector<Dim> none(node.types[1].shape.size(), Dim(0));
-  std::vector<Dim> one = none;
-  one[axis] = 1;
+  const auto along = [&](int64_t elements) {
+    std::vector<Dim> padding = none;
+    padding[axis] = Dim(elements);
+    return padding;
+  };
   const Value zero = ScalarZero(b, node.dy());
-  const Value a = emit::Pad(b, Conjugate(b, node.x(0)), zero,
-                            reverse ? one : none, reverse ? none : one, none);
-  const Value dy = emit::Pad(b, node.dy(), zero, reverse ? none : one,
-                             reverse ? one : none, none);
+  const bool of_init = node.linear[2];
+  // a without its first element, with a zero behind the last one.
+  const std::vector<Dim> first = of_init ? none : along(-1);
+  const Value a =
+      emit::Pad(b, Conjugate(b, node.x(0)), zero, reverse ? along(1) : first,
+                reverse ? first : along(1), none);
+  Value dy = node.dy();
+  if (of_init) {
+    dy = emit::Pad(b, dy, zero, reverse ? none : along(1),
+                   reverse ? along(1) : none, none);
+  }
   CLEAVE_ASSIGN_OR_RETURN(
       const Value all,
       b.Add(Primitive::kLinearScan, {{"axis", axis}, {"reverse", !reverse}},
             {a, dy, b.Zeros(node.types[2])}));
-  const Dim size = node.types[1].shape[axis];
   std::vector<Value> cotangents(3);
+  if (!of_init) {
+    cotangents[1] = all;
+    return cotangents;
+  }
+  const Dim size = node.types[1].shape[axis];
   if (node.linear[1]) {
     cotangents[1] = emit::SliceAxis(b, all, axis, reverse ? 0 : 1, size);
   }
-  if (node.linear[2]) {
-    const Value end = emit::SliceAxis(b, all, axis, reverse ? size : Dim(0), 1);
-    cotangents[2] = b.Reshape(end, node.types[2].shape);
-  }
+  const Value end = emit::SliceAxis(b, all, axis, reverse ? size : Dim(0), 1);
+  cotangents[2] = b.Reshape(end, node.types[2].shape);
   return cotangents;
 }
 

@@ -1,0 +1,22 @@
+// Scatters along the first axis, of indices with several axes, as scatters of
+// one line of indices: rows are added by the runtime's own code then
+// (RuntimeOperands).
+//
+//   scatter(%x, %i, %u, axes: [0])     // %i: [a, b, 1], %u: [a, b, d]
+//   -> scatter(%x, reshape(%i), reshape(%u))    // [a b, 1], [a b, d]
+
+#ifndef CLEAVE_ENGINE_CODEGEN_FLATTEN_SCATTERS_H_
+#define CLEAVE_ENGINE_CODEGEN_FLATTEN_SCATTERS_H_
+
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// The graph with each scatter that adds along axis 0, without a batch, in that
+// form; updates are added in the same order. A graph with composite nodes comes
+// back as it is. O(nodes).
+Graph FlattenScatters(const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_FLATTEN_SCATTERS_H_

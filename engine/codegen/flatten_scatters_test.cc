@@ -1,0 +1,63 @@
+#include "engine/codegen/flatten_scatters.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/ir/context.h"
+#include "engine/ir/graph_text.h"
+#include "engine/ir/interpreter.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kScatter[] = R"(graph (%x: f32[4, 2], %i: i64[2, 3, 1],
+    %u: f32[2, 3, 2]) -> (y: f32[4, 2]) {
+  %1: f32[4, 2] = scatter(%x, %i, %u, axes: [0], batch: 0, mode: "add")
+  return y = %1
+})";
+
+TEST(FlattenScatters, HaveTheValuesOfThose) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(kScatter, std::make_shared<Context>()));
+  const Graph flat = FlattenScatters(graph);
+  EXPECT_THAT(PrintGraph(flat), HasSubstr("i64[6, 1] = reshape(%i"));
+  EXPECT_THAT(PrintGraph(flat), HasSubstr("f32[6, 2] = reshape(%u"));
+  Tensor x(DType::kF32, {4, 2});
+  Tensor i(DType::kI64, {2, 3, 1});
+  Tensor u(DType::kF32, {2, 3, 2});
+  // Some rows twice, one beyond the end.
+  const int64_t rows[] = {3, 0, 3, 1, 4, 0};
+  for (int64_t k = 0; k < 6; ++k) i.SetInt(k, rows[k]);
+  for (int64_t k = 0; k < 12; ++k) u.SetDouble(k, 0.1 * k);
+  for (int64_t k = 0; k < 8; ++k) x.SetDouble(k, 1.0 + k);
+  const absl::StatusOr<std::vector<Tensor>> want = Interpret(graph, {x, i, u});
+  const absl::StatusOr<std::vector<Tensor>> got = Interpret(flat, {x, i, u});
+  ASSERT_EQ(want.ok(), got.ok()) << want.status() << got.status();
+  if (want.ok()) {
+    EXPECT_EQ((*got)[0].ToString(), (*want)[0].ToString());
+  }
+  i.SetInt(4, 2);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> all,
+                       Interpret(graph, {x, i, u}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> again,
+                       Interpret(flat, {x, i, u}));
+  EXPECT_EQ(again[0].ToString(), all[0].ToString());
+}
+
+TEST(FlattenScatters, LeavesOthers) {
+  std::string text = kScatter;
+  text.replace(text.find("\"add\""), 5, "\"max\"");
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(text, std::make_shared<Context>()));
+  EXPECT_THAT(PrintGraph(FlattenScatters(graph)), Not(HasSubstr("reshape")));
+}
+
+}  // namespace
+}  // namespace cleave
