@@ -17,11 +17,10 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-constexpr char kScatter[] = R"(graph (%x: f32[4, 2], %i: i64[2, 3, 1],
-    %u: f32[2, 3, 2]) -> (y: f32[4, 2]) {
-  %1: f32[4, 2] = scatter(%x, %i, %u, axes: [0], batch: 0, mode: "add")
-  return y = %1
-})";
+constexpr char kScatter[] =
+    "graph (%x: f32[4, 2], %i: i64[2, 3, 1], %u: f32[2, 3, 2]) -> (y: f32[4, "
+    "2]) {\n  %1: f32[4, 2] = scatter(%x, %i, %u, axes: [0], batch: 0, mode: "
+    "\"add\")\n  return y = %1\n}";
 
 TEST(FlattenScatters, HaveTheValuesOfThose) {
   ASSERT_OK_AND_ASSIGN(const Graph graph,

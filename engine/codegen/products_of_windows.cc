@@ -1,5 +1,6 @@
 #include "engine/codegen/products_of_windows.h"
 
+#include <algorithm>
 #include <initializer_list>
 #include <numeric>
 #include <optional>
@@ -18,6 +19,9 @@ namespace {
 
 // Places that are too few to be the columns of a product.
 constexpr int64_t kFewColumns = 16;
+// Terms of an output, and outputs of a group, that are too few for a product.
+constexpr int64_t kFewTerms = 32;
+constexpr int64_t kFewOutputs = 4;
 // Places of one image that are columns enough: little of a panel is left over.
 constexpr int64_t kColumnsOfImage = 512;
 
@@ -35,27 +39,73 @@ std::optional<int64_t> SizeOf(const Shape& shape) {
   return size;
 }
 
-// [n, o, h, w] and [o, c, a, b] to [n, c, h, w, a, b].
-Shape WindowShape(const TensorType& result, const TensorType& w) {
-  Shape shape = result.shape;
-  shape[1] = w.shape[1];
-  shape.insert(shape.end(), w.shape.begin() + 2, w.shape.end());
-  return shape;
+// The groups of a convolution, and how they meet: [n, o, h, w] is made of x of
+// [n, c, ..] and w of [o, c, a, b] in each.
+struct Groups {
+  Groups(const Graph& graph, Value v)
+      : features(graph.attributes(v).GetInt("groups")),
+        batches(graph.attributes(v).GetInt("batch_groups")) {}
+  int64_t count() const { return features * batches; }
+  // Axes that number the groups.
+  int axes() const { return count() > 1 ? 1 : 0; }
+
+  const int64_t features;
+  const int64_t batches;
+};
+
+// The elements of all windows, where they are known.
+std::optional<int64_t> WindowSize(const Graph& graph, Value v) {
+  const Shape& x = graph.type(graph.operands(v)[0]).shape;
+  const Shape& w = graph.type(graph.operands(v)[1]).shape;
+  Shape shape = graph.type(v).shape;
+  shape[0] = x[0];
+  shape[1] = x[1];
+  shape.insert(shape.end(), w.begin() + 2, w.end());
+  return SizeOf(shape);
+}
+
+// Whether each output of a convolution of known extents reads few elements of
+// x, and is read for few outputs: as of a depthwise one.
+bool IsThin(const Graph& graph, Value v) {
+  const Groups groups(graph, v);
+  const TensorType& w = graph.type(graph.operands(v)[1]);
+  Shape read = w.shape;
+  read[0] = Dim(1);
+  return groups.count() > 1 &&
+         (*SizeOf(read) < kFewTerms ||
+          *w.shape[0].Value() / groups.count() < kFewOutputs);
+}
+
+// Whether its windows are larger than what each of them makes a number of: the
+// gradient of weights.
+bool HasLargeWindows(const Graph& graph, Value v) {
+  const TensorType& type = graph.type(v);
+  const TensorType& w = graph.type(graph.operands(v)[1]);
+  return type.rank() > 2 &&
+         *SizeOf({type.shape.begin() + 2, type.shape.end()}) <
+             *SizeOf({w.shape.begin() + 2, w.shape.end()});
+}
+
+// Whether it is one output of each group, of large windows: sums of them.
+bool IsSum(const Graph& graph, Value v) {
+  const int64_t groups = Groups(graph, v).count();
+  return groups > 1 && HasLargeWindows(graph, v) &&
+         *graph.type(graph.operands(v)[1]).shape[0].Value() == groups;
 }
 
 bool IsProduct(const Graph& graph, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kConv)) return false;
-  const Attributes& attributes = graph.attributes(v);
-  if (attributes.GetInt("groups") != 1 ||
-      attributes.GetInt("batch_groups") != 1) {
-    return false;
-  }
   const TensorType& type = graph.type(v);
   if (!IsFloat(type.dtype)) return false;
-  const std::optional<int64_t> size =
-      SizeOf(WindowShape(type, graph.type(graph.operands(v)[1])));
-  return size &&
-         *size <= kMaxWindowBytes / static_cast<int64_t>(ByteSize(type.dtype));
+  const std::optional<int64_t> size = WindowSize(graph, v);
+  if (!size || !SizeOf(graph.type(graph.operands(v)[1]).shape) ||
+      *SizeOf(graph.type(graph.operands(v)[1]).shape) == 0) {
+    return false;
+  }
+  return IsSum(graph, v) ||
+         (!IsThin(graph, v) &&
+          *size <=
+              kMaxWindowBytes / static_cast<int64_t>(ByteSize(type.dtype)));
 }
 
 // Whether a convolution of several groups is padded, by known extents: its
@@ -96,16 +146,18 @@ Value Stored(GraphBuilder& builder, Value x) {
 
 // Zeros around the spatial axes and between their elements, in memory. Elements
 // that a negative padding leaves out stay.
-Value Padded(GraphBuilder& builder, Value x, const Attributes& attributes) {
+Value Padded(GraphBuilder& builder, Value x, const Attributes& attributes,
+             bool stored = true) {
   const auto dilations = attributes.GetInts("lhs_dilation");
-  std::vector<int64_t> interior(2, 0);
+  const size_t leading = builder.type(x).shape.size() - dilations.size();
+  std::vector<int64_t> interior(leading, 0);
   for (const int64_t dilation : dilations) interior.push_back(dilation - 1);
   const std::vector<int64_t> none(interior.size(), 0);
   Attributes pad;
   pad.Set("interior", StaticValue::Ints(interior));
   bool any = interior != none;
   for (const char* side : {"low", "high"}) {
-    std::vector<Dim> zeros(2, Dim(0));
+    std::vector<Dim> zeros(leading, Dim(0));
     for (const Dim& padding : attributes.GetDims(side)) {
       zeros.push_back(IsNegative(padding) ? Dim(0) : padding);
     }
@@ -114,7 +166,8 @@ Value Padded(GraphBuilder& builder, Value x, const Attributes& attributes) {
   }
   if (!any) return x;
   const Value zero = builder.Constant(Exact(0), builder.type(x).dtype);
-  return Stored(builder, builder.Apply(Primitive::kPad, {x, zero}, pad));
+  const Value padded = builder.Apply(Primitive::kPad, {x, zero}, pad);
+  return stored ? Stored(builder, padded) : padded;
 }
 
 // Whether the node is of Stored: no graph has another such conversion.
@@ -143,38 +196,6 @@ Value OfPadded(const Graph& graph, Value v, absl::Span<const Value> operands,
                        attributes);
 }
 
-// The windows of a convolution's first operand: [n, c, counts.., sizes..].
-Value WindowsOf(const Graph& graph, Value v, Value x, GraphBuilder& builder) {
-  const Attributes& attributes = graph.attributes(v);
-  const TensorType& type = graph.type(v);
-  const TensorType& w = graph.type(graph.operands(v)[1]);
-  std::vector<Dim> low;
-  for (const Dim& padding : attributes.GetDims("low")) {
-    low.push_back(IsNegative(padding) ? padding : Dim(0));
-  }
-  Attributes windows;
-  windows.Set("counts",
-              StaticValue::Dims({type.shape.begin() + 2, type.shape.end()}));
-  windows.Set("sizes", StaticValue::Dims({w.shape.begin() + 2, w.shape.end()}));
-  windows.Set("low", StaticValue::Dims(low));
-  windows.Set("strides", attributes.Get("stride"));
-  windows.Set("dilations", attributes.Get("rhs_dilation"));
-  const Value zero = builder.Constant(Exact(0), type.dtype);
-  return builder.Apply(Primitive::kWindows,
-                       {Padded(builder, x, attributes), zero}, windows);
-}
-
-Value Dot(GraphBuilder& builder, Value a, Value b, bool batched,
-          std::vector<int64_t> contract_a, std::vector<int64_t> contract_b) {
-  const std::vector<int64_t> batch(batched ? 1 : 0, 0);
-  Attributes attributes;
-  attributes.Set("batch_a", StaticValue::Ints(batch));
-  attributes.Set("batch_b", StaticValue::Ints(batch));
-  attributes.Set("contract_a", StaticValue::Ints(std::move(contract_a)));
-  attributes.Set("contract_b", StaticValue::Ints(std::move(contract_b)));
-  return builder.Apply(Primitive::kDotGeneral, {a, b}, attributes);
-}
-
 std::vector<int64_t> Numbers(int first, int count) {
   std::vector<int64_t> numbers(count);
   std::iota(numbers.begin(), numbers.end(), first);
@@ -189,83 +210,18 @@ std::vector<int> Order(std::initializer_list<std::pair<int, int>> ranges) {
   return order;
 }
 
-// The weights for each image of a batch.
-Value ForEachImage(GraphBuilder& builder, Value weights, const Dim& images) {
-  Shape shape = builder.type(weights).shape;
-  Attributes broadcast;
-  broadcast.Set("axes",
-                StaticValue::Ints(Numbers(1, static_cast<int>(shape.size()))));
-  shape.insert(shape.begin(), images);
-  broadcast.Set("shape", StaticValue::Dims(shape));
-  return builder.Apply(Primitive::kBroadcastInDim, {weights}, broadcast);
-}
-
-// Whether an image has places enough for the columns of a product of its own.
-bool HasColumns(const TensorType& type) {
-  return type.shape[0] == Dim(1) ||
-         *SizeOf({type.shape.begin() + 2, type.shape.end()}) >= kColumnsOfImage;
-}
-
-// Whether each window is one element, at its own place.
-bool ReadsPoints(const Attributes& attributes, const TensorType& w) {
-  for (size_t d = 2; d < w.shape.size(); ++d) {
-    if (w.shape[d] != Dim(1)) return false;
-  }
-  for (const char* side : {"low", "high"}) {
-    for (const Dim& padding : attributes.GetDims(side)) {
-      if (padding != Dim(0)) return false;
-    }
-  }
-  for (const Dim& stride : attributes.GetDims("stride")) {
-    if (stride != Dim(1)) return false;
-  }
-  for (const int64_t dilation : attributes.GetInts("lhs_dilation")) {
-    if (dilation != 1) return false;
-  }
-  return true;
-}
-
-// A product for each image, of the image as it is.
-Value ProductOfPoints(const Graph& graph, Value v, Value x, Value weights,
-                      GraphBuilder& builder) {
-  const Shape& shape = builder.type(weights).shape;
-  Attributes attributes;
-  attributes.Set("shape", StaticValue::Dims({shape[0], shape[1]}));
-  weights = builder.Apply(Primitive::kReshape, {weights}, attributes);
-  weights = ForEachImage(builder, weights, graph.type(v).shape[0]);
-  return Dot(builder, weights, x, true, {2}, {1});
-}
-
-// The places are the columns of the product: rows of images are copied whole.
-// The images are a batch where one has columns enough, else columns, too.
-Value ProductOfColumns(const Graph& graph, Value v, Value windows,
-                       Value weights, GraphBuilder& builder) {
-  const TensorType& type = graph.type(v);
-  const int k = type.rank() - 2;
-  const std::vector<int64_t> contracted = Numbers(1, 1 + k);
-  if (HasColumns(type)) {
-    windows = builder.Transpose(
-        windows, Order({{0, 2}, {2 + k, k}, {2, k}}));  // [n, c, a, b, h, w]
-    weights = ForEachImage(builder, weights, type.shape[0]);
-    return Dot(builder, weights, Stored(builder, windows), true,
-               Numbers(2, 1 + k), contracted);
-  }
-  windows =
-      builder.Transpose(windows, Order({{1, 1}, {2 + k, k}, {0, 1}, {2, k}}));
-  const Value product = Dot(builder, weights, Stored(builder, windows), false,
-                            contracted, Numbers(0, 1 + k));
-  return builder.Transpose(product, Order({{1, 1}, {0, 1}, {2, k}}));
-}
-
-// The places are the rows of the product: windows are copied whole.
-Value ProductOfRows(Value windows, Value weights, int k,
-                    GraphBuilder& builder) {
-  windows =
-      builder.Transpose(windows, Order({{0, 1}, {2, k}, {1, 1}, {2 + k, k}}));
-  const Value product = Dot(builder, Stored(builder, windows), weights, false,
-                            Numbers(1 + k, 1 + k), Numbers(1, 1 + k));
-  return builder.Transpose(product, Order({{0, 1}, {1 + k, 1}, {1, k}}));
-}
+// A convolution on its way to a product. Where it has groups they are axis 1 of
+// x and axis 0 of the weights: [n, g, c, ..] and [g, o, c, a, b].
+struct Convolution {
+  const Attributes& attributes;
+  const TensorType& type;  // of the result
+  int k = 0;               // spatial axes
+  int g = 0;               // axes of groups, 0 or 1
+  Value x;
+  Value weights;
+  Shape sizes;
+  GraphBuilder& builder;
+};
 
 // Operand `i` of v, stored where movement lies behind it, as behind the turned
 // weights of the other operand's gradient: the product would find each element
@@ -284,24 +240,226 @@ Value Packed(const Graph& graph, Value v, int i, Value operand,
   return Stored(builder, operand);
 }
 
+// [n, c, ..] with the groups as axis 1.
+Value InGroups(GraphBuilder& builder, Value x, const Groups& groups) {
+  const bool batches = groups.batches > 1;
+  Shape shape = builder.type(x).shape;
+  const int axis = batches ? 0 : 1;
+  shape[axis] = Dim(*shape[axis].Value() / groups.count());
+  shape.insert(shape.begin() + axis, Dim(groups.count()));
+  x = builder.Reshape(x, shape);
+  if (!batches) return x;
+  return builder.Transpose(
+      x, Order({{1, 1}, {0, 1}, {2, static_cast<int>(shape.size()) - 2}}));
+}
+
+Convolution ReadConvolution(const Graph& graph, Value v,
+                            absl::Span<const Value> operands,
+                            GraphBuilder& builder) {
+  const TensorType& type = graph.type(v);
+  const Shape& w = graph.type(graph.operands(v)[1]).shape;
+  const Groups groups(graph, v);
+  Convolution conv{graph.attributes(v),
+                   type,
+                   type.rank() - 2,
+                   groups.axes(),
+                   operands[0],
+                   Packed(graph, v, 1, operands[1], builder),
+                   Shape(w.begin() + 2, w.end()),
+                   builder};
+  if (conv.g == 0) return conv;
+  conv.x = InGroups(builder, conv.x, groups);
+  Shape shape = w;
+  shape[0] = Dim(*w[0].Value() / groups.count());
+  shape.insert(shape.begin(), Dim(groups.count()));
+  conv.weights = builder.Reshape(conv.weights, shape);
+  return conv;
+}
+
+// [n, g, c, counts.., sizes..].
+Value WindowsOf(const Convolution& conv, Value padded) {
+  std::vector<Dim> low;
+  for (const Dim& padding : conv.attributes.GetDims("low")) {
+    low.push_back(IsNegative(padding) ? padding : Dim(0));
+  }
+  const Shape& shape = conv.type.shape;
+  Attributes windows;
+  windows.Set("counts", StaticValue::Dims({shape.begin() + 2, shape.end()}));
+  windows.Set("sizes", StaticValue::Dims(conv.sizes));
+  windows.Set("low", StaticValue::Dims(low));
+  windows.Set("strides", conv.attributes.Get("stride"));
+  windows.Set("dilations", conv.attributes.Get("rhs_dilation"));
+  const Value zero =
+      conv.builder.Constant(Exact(0), conv.builder.type(padded).dtype);
+  return conv.builder.Apply(Primitive::kWindows, {padded, zero}, windows);
+}
+
+// A product with the first `batch` axes of both as its batch.
+Value Dot(GraphBuilder& builder, Value a, Value b, int batch,
+          std::vector<int64_t> contract_a, std::vector<int64_t> contract_b) {
+  Attributes attributes;
+  attributes.Set("batch_a", StaticValue::Ints(Numbers(0, batch)));
+  attributes.Set("batch_b", StaticValue::Ints(Numbers(0, batch)));
+  attributes.Set("contract_a", StaticValue::Ints(std::move(contract_a)));
+  attributes.Set("contract_b", StaticValue::Ints(std::move(contract_b)));
+  return builder.Apply(Primitive::kDotGeneral, {a, b}, attributes);
+}
+
+// The weights for each image of a batch.
+Value ForEachImage(const Convolution& conv, Value weights) {
+  Shape shape = conv.builder.type(weights).shape;
+  Attributes broadcast;
+  broadcast.Set("axes",
+                StaticValue::Ints(Numbers(1, static_cast<int>(shape.size()))));
+  shape.insert(shape.begin(), conv.type.shape[0]);
+  broadcast.Set("shape", StaticValue::Dims(shape));
+  return conv.builder.Apply(Primitive::kBroadcastInDim, {weights}, broadcast);
+}
+
+// Whether an image has places enough for the columns of a product of its own.
+bool HasColumns(const TensorType& type) {
+  return type.shape[0] == Dim(1) ||
+         *SizeOf({type.shape.begin() + 2, type.shape.end()}) >= kColumnsOfImage;
+}
+
+// Whether each window is one element, at its own place.
+bool ReadsPoints(const Convolution& conv) {
+  const auto all = [](absl::Span<const Dim> dims, int64_t value) {
+    return std::all_of(dims.begin(), dims.end(),
+                       [&](const Dim& dim) { return dim == Dim(value); });
+  };
+  const auto dilations = conv.attributes.GetInts("lhs_dilation");
+  return all(conv.sizes, 1) && all(conv.attributes.GetDims("low"), 0) &&
+         all(conv.attributes.GetDims("high"), 0) &&
+         all(conv.attributes.GetDims("stride"), 1) &&
+         std::all_of(dilations.begin(), dilations.end(),
+                     [](int64_t dilation) { return dilation == 1; });
+}
+
+// A product for each image, of the image as it is.
+Value ProductOfPoints(const Convolution& conv) {
+  Shape shape = conv.builder.type(conv.weights).shape;
+  shape.resize(shape.size() - conv.sizes.size());
+  const Value weights =
+      ForEachImage(conv, conv.builder.Reshape(conv.weights, shape));
+  return Dot(conv.builder, weights, conv.x, 1 + conv.g, {2 + conv.g},
+             {1 + conv.g});
+}
+
+// The places are the columns of the product: rows of images are copied whole.
+// The images are a batch where one has columns enough, else columns, too.
+Value ProductOfColumns(const Convolution& conv, Value windows) {
+  GraphBuilder& builder = conv.builder;
+  const int g = conv.g;
+  const int k = conv.k;
+  const std::vector<int64_t> contracted = Numbers(1 + g, 1 + k);
+  if (HasColumns(conv.type)) {
+    // [n, g, c, a, b, h, w]
+    windows = builder.Transpose(
+        windows, Order({{0, 2 + g}, {2 + g + k, k}, {2 + g, k}}));
+    return Dot(builder, ForEachImage(conv, conv.weights),
+               Stored(builder, windows), 1 + g, Numbers(2 + g, 1 + k),
+               contracted);
+  }
+  // [g, c, a, b, n, h, w]
+  windows = builder.Transpose(
+      windows, Order({{1, 1 + g}, {2 + g + k, k}, {0, 1}, {2 + g, k}}));
+  const Value product = Dot(builder, conv.weights, Stored(builder, windows), g,
+                            contracted, Numbers(g, 1 + k));
+  return builder.Transpose(product,
+                           Order({{1 + g, 1}, {0, 1 + g}, {2 + g, k}}));
+}
+
+// The places are the rows of the product: windows are copied whole.
+Value ProductOfRows(const Convolution& conv, Value windows) {
+  GraphBuilder& builder = conv.builder;
+  const int g = conv.g;
+  const int k = conv.k;
+  // [g, n, h, w, c, a, b]
+  windows = builder.Transpose(
+      windows, Order({{1, g}, {0, 1}, {2 + g, k}, {1 + g, 1}, {2 + g + k, k}}));
+  const Value product = Dot(builder, Stored(builder, windows), conv.weights, g,
+                            Numbers(1 + g + k, 1 + k), Numbers(1 + g, 1 + k));
+  // [g, n, h, w, o] to [n, g, o, h, w]
+  return builder.Transpose(product,
+                           Order({{g, 1}, {0, g}, {1 + g + k, 1}, {1 + g, k}}));
+}
+
+// A convolution with one output of each group, whose windows are large: their
+// elements times the weights, added up. Absent ones are left out.
+Value SumOfWindows(Convolution conv) {
+  GraphBuilder& builder = conv.builder;
+  const int k = conv.k;
+  const DType dtype = conv.type.dtype;
+  const DType wide = ByteSize(dtype) < 4 ? DType::kF32 : dtype;
+  const auto convert = [&](Value x, DType to) {
+    Attributes attributes;
+    attributes.Set("dtype", to);
+    return builder.type(x).dtype == to
+               ? x
+               : builder.Apply(Primitive::kConvert, {x}, attributes);
+  };
+  // [n, g, h, w, c, a, b]
+  const auto in_order = [&](Value windows) {
+    return builder.Transpose(windows,
+                             Order({{0, 2}, {3, k}, {2, 1}, {3 + k, k}}));
+  };
+  const auto pad = [&](Value x) {
+    return Padded(builder, x, conv.attributes, /*stored=*/false);
+  };
+  const Value windows =
+      in_order(WindowsOf(conv, Padded(builder, conv.x, conv.attributes)));
+  const Shape& shape = builder.type(windows).shape;
+  Attributes broadcast;
+  broadcast.Set("shape", StaticValue::Dims(shape));
+  std::vector<int64_t> axes = {1};
+  const std::vector<int64_t> reduced = Numbers(2 + k, 1 + k);
+  axes.insert(axes.end(), reduced.begin(), reduced.end());
+  broadcast.Set("axes", StaticValue::Ints(axes));
+  Shape of_group = builder.type(conv.weights).shape;
+  of_group.erase(of_group.begin() + 1);
+  const Value weights =
+      builder.Apply(Primitive::kBroadcastInDim,
+                    {builder.Reshape(conv.weights, of_group)}, broadcast);
+  Value product = builder.Apply(
+      Primitive::kMul, {convert(windows, wide), convert(weights, wide)});
+  const Value ones = builder.BroadcastTo(
+      builder.Constant(Exact(1), DType::kBool), builder.type(conv.x).shape);
+  const Value there = in_order(WindowsOf(conv, pad(ones)));
+  const Value zero = builder.BroadcastTo(builder.Constant(Exact(0), wide),
+                                         builder.type(product).shape);
+  product = builder.Apply(Primitive::kSelect, {there, product, zero});
+  Attributes sum;
+  sum.Set("axes", StaticValue::Ints(reduced));
+  return convert(builder.Apply(Primitive::kReduceSum, {product}, sum), dtype);
+}
+
 Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
               GraphBuilder& builder) {
-  const TensorType& type = graph.type(v);
-  const TensorType& w = graph.type(graph.operands(v)[1]);
-  const Value weights = Packed(graph, v, 1, operands[1], builder);
-  if (type.rank() > 2 && HasColumns(type) &&
-      ReadsPoints(graph.attributes(v), w)) {
-    return ProductOfPoints(graph, v, Packed(graph, v, 0, operands[0], builder),
-                           weights, builder);
+  Convolution conv = ReadConvolution(graph, v, operands, builder);
+  Value product;
+  if (IsSum(graph, v)) {
+    product = SumOfWindows(conv);
+  } else if (conv.k > 0 && HasColumns(conv.type) && ReadsPoints(conv)) {
+    if (Groups(graph, v).batches > 1) {
+      conv.x = Stored(builder, conv.x);
+    } else {
+      conv.x = Packed(graph, v, 0, conv.x, builder);
+    }
+    product = ProductOfPoints(conv);
+  } else {
+    const Value windows =
+        WindowsOf(conv, Padded(builder, conv.x, conv.attributes));
+    Shape places = conv.type.shape;
+    places[1] = Dim(1);
+    const bool columns =
+        conv.k > 0 &&
+        *conv.type.shape.back().Value() >= *conv.sizes.back().Value() &&
+        *SizeOf(places) >= kFewColumns;
+    product = columns ? ProductOfColumns(conv, windows)
+                      : ProductOfRows(conv, windows);
   }
-  const Value windows = WindowsOf(graph, v, operands[0], builder);
-  Shape places = type.shape;
-  places[1] = Dim(1);
-  const bool columns = type.rank() > 2 &&
-                       *type.shape.back().Value() >= *w.shape.back().Value() &&
-                       *SizeOf(places) >= kFewColumns;
-  return columns ? ProductOfColumns(graph, v, windows, weights, builder)
-                 : ProductOfRows(windows, weights, type.rank() - 2, builder);
+  return builder.Reshape(product, conv.type.shape);
 }
 
 // Whether the windows reach beyond what they are taken of, or hold the zeros
@@ -361,11 +519,11 @@ Graph ProductsOfWindows(const Graph& graph) {
   }
   if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    const bool padded = IsPaddedInGroups(graph, v);
-    if (!padded && !IsProduct(graph, v)) return copy.Keep(v);
+    const bool product = IsProduct(graph, v);
+    if (!product && !IsPaddedInGroups(graph, v)) return copy.Keep(v);
     copy.builder().SetProvenance(graph.node(v).provenance);
-    if (padded) return OfPadded(graph, v, copy.Operands(v), copy.builder());
-    return Product(graph, v, copy.Operands(v), copy.builder());
+    return (product ? Product : OfPadded)(graph, v, copy.Operands(v),
+                                          copy.builder());
   });
 }
 

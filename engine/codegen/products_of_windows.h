@@ -31,11 +31,14 @@ inline constexpr int64_t kMaxWindowBytes = int64_t{1} << 28;
 bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
                 const Dim& stride, const Dim& dilation);
 
-// The graph with each convolution of floats as a product: of one group, of
-// known extents whose windows take kMaxWindowBytes at most. Others stay, since
-// what their windows take is not known, or since each output reads few of them
-// (depthwise): these are taken of a tensor that is padded in memory. Sums are
-// taken in the same order: the values stay the same. A graph with composite
+// The graph with each convolution of floats and of known extents as a product,
+// whose windows take kMaxWindowBytes at most; groups are a batch of it. Others
+// stay: of open extents, since nobody knows what their windows take, and of
+// groups in which each output reads few elements, or is one of few (depthwise);
+// these are taken of a tensor that is padded in memory. One output of a group,
+// of windows larger than the result (the gradient of depthwise weights), is a
+// sum over windows. Products add in the same order as convolutions: the values
+// stay the same; sums add in the order of reduce_sum. A graph with composite
 // nodes comes back as it is. O(nodes). An infinite or NaN weight turns the
 // zeros around a padded tensor into NaN, which are absent from a convolution:
 // where there is a FiniteOperand, it is to be finite.

@@ -1,6 +1,7 @@
 #include "engine/codegen/products_of_windows.h"
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,16 +18,17 @@
 namespace cleave {
 namespace {
 
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
 std::string Convolution(const std::string& x, const std::string& w,
                         const std::string& y, const std::string& attributes,
-                        int groups = 1) {
+                        int groups = 1, int batch_groups = 1) {
   return absl::StrCat("graph (%x: f64", x, ", %w: f64", w, ") -> (y: f64", y,
                       ") {\n  %1: f64", y, " = conv(%x, %w, ", attributes,
-                      ", groups: ", groups,
-                      ", batch_groups: 1)\n  return y = %1\n}");
+                      ", groups: ", groups, ", batch_groups: ", batch_groups,
+                      ")\n  return y = %1\n}");
 }
 
 Tensor Numbers(const TensorType& type, double step) {
@@ -46,7 +48,16 @@ TEST(ProductsOfWindows, HaveTheValuesOfConvolutions) {
     const char* w;
     const char* y;
     const char* attributes;
+    int groups = 1;
+    int batch_groups = 1;
   };
+  constexpr char kPlain[] =
+      "stride: [1], low: [0], high: [0], lhs_dilation: [1], rhs_dilation: [1]";
+  constexpr char kPadded[] =
+      "stride: [1], low: [5], high: [5], lhs_dilation: [1], rhs_dilation: [1]";
+  constexpr char kUneven[] =
+      "stride: [2], low: [2], high: [-1], lhs_dilation: [1], rhs_dilation: "
+      "[1]";
   const Example examples[] = {
       {"[2, 3, 7]", "[4, 3, 3]", "[2, 4, 4]",
        "stride: [2], low: [1], high: [1], lhs_dilation: [1], "
@@ -69,20 +80,34 @@ TEST(ProductsOfWindows, HaveTheValuesOfConvolutions) {
       {"[2, 3, 600]", "[4, 3, 1]", "[2, 4, 600]",
        "stride: [1], low: [0], high: [0], lhs_dilation: [1], "
        "rhs_dilation: [1]"},
+      // Groups of features and of images, likewise.
+      {"[2, 6, 20]", "[8, 3, 11]", "[2, 8, 20]", kPadded, 2},
+      {"[1, 6, 20]", "[8, 3, 11]", "[1, 8, 20]", kPadded, 2},
+      {"[2, 6, 20]", "[8, 3, 11]", "[2, 8, 10]", kPlain, 2},
+      {"[4, 3, 20]", "[8, 3, 11]", "[2, 8, 20]", kPadded, 1, 2},
+      {"[4, 3, 20]", "[8, 3, 11]", "[2, 8, 10]", kPlain, 1, 2},
+      {"[1, 66, 20]", "[8, 33, 1]", "[1, 8, 20]", kPlain, 2},
+      {"[2, 33, 20]", "[8, 33, 1]", "[1, 8, 20]", kPlain, 1, 2},
+      // Sums of windows: one output of each group.
+      {"[2, 3, 12]", "[3, 1, 9]", "[2, 3, 4]", kPlain, 3},
+      {"[2, 3, 12]", "[3, 1, 9]", "[2, 3, 3]", kUneven, 3},
+      {"[3, 2, 12]", "[3, 2, 9]", "[1, 3, 4]", kPlain, 1, 3},
       {"[0, 3, 5]", "[4, 3, 2]", "[0, 4, 4]",
        "stride: [1], low: [0], high: [0], lhs_dilation: [1], "
        "rhs_dilation: [1]"}};
   for (const Example& e : examples) {
-    const std::string text = Convolution(e.x, e.w, e.y, e.attributes);
+    const std::string text =
+        Convolution(e.x, e.w, e.y, e.attributes, e.groups, e.batch_groups);
     SCOPED_TRACE(text);
     ASSERT_OK_AND_ASSIGN(const Graph graph,
                          ParseGraph(text, std::make_shared<Context>()));
     const Graph product = ProductsOfWindows(graph);
     EXPECT_THAT(PrintGraph(product), Not(HasSubstr("conv(")));
-    EXPECT_THAT(PrintGraph(product), HasSubstr("dot_general("));
+    EXPECT_THAT(PrintGraph(product),
+                AnyOf(HasSubstr("dot_general("), HasSubstr("reduce_sum(")));
     std::vector<Tensor> inputs;
     for (const NamedValue& input : graph.inputs()) {
-      inputs.push_back(Numbers(graph.type(input.value), 0.37));
+      inputs.push_back(Numbers(graph.type(input.value), 0.375));
     }
     ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
                          Interpret(graph, inputs));
@@ -152,6 +177,26 @@ TEST(ProductsOfWindows, LeaveOthers) {
   EXPECT_THAT(
       Rewritten(Convolution("[1, 4, 5]", "[4, 1, 3]", "[1, 4, 3]", rest, 4)),
       HasSubstr("conv("));
+}
+
+// Sums leave out what is absent, which an infinite weight would turn into NaN.
+TEST(ProductsOfWindows, SumsLeaveAbsentElementsOut) {
+  const std::string text =
+      Convolution("[1, 2, 3]", "[2, 1, 4]", "[1, 2, 2]",
+                  "stride: [1], low: [1], high: [1], lhs_dilation: [1], "
+                  "rhs_dilation: [1]",
+                  2);
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(text, std::make_shared<Context>()));
+  const Graph sum = ProductsOfWindows(graph);
+  EXPECT_THAT(PrintGraph(sum), HasSubstr("reduce_sum("));
+  Tensor x = Numbers(graph.type(graph.inputs()[0].value), 0.375);
+  Tensor w = Numbers(graph.type(graph.inputs()[1].value), 0.375);
+  w.SetDouble(0, std::numeric_limits<double>::infinity());
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
+                       Interpret(graph, {x, w}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, Interpret(sum, {x, w}));
+  EXPECT_EQ(got[0].ToString(), want[0].ToString());
 }
 
 }  // namespace
