@@ -93,19 +93,27 @@ bool IsSum(const Graph& graph, Value v) {
          *graph.type(graph.operands(v)[1]).shape[0].Value() == groups;
 }
 
-bool IsProduct(const Graph& graph, Value v) {
-  if (graph.node(v).op != ToOpId(Primitive::kConv)) return false;
-  const TensorType& type = graph.type(v);
-  if (!IsFloat(type.dtype)) return false;
+// Whether the windows of a convolution find place in memory.
+bool AreStored(const Graph& graph, Value v) {
   const std::optional<int64_t> size = WindowSize(graph, v);
-  if (!size || !SizeOf(graph.type(graph.operands(v)[1]).shape) ||
-      *SizeOf(graph.type(graph.operands(v)[1]).shape) == 0) {
+  const auto bytes = static_cast<int64_t>(ByteSize(graph.type(v).dtype));
+  return size && *size <= kMaxWindowBytes / bytes;
+}
+
+bool IsProduct(const Graph& graph, Value v) {
+  if (graph.node(v).op != ToOpId(Primitive::kConv) ||
+      !IsFloat(graph.type(v).dtype)) {
     return false;
   }
-  return IsSum(graph, v) ||
-         (!IsThin(graph, v) &&
-          *size <=
-              kMaxWindowBytes / static_cast<int64_t>(ByteSize(type.dtype)));
+  const bool grouped = Groups(graph, v).count() > 1;
+  const std::optional<int64_t> weights =
+      SizeOf(graph.type(graph.operands(v)[1]).shape);
+  if (!WindowSize(graph, v) || !weights) {
+    return !grouped && graph.type(v).rank() > 2;
+  }
+  if (*weights == 0) return false;
+  if (IsSum(graph, v)) return true;
+  return !IsThin(graph, v) && (AreStored(graph, v) || !grouped);
 }
 
 // Whether a convolution of several groups is padded, by known extents: its
@@ -305,13 +313,15 @@ Value Dot(GraphBuilder& builder, Value a, Value b, int batch,
   return builder.Apply(Primitive::kDotGeneral, {a, b}, attributes);
 }
 
-// The weights for each image of a batch.
-Value ForEachImage(const Convolution& conv, Value weights) {
-  Shape shape = conv.builder.type(weights).shape;
+// The weights for each of so many images, or rows of them.
+Value ForEach(const Convolution& conv, const Shape& batch, Value weights) {
+  const Shape& each = conv.builder.type(weights).shape;
   Attributes broadcast;
   broadcast.Set("axes",
-                StaticValue::Ints(Numbers(1, static_cast<int>(shape.size()))));
-  shape.insert(shape.begin(), conv.type.shape[0]);
+                StaticValue::Ints(Numbers(static_cast<int>(batch.size()),
+                                          static_cast<int>(each.size()))));
+  Shape shape = batch;
+  shape.insert(shape.end(), each.begin(), each.end());
   broadcast.Set("shape", StaticValue::Dims(shape));
   return conv.builder.Apply(Primitive::kBroadcastInDim, {weights}, broadcast);
 }
@@ -340,8 +350,8 @@ bool ReadsPoints(const Convolution& conv) {
 Value ProductOfPoints(const Convolution& conv) {
   Shape shape = conv.builder.type(conv.weights).shape;
   shape.resize(shape.size() - conv.sizes.size());
-  const Value weights =
-      ForEachImage(conv, conv.builder.Reshape(conv.weights, shape));
+  const Value weights = ForEach(conv, {conv.type.shape[0]},
+                                conv.builder.Reshape(conv.weights, shape));
   return Dot(conv.builder, weights, conv.x, 1 + conv.g, {2 + conv.g},
              {1 + conv.g});
 }
@@ -357,7 +367,7 @@ Value ProductOfColumns(const Convolution& conv, Value windows) {
     // [n, g, c, a, b, h, w]
     windows = builder.Transpose(
         windows, Order({{0, 2 + g}, {2 + g + k, k}, {2 + g, k}}));
-    return Dot(builder, ForEachImage(conv, conv.weights),
+    return Dot(builder, ForEach(conv, {conv.type.shape[0]}, conv.weights),
                Stored(builder, windows), 1 + g, Numbers(2 + g, 1 + k),
                contracted);
   }
@@ -368,6 +378,50 @@ Value ProductOfColumns(const Convolution& conv, Value windows) {
                             contracted, Numbers(g, 1 + k));
   return builder.Transpose(product,
                            Order({{1 + g, 1}, {0, 1 + g}, {2 + g, k}}));
+}
+
+// The product where nobody knows how much memory the windows would take, or
+// where that is much: panels of columns find them where x is. Images are a
+// batch unless the windows are large, as those of a weight's gradient.
+Value ProductOfFoundWindows(const Convolution& conv, Value windows) {
+  GraphBuilder& builder = conv.builder;
+  const int k = conv.k;
+  const auto product_of = [](const Shape& shape, int first, int count) {
+    Dim size(1);
+    for (int d = first; d < first + count; ++d) size = size * shape[d];
+    return size;
+  };
+  const Shape shape = builder.type(windows).shape;
+  const Dim terms = shape[1] * product_of(shape, 2 + k, k);
+  const Dim places = product_of(shape, 2, k);
+  Value weights = builder.Reshape(conv.weights,
+                                  {builder.type(conv.weights).shape[0], terms});
+  if (SizeOf(conv.sizes)) {
+    // As columns the places of an image, or of a row of it: to find a place by
+    // its number takes divisions, which are slow by what is not known.
+    const int rows = places.Value() ? 0 : k - 1;
+    Shape batch = {shape[0]};
+    batch.insert(batch.end(), shape.begin() + 2, shape.begin() + 2 + rows);
+    Shape flat = batch;
+    flat.push_back(terms);
+    flat.push_back(product_of(shape, 2 + rows, k - rows));
+    windows = builder.Transpose(
+        windows,
+        Order({{0, 1}, {2, rows}, {1, 1}, {2 + k, k}, {2 + rows, k - rows}}));
+    const Value product =
+        Dot(builder, ForEach(conv, batch, weights),
+            builder.Reshape(windows, flat), 1 + rows, {2 + rows}, {1 + rows});
+    return builder.Transpose(
+        product, Order({{0, 1}, {1 + rows, 1}, {1, rows}, {2 + rows, 1}}));
+  }
+  windows =
+      builder.Transpose(windows, Order({{1, 1}, {2 + k, k}, {0, 1}, {2, k}}));
+  windows = builder.Reshape(windows, {terms, shape[0] * places});
+  Shape result = {builder.type(weights).shape[0], shape[0]};
+  result.insert(result.end(), shape.begin() + 2, shape.begin() + 2 + k);
+  const Value product =
+      builder.Reshape(Dot(builder, weights, windows, 0, {1}, {0}), result);
+  return builder.Transpose(product, Order({{1, 1}, {0, 1}, {2, k}}));
 }
 
 // The places are the rows of the product: windows are copied whole.
@@ -440,13 +494,17 @@ Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
   Value product;
   if (IsSum(graph, v)) {
     product = SumOfWindows(conv);
-  } else if (conv.k > 0 && HasColumns(conv.type) && ReadsPoints(conv)) {
+  } else if (conv.k > 0 && ReadsPoints(conv) &&
+             (!AreStored(graph, v) || HasColumns(conv.type))) {
     if (Groups(graph, v).batches > 1) {
       conv.x = Stored(builder, conv.x);
     } else {
       conv.x = Packed(graph, v, 0, conv.x, builder);
     }
     product = ProductOfPoints(conv);
+  } else if (!AreStored(graph, v)) {
+    product = ProductOfFoundWindows(
+        conv, WindowsOf(conv, Padded(builder, conv.x, conv.attributes)));
   } else {
     const Value windows =
         WindowsOf(conv, Padded(builder, conv.x, conv.attributes));
@@ -489,7 +547,7 @@ bool HoldAbsent(const Graph& graph, Value windows) {
 bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
                 const Dim& stride, const Dim& dilation) {
   const Dim last = (count - Dim(1)) * stride + (size - Dim(1)) * dilation;
-  return last.Value() && extent.Value() && *last.Value() < *extent.Value();
+  return (extent - last).Value().value_or(0) > 0;
 }
 
 std::optional<int> FiniteOperand(const Graph& graph, Value node) {
@@ -504,7 +562,7 @@ std::optional<int> FiniteOperand(const Graph& graph, Value node) {
   if (!is(node, Primitive::kDotGeneral)) return std::nullopt;
   for (const int side : {0, 1}) {
     Value v = operands[side];
-    if (!IsStored(graph, v)) continue;
+    if (!IsStored(graph, v) && !is(v, Primitive::kReshape)) continue;
     v = graph.operands(v)[0];
     if (is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
     if (is(v, Primitive::kWindows) && HoldAbsent(graph, v)) return 1 - side;

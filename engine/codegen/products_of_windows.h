@@ -22,26 +22,27 @@
 
 namespace cleave {
 
-// The most memory that the windows of one convolution may take, in bytes.
+// The most memory that the stored windows of one convolution take, in bytes.
 inline constexpr int64_t kMaxWindowBytes = int64_t{1} << 28;
 
-// Whether windows along an axis read no place outside of it: `count` of `size`
-// places, `dilation` apart, the first at 0 and each `stride` behind the last.
-// False where these are not known.
+// Whether windows along an axis are known to read no place outside of it:
+// `count` of `size` places, `dilation` apart, the first at 0 and each `stride`
+// behind the last. False where these are not known.
 bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
                 const Dim& stride, const Dim& dilation);
 
-// The graph with each convolution of floats and of known extents as a product,
-// whose windows take kMaxWindowBytes at most; groups are a batch of it. Others
-// stay: of open extents, since nobody knows what their windows take, and of
-// groups in which each output reads few elements, or is one of few (depthwise);
-// these are taken of a tensor that is padded in memory. One output of a group,
-// of windows larger than the result (the gradient of depthwise weights), is a
-// sum over windows. Products add in the same order as convolutions: the values
-// stay the same; sums add in the order of reduce_sum. A graph with composite
-// nodes comes back as it is. O(nodes). An infinite or NaN weight turns the
-// zeros around a padded tensor into NaN, which are absent from a convolution:
-// where there is a FiniteOperand, it is to be finite.
+// The graph with convolutions of floats as products. Windows are stored where
+// they are known to take kMaxWindowBytes at most; else the product finds them
+// in x. Groups are a batch of the product. One output of a group, of windows
+// larger than the result (the gradient of depthwise weights), is a sum over
+// windows. Others stay: without spatial axes or with groups, of open extents;
+// and groups of which each output reads few elements, or is one of few
+// (depthwise): these are taken of a tensor that is padded in memory. Products
+// add in the same order as convolutions: the values stay the same; sums add in
+// the order of reduce_sum. A graph with composite nodes comes back as it is.
+// O(nodes). An infinite or NaN weight turns the zeros around a padded tensor
+// into NaN, which are absent from a convolution: where there is a
+// FiniteOperand, it is to be finite.
 Graph ProductsOfWindows(const Graph& graph);
 
 // The operand that is to be finite, if any: the weights of a product of

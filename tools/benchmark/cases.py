@@ -184,6 +184,17 @@ def add_blocks(add, down):
     add("convolution_1x1", "convolution", "convolution_1x1",
         [image, f32(c, c, 1, 1)], [image], blocks.convolution_1x1,
         tolerance=1e-4, flops=2 * image.size * c)
+    image, w = f32(8, 32 * down(8), 14, 14), f32(32 * down(8), down(8), 3, 3)
+    add("convolution_groups", "convolution", "convolution_groups", [image, w],
+        [image], blocks.convolution_groups, tolerance=1e-4,
+        flops=2 * image.size * w.shape[1] * 9)
+    for batch, channels, side in ((1, 64, 56), (8, 256, 14)):
+        c = down(channels)
+        image, w = f32(batch, c, side, side), f32(c, c, 3, 3)
+        add(f"convolution_vjp_{channels}", "convolution", "convolution_3x3",
+            [image, w, image], [image, image, w], blocks.convolution_3x3_vjp,
+            transform="vjp", tolerance=1e-4 * math.sqrt(image.size),
+            flops=6 * image.size * c * 9)
     wide = f32(1, down(128), 56, 56)
     add("convolution_depthwise", "convolution", "convolution_depthwise",
         [wide, f32(wide.shape[1], 1, 3, 3)], [wide],

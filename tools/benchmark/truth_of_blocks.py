@@ -82,6 +82,59 @@ def convolution_1x1(arrays, shapes):
     return _at_places((batch, shapes[1][0], height, width), value)
 
 
+def _pairs(extent, at):
+    """Elements that the three taps of a row of weights meet there."""
+    return [(p, at + p - 1) for p in range(3) if 0 <= at + p - 1 < extent]
+
+
+def convolution_groups(arrays, shapes):
+    x, w = arrays
+    _, channels, height, width = shapes[0]
+    outputs, inputs = shapes[1][:2]
+    each = outputs // (channels // inputs)
+
+    def value(b, o, i, j):
+        return math.fsum(
+            x[((b * channels + o // each * inputs + c) * height + s) * width + t]
+            * w[((o * inputs + c) * 3 + p) * 3 + q] for c in range(inputs)
+            for p, s in _pairs(height, i) for q, t in _pairs(width, j))
+
+    return _at_places((shapes[0][0], outputs, height, width), value)
+
+
+def convolution_3x3_vjp(arrays, shapes):
+    """The result, and the cotangents of image and weights."""
+    x, w, dy = arrays
+    batch, channels, height, width = shapes[0]
+    outputs = shapes[1][0]
+
+    def tap(o, c, p, q):
+        return w[((o * channels + c) * 3 + p) * 3 + q]
+
+    def y(b, o, i, j):
+        return math.fsum(
+            x[((b * channels + c) * height + s) * width + t] * tap(o, c, p, q)
+            for c in range(channels) for p, s in _pairs(height, i)
+            for q, t in _pairs(width, j))
+
+    def dx(b, c, i, j):
+        return math.fsum(
+            dy[((b * outputs + o) * height + s) * width + t] *
+            tap(o, c, 2 - p, 2 - q) for o in range(outputs)
+            for p, s in _pairs(height, i) for q, t in _pairs(width, j))
+
+    def dw(o, c, p, q):
+        return math.fsum(
+            x[((b * channels + c) * height + i + p - 1) * width + j + q - 1] *
+            dy[((b * outputs + o) * height + i) * width + j]
+            for b in range(batch) for i in range(height) for j in range(width)
+            if 0 <= i + p - 1 < height and 0 <= j + q - 1 < width)
+
+    image = (batch, outputs, height, width)
+    return (_at_places(image, y) + _at_places(shapes[0], dx) +
+            _at_places(shapes[1], dw))
+
+
 def convolution_depthwise(arrays, shapes):
     x, w = arrays
     _, channels, height, width = shapes[0]

@@ -18,6 +18,23 @@ bool MayBeEmpty(const Dim& extent) {
   return Compare(extent, CompareOp::kGt, 0) != Truth::kTrue;
 }
 
+// The ends of the shortest runs from these axes on, at least one axis of
+// `from`, with as many elements: all that are left where extents tell of none
+// before. The last run takes axes of `to` that are left, which have extent 1.
+std::pair<size_t, size_t> EqualRun(const Shape& to, size_t first_to,
+                                   const Shape& from, size_t first_from) {
+  Dim size_from(1);
+  for (size_t end_from = first_from + 1; end_from < from.size(); ++end_from) {
+    size_from = size_from * from[end_from - 1];
+    Dim size_to(1);
+    for (size_t end_to = first_to; end_to <= to.size(); ++end_to) {
+      if (end_to > first_to) size_to = size_to * to[end_to - 1];
+      if (size_to == size_from) return {end_to, end_from};
+    }
+  }
+  return {to.size(), from.size()};
+}
+
 }  // namespace
 
 Expr Lowering::Clamp(const Expr& at, const Dim& extent) {
@@ -99,21 +116,42 @@ Expr Lowering::Movement(Value v, const Coordinates& at) {
   }
 }
 
-// The number of the element in row-major order, taken apart again.
+// The number of the element in row-major order, taken apart again: for each run
+// of axes by itself that has as many elements before as after.
 Expr Lowering::Reshape(Value v, const Coordinates& at) {
   const Value x = graph_.operands(v)[0];
   const Shape& to = graph_.type(v).shape;
   const Shape& from = graph_.type(x).shape;
-  Expr number = 0;
-  for (size_t d = 0; d < to.size(); ++d) {
-    number = number * Extent(to[d]) + at[d];
-  }
   Coordinates inner(from.size());
-  for (size_t d = from.size(); d-- > 0;) {
-    const Expr extent = Halide::max(Extent(from[d]), 1);
-    inner[d] =
-        d == 0 ? Clamp(number, from[d]) : Clamp(number % extent, from[d]);
-    number = number / extent;
+  // The last axes may be told to be the same where those before them are not.
+  size_t last_to = to.size();
+  size_t last_from = from.size();
+  while (last_to > 0 && last_from > 0 &&
+         to[last_to - 1] == from[last_from - 1]) {
+    inner[--last_from] = at[--last_to];
+  }
+  const Shape rest_to(to.begin(), to.begin() + last_to);
+  const Shape rest_from(from.begin(), from.begin() + last_from);
+  size_t first_to = 0;
+  size_t first_from = 0;
+  while (first_from < last_from) {
+    const auto [end_to, end_from] =
+        EqualRun(rest_to, first_to, rest_from, first_from);
+    if (end_to == first_to + 1 && end_from == first_from + 1) {
+      inner[first_from] = at[first_to];
+    } else {
+      Expr number = 0;
+      for (size_t d = first_to; d < end_to; ++d) {
+        number = number * Extent(to[d]) + at[d];
+      }
+      for (size_t d = end_from; d-- > first_from;) {
+        const Expr extent = Halide::max(Extent(from[d]), 1);
+        inner[d] = Clamp(d == first_from ? number : number % extent, from[d]);
+        number = number / extent;
+      }
+    }
+    first_to = end_to;
+    first_from = end_from;
   }
   return At(x, inner);
 }

@@ -33,6 +33,25 @@ def chain(x, y):
     return (a * a - x) / (1 + jnp.abs(y)) + 0.5
 
 
+def vjp(function):
+    """Results and gradients, as of the peer of PyTorch."""
+
+    def call(*arguments):
+        y, pull = jax.vjp(function, *arguments[:-1])
+        return (y, *pull(arguments[-1]))
+
+    return call
+
+
+def convolution_3x3(x, w):
+    return jax.lax.conv(x, w, (1, 1), "SAME")
+
+
+def convolution_groups(x, w):
+    return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME",
+                                        feature_group_count=32)
+
+
 def convolution_depthwise(x, w):
     return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME",
                                         feature_group_count=x.shape[1])
@@ -89,7 +108,9 @@ class Peer:
         "cross_entropy_mean": lambda x, target: cross_entropy(x, target).mean(),
         "cross_entropy_each": cross_entropy,
         "matmul_2d": jnp.matmul,
-        "convolution_3x3": lambda x, w: jax.lax.conv(x, w, (1, 1), "SAME"),
+        "convolution_3x3": convolution_3x3,
+        "vjp(convolution_3x3)": vjp(convolution_3x3),
+        "convolution_groups": convolution_groups,
         "matrix_vector": jnp.matmul,
         "vector_matrix": jnp.matmul,
         "linear_gelu": lambda x, w, bias: jax.nn.gelu(x @ w.T + bias,

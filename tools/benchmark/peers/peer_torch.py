@@ -35,6 +35,24 @@ def lstm_layer(xs, h, c, wx, wh, bias):
                       0.0, False, False, False)[0]
 
 
+def vjp(function):
+    """Results and gradients of a function of floats, whose last argument is the
+    cotangent."""
+
+    def call(*arguments):
+        with torch.enable_grad():
+            inputs = [x.detach().requires_grad_() for x in arguments[:-1]]
+            y = function(*inputs)
+            return (y.detach(),
+                    *torch.autograd.grad(y, inputs, arguments[-1]))
+
+    return call
+
+
+def convolution_3x3(x, w):
+    return F.conv2d(x, w, padding=1)
+
+
 class Peer:
     FUNCTIONS = {
         "softmax_rows": softmax,
@@ -51,7 +69,9 @@ class Peer:
         "cross_entropy_each": lambda x, target: F.cross_entropy(
             x, target, reduction="none"),
         "matmul_2d": torch.matmul,
-        "convolution_3x3": lambda x, w: F.conv2d(x, w, padding=1),
+        "convolution_3x3": convolution_3x3,
+        "vjp(convolution_3x3)": vjp(convolution_3x3),
+        "convolution_groups": lambda x, w: F.conv2d(x, w, padding=1, groups=32),
         "matrix_vector": torch.mv,
         "vector_matrix": torch.matmul,
         "linear_gelu": lambda x, w, bias: F.gelu(F.linear(x, w, bias)),
