@@ -96,6 +96,14 @@ double Reference(Primitive primitive, double x, double y) {
       return std::sin(x);
     case Primitive::kCos:
       return std::cos(x);
+    case Primitive::kAsin:
+      return std::asin(x);
+    case Primitive::kAcos:
+      return std::acos(x);
+    case Primitive::kAtan:
+      return std::atan(x);
+    case Primitive::kAtan2:
+      return std::atan2(x, y);
     case Primitive::kRsqrt:
       return 1 / std::sqrt(x);
     case Primitive::kErfinv:

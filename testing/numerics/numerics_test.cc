@@ -88,11 +88,13 @@ std::vector<double> Boundaries() {
   for (int e = -126; e < 128; ++e) values.push_back(std::ldexp(1, e));
   // The f32 nearest to a multiple of pi / 2 for its size.
   values.push_back(0x1.47d0fep34);
-  // exp, expm1, log, log1p, tanh, sigmoid, erf, erfc, sin, cos, rsqrt.
+  // exp, expm1, log, log1p, tanh, sigmoid, erf, erfc, sin, cos, rsqrt, asin,
+  // acos, atan.
   for (const double worst :
        {-0x1.765026p+2, 0x1.907d84p-2, 0x1.4574e2p-1, 0x1.569876p-2,
         0x1.c3e30ep-3, -0x1.69c008p-12, 0x1.ff23a4p-1, 0x1.52d5dep+0,
-        0x1.aca316p+67, 0x1.7b9146p+37, 0x1.019566p-126}) {
+        0x1.aca316p+67, 0x1.7b9146p+37, 0x1.019566p-126, 0x1.fd51ccp-10,
+        0x1.f2ce54p-1, 0x1.f8378ep-9}) {
     values.push_back(worst);
   }
   return values;
@@ -201,37 +203,50 @@ TEST_P(ShippedNumerics, NarrowFloats) {
   }
 }
 
-// The one numeric of f64: its logarithm and its quantile are its own.
-TEST(Erfinv, HoldsItsBoundInF64) {
+// Numerics that there are of f64, too.
+class NumericsOfF64 : public testing::TestWithParam<std::string> {};
+
+TEST_P(NumericsOfF64, HoldTheirBound) {
+  const Primitive primitive = *FindPrimitive(GetParam());
   ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
-                       Rules().Numeric(Primitive::kErfinv, DType::kF64));
+                       Rules().Numeric(primitive, DType::kF64));
   ASSERT_NE(numeric, nullptr);
-  ASSERT_OK_AND_ASSIGN(
-      const Graph graph,
-      ApplyNumerics(Call(Primitive::kErfinv, DType::kF64), Rules()));
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ApplyNumerics(Call(primitive, DType::kF64), Rules()));
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> middle(-1, 1);
   std::vector<double> points = SpecialValues(DType::kF64);
-  for (const double v : GuardValues({0.85, 1, 1 - 2e-11}, DType::kF64)) {
+  for (const double v : GuardValues(
+           {0.3, 0.85, 1, 1 - 2e-11, 20, 0x1p-1022, 0x1p-1074, 708.396418532264,
+            709.782712893384, 710, 745.1332191019412, 746},
+           DType::kF64)) {
     points.push_back(v);
+    points.push_back(-v);
   }
-  // Anywhere, in the middle, and ever nearer to 1.
+  // Anywhere, in the middle, ever nearer to 1, where tanh has values of its
+  // own, and where exp has.
   for (const double v : UlpUniformGrid(DType::kF64, 500, random)) {
     points.push_back(v);
   }
-  for (int i = 0; i < 2000; ++i) points.push_back(middle(random));
   for (int i = 0; i < 2000; ++i) {
+    points.push_back(middle(random));
     points.push_back(1 - std::ldexp(1 + middle(random) / 2, -i % 53));
+    points.push_back(20 * middle(random));
+    points.push_back(746 * middle(random));
   }
   const Tensor x = Vector(DType::kF64, points);
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
                        Interpret(graph, {x}));
   NumericError worst;
-  ASSERT_OK(MeasureError(Primitive::kErfinv, {x}, results[0], &worst));
+  ASSERT_OK(MeasureError(primitive, {x}, results[0], &worst));
   EXPECT_LE(worst.ulp, numeric->ulp) << worst.ToString();
   EXPECT_GE(worst.ulp, numeric->ulp / 2)
       << "the claim is too loose: " << worst.ToString();
 }
+
+INSTANTIATE_TEST_SUITE_P(All, NumericsOfF64,
+                         testing::Values("erfinv", "exp", "log", "tanh"),
+                         [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedNumerics,
                          testing::ValuesIn(NumericNames()),
@@ -239,9 +254,9 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedNumerics,
 
 // The primitives that the rules promise as vector arithmetic.
 TEST(ShippedNumericsList, HasTheCommonFunctions) {
-  for (const char* name :
-       {"exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "erfc",
-        "erfinv", "sin", "cos", "pow", "rsqrt"}) {
+  for (const char* name : {"exp", "expm1", "log", "log1p", "tanh", "sigmoid",
+                           "erf", "erfc", "erfinv", "sin", "cos", "asin",
+                           "acos", "atan", "atan2", "pow", "rsqrt"}) {
     ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
                          Rules().Numeric(*FindPrimitive(name), DType::kF32));
     EXPECT_NE(numeric, nullptr) << name;
