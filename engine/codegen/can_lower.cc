@@ -31,8 +31,7 @@ bool AddsUp(const Graph& graph, Value scan) {
   if (graph.node(a).op == ToOpId(Primitive::kPad)) {
     const auto operands = graph.operands(a);
     const Attributes& pad = graph.attributes(a);
-    const std::optional<Exact> end = FilledWith(graph, operands[1]);
-    if (!end || !end->IsFinite()) return false;
+    if (!IsZero(graph, operands[1])) return false;
     const int64_t axis = graph.attributes(scan).GetInt("axis");
     const bool reverse = graph.attributes(scan).GetBool("reverse");
     for (size_t d = 0; d < pad.GetDims("low").size(); ++d) {

@@ -109,7 +109,10 @@ bool IsProduct(const Graph& graph, Value v) {
   const std::optional<int64_t> weights =
       SizeOf(graph.type(graph.operands(v)[1]).shape);
   if (!WindowSize(graph, v) || !weights) {
-    return !grouped && graph.type(v).rank() > 2;
+    // Channels that a guard compares are not known to be as many here.
+    const auto operands = graph.operands(v);
+    return !grouped && graph.type(v).rank() > 2 &&
+           graph.type(operands[0]).shape[1] == graph.type(operands[1]).shape[1];
   }
   if (*weights == 0) return false;
   if (IsSum(graph, v)) return true;
@@ -441,7 +444,7 @@ Value ProductOfRows(const Convolution& conv, Value windows) {
 
 // A convolution with one output of each group, whose windows are large: their
 // elements times the weights, added up. Absent ones are left out.
-Value SumOfWindows(Convolution conv) {
+Value SumOfWindows(const Convolution& conv) {
   GraphBuilder& builder = conv.builder;
   const int k = conv.k;
   const DType dtype = conv.type.dtype;
@@ -457,9 +460,6 @@ Value SumOfWindows(Convolution conv) {
   const auto in_order = [&](Value windows) {
     return builder.Transpose(windows,
                              Order({{0, 2}, {3, k}, {2, 1}, {3 + k, k}}));
-  };
-  const auto pad = [&](Value x) {
-    return Padded(builder, x, conv.attributes, /*stored=*/false);
   };
   const Value windows =
       in_order(WindowsOf(conv, Padded(builder, conv.x, conv.attributes)));
@@ -479,7 +479,8 @@ Value SumOfWindows(Convolution conv) {
       Primitive::kMul, {convert(windows, wide), convert(weights, wide)});
   const Value ones = builder.BroadcastTo(
       builder.Constant(Exact(1), DType::kBool), builder.type(conv.x).shape);
-  const Value there = in_order(WindowsOf(conv, pad(ones)));
+  const Value there = in_order(WindowsOf(
+      conv, Padded(builder, ones, conv.attributes, /*stored=*/false)));
   const Value zero = builder.BroadcastTo(builder.Constant(Exact(0), wide),
                                          builder.type(product).shape);
   product = builder.Apply(Primitive::kSelect, {there, product, zero});

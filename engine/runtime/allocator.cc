@@ -4,10 +4,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <deque>
-#include <map>
 #include <mutex>
-#include <vector>
+#include <new>
 
 namespace cleave {
 namespace {
@@ -18,101 +16,117 @@ constexpr size_t kKeptFrom = size_t{128} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kHugeFrom = 2 * kHugePage;
 
+void* Aligned(size_t bytes, size_t alignment) {
+  void* address = nullptr;
+  return posix_memalign(&address, alignment, bytes) == 0 ? address : nullptr;
+}
+
+// Large blocks carry what is known of them, so that to keep one takes no
+// memory.
 class KeepingAllocator : public Allocator {
  public:
   void* Allocate(size_t bytes, size_t alignment) override {
-    if (bytes < kKeptFrom || alignment > kKernelAlignment) {
-      return System(bytes, std::max(alignment, sizeof(void*)));
+    if (bytes < kKeptFrom) {
+      return Aligned(bytes, std::max(alignment, sizeof(void*)));
     }
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (void* const kept = TakeKept(bytes)) return kept;
-    }
-    void* address = SystemBlock(bytes);
-    if (address == nullptr) {
+    Header* block = nullptr;
+    if (alignment <= kKernelAlignment) block = TakeKept(bytes);
+    if (block == nullptr) block = Make(bytes, alignment);
+    if (block == nullptr) {
       // Blocks that are kept may be the memory that is missing.
       Release();
-      address = SystemBlock(bytes);
-      if (address == nullptr) return nullptr;
+      block = Make(bytes, alignment);
     }
-    const std::lock_guard<std::mutex> lock(mutex_);
-    sizes_.emplace(address, bytes);
-    return address;
+    return block == nullptr ? nullptr : block + 1;
   }
 
   void Free(void* address, size_t bytes) override {
-    std::vector<void*> dropped;
+    if (bytes < kKeptFrom) return std::free(address);
+    Header* const block = static_cast<Header*>(address) - 1;
+    if (block->size > kMostKeptBytes) return std::free(block->start);
+    Header* dropped = nullptr;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      const auto found =
-          bytes < kKeptFrom ? sizes_.end() : sizes_.find(address);
-      if (found == sizes_.end() || found->second > kMostKeptBytes) {
-        if (found != sizes_.end()) sizes_.erase(found);
-        dropped.push_back(address);
-      } else {
-        kept_.push_back(address);
-        kept_bytes_ += found->second;
-      }
+      block->next = nullptr;
+      *end_ = block;
+      end_ = &block->next;
+      kept_bytes_ += block->size;
       // The oldest make room.
       while (kept_bytes_ > kMostKeptBytes) {
-        dropped.push_back(kept_.front());
-        Forget(kept_.begin());
+        Header* const oldest = TakeNext(&oldest_);
+        oldest->next = dropped;
+        dropped = oldest;
       }
     }
-    for (void* const block : dropped) std::free(block);
+    FreeAll(dropped);
   }
 
   void Release() {
-    std::deque<void*> dropped;
+    Header* dropped;
     {
       const std::lock_guard<std::mutex> lock(mutex_);
-      dropped = kept_;
-      while (!kept_.empty()) Forget(kept_.begin());
+      dropped = oldest_;
+      oldest_ = nullptr;
+      end_ = &oldest_;
+      kept_bytes_ = 0;
     }
-    for (void* const block : dropped) std::free(block);
+    FreeAll(dropped);
   }
 
  private:
-  static void* System(size_t bytes, size_t alignment) {
-    void* address = nullptr;
-    return posix_memalign(&address, alignment, bytes) == 0 ? address : nullptr;
-  }
+  // Stands before the memory that the caller sees.
+  struct alignas(kKernelAlignment) Header {
+    void* start;   // of what the C library gave
+    size_t size;   // that the caller sees
+    Header* next;  // of those that are kept
+  };
 
-  static void* SystemBlock(size_t bytes) {
-    if (bytes < kHugeFrom) return System(bytes, kKernelAlignment);
-    void* const address = System(bytes, kHugePage);
+  static Header* Make(size_t bytes, size_t alignment) {
+    const size_t before = std::max(alignment, sizeof(Header));
+    const bool huge = bytes >= kHugeFrom;
+    void* const start =
+        Aligned(before + bytes, huge ? std::max(before, kHugePage) : before);
+    if (start == nullptr) return nullptr;
     // Where the system has none, all works with small ones.
-    if (address != nullptr) (void)madvise(address, bytes, MADV_HUGEPAGE);
-    return address;
+    if (huge) (void)madvise(start, before + bytes, MADV_HUGEPAGE);
+    void* const header = static_cast<char*>(start) + before - sizeof(Header);
+    return new (header) Header{start, bytes, nullptr};
   }
 
-  // The smallest kept block that serves, of which at most a quarter is unused.
-  void* TakeKept(size_t bytes) {
-    auto best = kept_.end();
+  // The smallest kept block that serves, of which at most a quarter is unused;
+  // null where there is none.
+  Header* TakeKept(size_t bytes) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    Header** best = nullptr;
     size_t best_size = bytes + bytes / 3 + 1;
-    for (auto at = kept_.begin(); at != kept_.end(); ++at) {
-      const size_t size = sizes_.at(*at);
-      if (size < bytes || size >= best_size) continue;
+    for (Header** at = &oldest_; *at != nullptr; at = &(*at)->next) {
+      if ((*at)->size < bytes || (*at)->size >= best_size) continue;
       best = at;
-      best_size = size;
+      best_size = (*at)->size;
     }
-    if (best == kept_.end()) return nullptr;
-    void* const address = *best;
-    kept_.erase(best);
-    kept_bytes_ -= best_size;
-    return address;
+    return best == nullptr ? nullptr : TakeNext(best);
   }
 
-  void Forget(std::deque<void*>::iterator at) {
-    const auto found = sizes_.find(*at);
-    kept_bytes_ -= found->second;
-    sizes_.erase(found);
-    kept_.erase(at);
+  // Takes the block that `link` leads to out of the list.
+  Header* TakeNext(Header** link) {
+    Header* const block = *link;
+    *link = block->next;
+    if (end_ == &block->next) end_ = link;
+    kept_bytes_ -= block->size;
+    return block;
   }
 
-  std::mutex mutex_;               // guards the rest
-  std::map<void*, size_t> sizes_;  // of large blocks, in use or kept
-  std::deque<void*> kept_;         // the oldest first
+  static void FreeAll(Header* blocks) {
+    while (blocks != nullptr) {
+      void* const start = blocks->start;
+      blocks = blocks->next;
+      std::free(start);
+    }
+  }
+
+  std::mutex mutex_;          // guards the rest
+  Header* oldest_ = nullptr;  // those that are kept, by age
+  Header** end_ = &oldest_;   // the link behind the newest
   size_t kept_bytes_ = 0;
 };
 
