@@ -51,6 +51,9 @@ Expr IdentityElement(Primitive primitive, DType dtype) {
 
 namespace {
 
+// Lanes of products: two vectors of f64, which do not wait for each other.
+constexpr int kProductLanes = 16;
+
 // The lanes that a line of one axis is reduced in. A short one has so many that
 // none adds more than two elements: the tree over kReductionLanes would add
 // these two first, so that the bits are those of an open extent.
@@ -116,6 +119,20 @@ void Lowering::AddReduction(Value v) {
   AddSerialReduction(v);
 }
 
+// Where the element at `last` of the last axis lies, which is reduced: `r` runs
+// over that and the reduced axes before it.
+Coordinates Lowering::InLine(const std::vector<Var>& kept, const RDom& r,
+                             const Expr& last) const {
+  Coordinates at;
+  int next = r.dimensions();
+  size_t var = 0;
+  for (size_t d = 0; d + 1 < space_.shape.size(); ++d) {
+    at.push_back(space_.reduced[d] ? Expr(r[--next]) : Expr(kept[var++]));
+  }
+  at.push_back(last);
+  return at;
+}
+
 // Each of so many lanes takes every so many-th element of the last axis; a tree
 // of halvings brings them together. Over everything, blocks are reduced so,
 // each on its own, and then one after the other.
@@ -168,24 +185,10 @@ void Lowering::AddLaneReduction(Value v) {
     domain.where(on_device_ ? Halide::likely(in_block) : in_block);
     tail.where(tail[0] < count % lanes);
   }
-  std::vector<Var> kept;
-  const auto element = [&](const RDom& r, const Expr& last) {
-    Coordinates at;
-    int next = r.dimensions();
-    size_t var = 0;
-    for (int d = 0; d < rank; ++d) {
-      if (d == rank - 1) {
-        at.push_back(last);
-      } else if (space_.reduced[d]) {
-        at.push_back(r[--next]);
-      } else {
-        at.push_back(kept[var++]);
-      }
-    }
-    return key(At(x, at));
-  };
   const std::vector<Var> vars = VarsOf(v);
-  kept = vars;
+  const auto element = [&](const RDom& r, const Expr& last) {
+    return key(At(x, InLine(vars, r, last)));
+  };
   std::vector<Expr> rows;
   for (const Var& var : Reversed(vars)) rows.push_back(var);
   if (blocked) rows.push_back(block);
@@ -401,7 +404,6 @@ void Lowering::AddProduct(Value v) {
   const Value x = graph_.operands(v)[0];
   const DType dtype = graph_.type(v).dtype;
   const std::vector<Var> vars = VarsOf(v);
-  const auto [domain, extents, at] = ReducedBy(v, vars);
   const auto u64 = [](uint64_t value) {
     return Halide::Internal::make_const(UInt(64), value);
   };
@@ -424,38 +426,100 @@ void Lowering::AddProduct(Value v) {
                                   reinterpret(Float(64), b)));
   };
   // Subnormal numbers of f64 become normal ones first.
-  const Expr element =
-      reinterpret(UInt(64), cast(Float(64), ForEach(domain, At(x, at))));
-  const Expr tiny = (element & u64(0x7ff0000000000000)) == u64(0);
-  const Expr scaled = times(element, u64(0x4350000000000000));  // 2^54
-  Parts factor = split(Choose(tiny, scaled, element));
-  factor.exponent = factor.exponent - Choose(tiny, 54, 0);
-
-  Stage stage;
-  stage.func = MakeFunc("product");
-  stage.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
-  stage.func(Reversed(vars)) = Halide::Tuple(u64(0x3ff0000000000000), Expr(0));
-  const Coordinates here(vars.begin(), vars.end());
-  const Halide::FuncRef current = Call(stage.func, here);
-  const Parts before = split(current[0]);
-  stage.func(Reversed(vars)) = Halide::Tuple(
-      times(before.significand, factor.significand),
-      Halide::clamp(current[1] + factor.exponent, -1000000000, 1000000000) +
-          before.exponent);
-  stage.reduced = Variables(domain);
+  const auto factor_at = [&](const RDom& r, const Coordinates& place) {
+    const Expr element =
+        reinterpret(UInt(64), cast(Float(64), ForEach(r, At(x, place))));
+    const Expr tiny = (element & u64(0x7ff0000000000000)) == u64(0);
+    const Expr scaled = times(element, u64(0x4350000000000000));  // 2^54
+    Parts factor = split(Choose(tiny, scaled, element));
+    factor.exponent = factor.exponent - Choose(tiny, 54, 0);
+    return factor;
+  };
+  const auto product = [&](const Halide::FuncRef& so_far, const Parts& factor) {
+    const Parts before = split(so_far[0]);
+    return Halide::Tuple(
+        times(before.significand, factor.significand),
+        Halide::clamp(so_far[1] + factor.exponent, -1000000000, 1000000000) +
+            before.exponent);
+  };
+  const Halide::Tuple one(u64(0x3ff0000000000000), Expr(0));
+  std::vector<Expr> row;
+  for (const Var& var : Reversed(vars)) row.push_back(var);
+  const bool in_lanes = space_.reduces_last() && !space_.keeps_none() &&
+                        !plain_schedule_ && !on_device_;
+  Func products;
+  if (in_lanes) {
+    const Expr length = Extent(space_.shape.back());
+    std::vector<Expr> whole = {length / kProductLanes};
+    std::vector<Expr> rest = {length % kProductLanes};
+    for (size_t d = space_.shape.size() - 1; d-- > 0;) {
+      if (!space_.reduced[d]) continue;
+      whole.push_back(Extent(space_.shape[d]));
+      rest.push_back(whole.back());
+    }
+    const RDom r = Domain(whole, "r");
+    const RDom t = Domain(rest, "t");
+    const Var lane("lane");
+    const auto at_lane = [&](const Expr& of) {
+      std::vector<Expr> all = {of};
+      all.insert(all.end(), row.begin(), row.end());
+      return all;
+    };
+    std::vector<Var> pure = {lane};
+    for (const Var& var : Reversed(vars)) pure.push_back(var);
+    Stage partial;
+    partial.func = MakeFunc("lanes");
+    partial.role = Stage::Role::kPartial;
+    partial.lanes = kProductLanes;
+    partial.func(pure) = one;
+    partial.func(pure) =
+        product(partial.func(pure),
+                factor_at(r, InLine(vars, r, lane + kProductLanes * r[0])));
+    const Expr last = t[0] + length / kProductLanes * kProductLanes;
+    partial.func(at_lane(t[0])) = product(partial.func(at_lane(t[0])),
+                                          factor_at(t, InLine(vars, t, last)));
+    partial.has_tail = true;
+    partial.tail = t[0];
+    partial.reduced = Variables(r);
+    products = partial.func;
+    stages_.push_back(std::move(partial));
+    for (int width = kProductLanes / 2; width >= 1; width /= 2) {
+      Stage half;
+      half.func = MakeFunc("half");
+      half.role = Stage::Role::kHalving;
+      half.lanes = width;
+      const Halide::FuncRef other = products(at_lane(lane + width));
+      Parts factor = split(other[0]);
+      factor.exponent = factor.exponent + other[1];
+      half.func(pure) = product(products(at_lane(lane)), factor);
+      products = half.func;
+      stages_.push_back(std::move(half));
+    }
+    row = at_lane(0);
+  } else {
+    const auto [domain, extents, at] = ReducedBy(v, vars);
+    Stage stage;
+    stage.func = MakeFunc("product");
+    stage.role =
+        space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
+    stage.func(Reversed(vars)) = one;
+    stage.func(Reversed(vars)) =
+        product(stage.func(row), factor_at(domain, at));
+    stage.reduced = Variables(domain);
+    products = stage.func;
+    stages_.push_back(std::move(stage));
+  }
 
   Stage result;
   result.func = MakeFunc("scaled");
-  result.role = stage.role == Stage::Role::kWhole ? Stage::Role::kWhole
-                                                  : Stage::Role::kRow;
-  const Halide::FuncRef done = Call(stage.func, here);
+  result.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kRow;
+  const Halide::FuncRef done = products(row);
   const Expr exponent = Halide::clamp(done[1], -4000, 4000);
   result.func(Reversed(vars)) = RoundElement(
       dtype,
       Halide::Internal::Call::make(Float(64), "ldexp",
                                    {reinterpret(Float(64), done[0]), exponent},
                                    Halide::Internal::Call::PureExtern));
-  stages_.push_back(std::move(stage));
   AddStage(v, std::move(result));
 }
 

@@ -173,6 +173,8 @@ class Lowering {
   Reduced ReducedBy(Value v, const std::vector<Halide::Var>& vars);
   void AddReduction(Value v);  // lower_reduction.cc
   void AddLaneReduction(Value v);
+  Coordinates InLine(const std::vector<Halide::Var>& kept,
+                     const Halide::RDom& r, const Halide::Expr& last) const;
   void AddSerialReduction(Value v);
   void AddColumnBlocks(Value v);
   void FinishReduction(Value v, Stage stage);
