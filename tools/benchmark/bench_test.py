@@ -67,6 +67,17 @@ class BenchTest(unittest.TestCase):
         plot = xml.etree.ElementTree.parse(self.folder / "bench.svg")
         self.assertTrue(plot.getroot().tag.endswith("svg"))
 
+    def test_one_image_makes_many_tasks(self):
+        ran = self.bench("--json", str(self.json), "--peers", "none",
+                         "--filter", "^convolution_64$", "--rounds", "1",
+                         "--scale", "16", "--threads", "1")
+        self.assertEqual(ran.returncode, 0, ran.stderr)
+        result, = json.loads(self.json.read_text())["results"]
+        # The padded image, its windows, and the product.
+        tasks = [loop["tasks"] for loop in result["loops"]]
+        self.assertEqual(len(tasks), 3)
+        self.assertGreaterEqual(min(tasks), 32)
+
     def test_predicts_what_tasks_allow(self):
         ran = self.bench("--json", str(self.json), "--peers", "none",
                          "--filter", "^softmax_odd$", "--rounds", "1",
