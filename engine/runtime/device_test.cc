@@ -61,27 +61,8 @@ INSTANTIATE_TEST_SUITE_P(Devices, DeviceRuns,
 // of the interpreter, on a device that keeps to IEEE 754.
 TEST_P(DeviceRuns, ComputesWhatTheInterpreterComputes) {
   for (const KernelCase& one : KernelCases()) {
-    if (one.on_devices) ExpectAgreement(one, DeviceOptions());
+    ExpectAgreement(one, DeviceOptions());
   }
-}
-
-// Not supported on devices: a loop over nothing whose body reads by the last of
-// its places. Halide's check before the loop refuses the place -1, and a buffer
-// of a device cannot be taken for larger than it is, as one of the CPU is.
-TEST_P(DeviceRuns, RefusesLoopsOverNothingThatReadTheirLastPlace) {
-  int cases = 0;
-  for (const KernelCase& one : KernelCases()) {
-    if (one.on_devices) continue;
-    ++cases;
-    ASSERT_OK_AND_ASSIGN(
-        const Kernel kernel,
-        Compile(ParseCase(one.text), Numerics(), DeviceOptions()));
-    EXPECT_THAT(
-        kernel.Run({Tensor(DType::kI32, {5, 5}), Tensor(DType::kBool, {0})}),
-        StatusIs(absl::StatusCode::kInternal, HasSubstr("-1")))
-        << "it is supported now: run the case on devices, too";
-  }
-  EXPECT_EQ(cases, 1);
 }
 
 constexpr char kNormalized[] = R"(

@@ -165,7 +165,6 @@ std::vector<KernelCase> KernelCases() {
       lines.erase(lines.begin());
     }
     if (lines.empty()) continue;
-    one.on_devices = !absl::ConsumeSuffix(&lines[0], " on the CPU");
     if (lines[0] != "exact") {
       CLEAVE_CHECK(absl::ConsumePrefix(&lines[0], "within ")) << lines[0];
       CLEAVE_CHECK(absl::SimpleAtod(lines[0], &one.tolerance));

@@ -19,7 +19,6 @@ namespace cleave {
 struct KernelCase {
   std::string text;        // the graph
   double tolerance = 0;    // times the largest magnitude; 0: bit by bit
-  bool on_devices = true;  // false: device_test has the reason
 };
 std::vector<KernelCase> KernelCases();
 
