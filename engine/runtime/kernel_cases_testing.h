@@ -17,8 +17,8 @@
 namespace cleave {
 
 struct KernelCase {
-  std::string text;        // the graph
-  double tolerance = 0;    // times the largest magnitude; 0: bit by bit
+  std::string text;      // the graph
+  double tolerance = 0;  // times the largest magnitude; 0: bit by bit
 };
 std::vector<KernelCase> KernelCases();
 
