@@ -24,8 +24,8 @@ bool IsZero(const Graph& graph, Value v) {
 }
 
 // Whether a scan that begins at 0 multiplies by 1 at every element but the
-// first it meets, which multiplies 0 by a finite number: as the transpose of a
-// cumulative sum does.
+// first it meets, which multiplies by 1 or 0: as the transpose of a cumulative
+// sum does.
 bool AddsUp(const Graph& graph, Value scan) {
   Value a = graph.operands(scan)[0];
   if (graph.node(a).op == ToOpId(Primitive::kPad)) {

@@ -191,20 +191,12 @@ bool IsStored(const Graph& graph, Value v) {
 Value OfPadded(const Graph& graph, Value v, absl::Span<const Value> operands,
                GraphBuilder& builder) {
   Attributes attributes = graph.attributes(v);
-  Attributes pad;
+  const Value padded = Padded(builder, operands[0], attributes);
   const std::vector<Dim> none(attributes.GetDims("low").size(), Dim(0));
   for (const char* side : {"low", "high"}) {
-    std::vector<Dim> all(2, Dim(0));
-    for (const Dim& padding : attributes.GetDims(side)) all.push_back(padding);
-    pad.Set(side, StaticValue::Dims(all));
     attributes.Set(side, StaticValue::Dims(none));
   }
-  pad.Set("interior",
-          StaticValue::Ints(std::vector<int64_t>(none.size() + 2, 0)));
-  const Value zero = builder.Constant(Exact(0), graph.type(v).dtype);
-  const Value padded = builder.Apply(Primitive::kPad, {operands[0], zero}, pad);
-  return builder.Apply(Primitive::kConv, {Stored(builder, padded), operands[1]},
-                       attributes);
+  return builder.Apply(Primitive::kConv, {padded, operands[1]}, attributes);
 }
 
 std::vector<int64_t> Numbers(int first, int count) {
@@ -317,16 +309,10 @@ Value Dot(GraphBuilder& builder, Value a, Value b, int batch,
 }
 
 // The weights for each of so many images, or rows of them.
-Value ForEach(const Convolution& conv, const Shape& batch, Value weights) {
+Value ForEach(const Convolution& conv, Shape batch, Value weights) {
   const Shape& each = conv.builder.type(weights).shape;
-  Attributes broadcast;
-  broadcast.Set("axes",
-                StaticValue::Ints(Numbers(static_cast<int>(batch.size()),
-                                          static_cast<int>(each.size()))));
-  Shape shape = batch;
-  shape.insert(shape.end(), each.begin(), each.end());
-  broadcast.Set("shape", StaticValue::Dims(shape));
-  return conv.builder.Apply(Primitive::kBroadcastInDim, {weights}, broadcast);
+  batch.insert(batch.end(), each.begin(), each.end());
+  return conv.builder.BroadcastTo(weights, batch);
 }
 
 // Whether an image has places enough for the columns of a product of its own.
