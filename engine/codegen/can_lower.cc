@@ -4,6 +4,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element_support.h"
+#include "engine/codegen/flatten_scatters.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
 #include "engine/ir/filled_with.h"
@@ -152,18 +153,12 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
   }
   const DType dtype = graph.type(node).dtype;
   if (!InClass(dtype, DTypeClass::kReal) || ByteSize(dtype) < 4) return {};
-  const Attributes& attributes = graph.attributes(node);
   if (primitive == Primitive::kLinearScan) {
     // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
     if (!AddsUp(graph, node) || !IsZero(graph, operands[2])) return {};
     return {operands[1]};
   }
-  if (primitive != Primitive::kScatter ||
-      attributes.Get("mode").AsString() != "add" ||
-      attributes.GetInts("axes") != std::vector<int64_t>{0} ||
-      attributes.GetInt("batch") != 0 || graph.type(operands[1]).rank() != 2) {
-    return {};
-  }
+  if (!AddsRows(graph, node) || graph.type(operands[1]).rank() != 2) return {};
   if (IsZero(graph, operands[0])) return {operands[1], operands[2]};
   return {operands[0], operands[1], operands[2]};
 }

@@ -12,12 +12,7 @@ namespace cleave {
 namespace {
 
 bool HasSeveralAxes(const Graph& graph, Value v) {
-  if (graph.node(v).op != ToOpId(Primitive::kScatter)) return false;
-  const Attributes& attributes = graph.attributes(v);
-  return attributes.Get("mode").AsString() == "add" &&
-         attributes.GetInts("axes") == std::vector<int64_t>{0} &&
-         attributes.GetInt("batch") == 0 &&
-         graph.type(graph.operands(v)[1]).rank() > 2;
+  return AddsRows(graph, v) && graph.type(graph.operands(v)[1]).rank() > 2;
 }
 
 // The first `axes` axes as one.
@@ -31,6 +26,14 @@ Value Flat(GraphBuilder& builder, Value x, int axes) {
 }
 
 }  // namespace
+
+bool AddsRows(const Graph& graph, Value node) {
+  if (graph.node(node).op != ToOpId(Primitive::kScatter)) return false;
+  const Attributes& attributes = graph.attributes(node);
+  return attributes.Get("mode").AsString() == "add" &&
+         attributes.GetInts("axes") == std::vector<int64_t>{0} &&
+         attributes.GetInt("batch") == 0;
+}
 
 Graph FlattenScatters(const Graph& graph) {
   bool any = false;

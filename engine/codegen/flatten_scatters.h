@@ -12,9 +12,11 @@
 
 namespace cleave {
 
-// The graph with each scatter that adds along axis 0, without a batch, in that
-// form; updates are added in the same order. A graph with composite nodes comes
-// back as it is. O(nodes).
+// Whether the node is a scatter that adds along axis 0, without a batch.
+bool AddsRows(const Graph& graph, Value node);
+
+// The graph with each scatter that AddsRows in that form; updates are added in
+// the same order. A graph with composite nodes comes back as it is. O(nodes).
 Graph FlattenScatters(const Graph& graph);
 
 }  // namespace cleave
