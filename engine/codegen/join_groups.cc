@@ -89,9 +89,10 @@ std::optional<std::vector<int>> FusionPlanner::AxesIn(int id, Value v,
   // The level of the reductions' results.
   std::vector<int> rows;
   for (size_t d = 0; d < axes.size(); ++d) {
+    if (shape[d] == Dim(1)) continue;
     if (axes[d] >= 0) {
       rows.push_back(axes[d]);
-    } else if (shape[d] != Dim(1)) {
+    } else {
       RefuseAll(id, v, reads, kOtherShape);
       return std::nullopt;
     }

@@ -1,10 +1,11 @@
 // PrepareFusion: the graph that fusion is planned on, by the passes of
-// flatten_scatters.h, products_of_windows.h, sums_of_products.h, sink_gathers.h
-// and reductions_of_lines.h.
+// flatten_scatters.h, products_of_windows.h, sums_of_products.h,
+// flatten_products.h, sink_gathers.h and reductions_of_lines.h.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 
+#include "engine/codegen/flatten_products.h"
 #include "engine/codegen/flatten_scatters.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/products_of_windows.h"
@@ -18,7 +19,8 @@ namespace cleave {
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
   const Graph prepared = ReductionsOfLines(
-      SinkGathers(SumsOfProducts(ProductsOfWindows(FlattenScatters(graph)))),
+      SinkGathers(FlattenProducts(
+          SumsOfProducts(ProductsOfWindows(FlattenScatters(graph))))),
       extract.generalize_extents);
   return StoreRuntimeOperands(prepared, fusion);
 }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/codegen/stored.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
 #include "ops/exact.h"
@@ -143,18 +144,6 @@ bool IsPaddedInGroups(const Graph& graph, Value v) {
   return any;
 }
 
-// The same in memory. A contraction reads its operands many times, each time
-// through the movement behind them; a node that is none has its own place.
-Value Stored(GraphBuilder& builder, Value x) {
-  const TensorType type = builder.type(x);
-  Attributes same;
-  same.Set("dtype", type.dtype);
-  // Apply would leave it out.
-  return builder.AddTyped(
-      ToOpId(Primitive::kConvert), builder.context()->Intern(same),
-      builder.context()->Intern(type), {x}, builder.provenance());
-}
-
 // Zeros around the spatial axes and between their elements, in memory. Elements
 // that a negative padding leaves out stay.
 Value Padded(GraphBuilder& builder, Value x, const Attributes& attributes,
@@ -179,12 +168,6 @@ Value Padded(GraphBuilder& builder, Value x, const Attributes& attributes,
   const Value zero = builder.Constant(Exact(0), builder.type(x).dtype);
   const Value padded = builder.Apply(Primitive::kPad, {x, zero}, pad);
   return stored ? Stored(builder, padded) : padded;
-}
-
-// Whether the node is of Stored: no graph has another such conversion.
-bool IsStored(const Graph& graph, Value v) {
-  return graph.node(v).op == ToOpId(Primitive::kConvert) &&
-         graph.type(v).dtype == graph.type(graph.operands(v)[0]).dtype;
 }
 
 // The convolution of what is padded in memory.

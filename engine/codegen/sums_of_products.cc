@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/codegen/contracted_axes.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
@@ -15,34 +16,6 @@
 
 namespace cleave {
 namespace {
-
-// The axes of one operand of a contraction.
-struct Axes {
-  std::vector<int> batch;
-  std::vector<int> contract;
-  std::vector<int> own;  // ascending
-};
-
-Axes AxesOf(const Graph& graph, Value v, int side) {
-  const Attributes& attributes = graph.attributes(v);
-  const std::string suffix = side == 0 ? "a" : "b";
-  const auto read = [&](const char* role) {
-    std::vector<int> axes;
-    for (const int64_t axis : attributes.GetInts(role + suffix)) {
-      axes.push_back(static_cast<int>(axis));
-    }
-    return axes;
-  };
-  Axes axes{read("batch_"), read("contract_"), {}};
-  std::vector<bool> is_own(graph.type(graph.operands(v)[side]).rank(), true);
-  for (const auto* others : {&axes.batch, &axes.contract}) {
-    for (const int axis : *others) is_own[axis] = false;
-  }
-  for (size_t d = 0; d < is_own.size(); ++d) {
-    if (is_own[d]) axes.own.push_back(static_cast<int>(d));
-  }
-  return axes;
-}
 
 // The operand without axes of its own, or with such of extent 1 alone: the
 // elements of the other one are read once. Nullopt where both have some.
@@ -54,7 +27,7 @@ std::optional<int> SmallOperand(const Graph& graph, Value v) {
   if (!IsFloat(dtype) && !IsInt(dtype)) return std::nullopt;
   for (const int side : {1, 0}) {
     const TensorType& type = graph.type(graph.operands(v)[side]);
-    const std::vector<int> own = AxesOf(graph, v, side).own;
+    const std::vector<int> own = ContractedAxesOf(graph, v, side).own;
     if (std::all_of(own.begin(), own.end(),
                     [&](int axis) { return type.shape[axis] == Dim(1); })) {
       return side;
@@ -71,8 +44,8 @@ Value Convert(GraphBuilder& builder, Value x, DType dtype) {
 }
 
 // `x`, whose axes are `small`, at the axes of the operand with those of `big`.
-Value SpreadOver(GraphBuilder& builder, Value x, const Axes& small,
-                 const Axes& big, const Shape& shape) {
+Value SpreadOver(GraphBuilder& builder, Value x, const ContractedAxes& small,
+                 const ContractedAxes& big, const Shape& shape) {
   // By axis of the big operand, that of the small one.
   std::map<int, int> places;
   for (size_t i = 0; i < big.batch.size(); ++i) {
@@ -99,8 +72,8 @@ Value SumOfProducts(const Graph& graph, Value v, int small,
                     absl::Span<const Value> operands, GraphBuilder& builder) {
   const TensorType& type = graph.type(v);
   const bool narrow = type.dtype == DType::kF16 || type.dtype == DType::kBF16;
-  const Axes axes[] = {AxesOf(graph, v, 0), AxesOf(graph, v, 1)};
-  const Axes& big = axes[1 - small];
+  const ContractedAxes axes[] = {ContractedAxesOf(graph, v, 0), ContractedAxesOf(graph, v, 1)};
+  const ContractedAxes& big = axes[1 - small];
   std::vector<Value> factors;
   for (int side = 0; side < 2; ++side) {
     factors.push_back(

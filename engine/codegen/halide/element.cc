@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "engine/codegen/halide/named.h"
+#include "engine/codegen/halide/nan_tests.h"
 #include "engine/codegen/halide/narrow_float.h"
 #include "engine/codegen/library_function.h"
 #include "ops/check.h"
@@ -57,10 +58,6 @@ Expr Library(const char* name, const Expr& a, const Expr& b) {
   const std::string suffix = a.type().bits() == 32 ? "f" : "";
   return Call::make(a.type(), name + suffix, {a, b}, Call::PureExtern);
 }
-
-// Halide 21 drops strict_eq(x, x) as true in the tails of its loops; this call
-// it leaves alone.
-Expr IsNan(const Expr& a) { return Halide::is_nan(a); }
 
 Expr SignMask(const Type& type) {
   return Halide::Internal::make_const(UInt(type.bits()),
@@ -190,8 +187,8 @@ Expr Nextafter(const Expr& x, const Expr& y) {
   const Expr away = Choose(Less(Zero(type), x), Less(x, y), Less(y, x));
   const Expr stepped = Choose(Equal(x, Zero(type)), smallest,
                               Choose(away, bits + one, bits - one));
-  return Choose(IsNan(x), x,
-                Choose(IsNan(y) || Equal(x, y), y, reinterpret(type, stepped)));
+  return Choose(NanTest(x), x,
+                Choose(NanTest(y) || Equal(x, y), y, reinterpret(type, stepped)));
 }
 
 Expr Sign(const Expr& x) {
@@ -250,7 +247,7 @@ Expr FloatToInteger(const Expr& x, const Type& to) {
   for (int i = 0; i < value_bits; ++i) limit *= 2;
   const Expr high = LessEqual(Number(type, limit), x);
   const Expr low = LessEqual(x, Number(type, to.is_int() ? -limit : 0));
-  const Expr inside = Choose(high || low || IsNan(x), Zero(type), x);
+  const Expr inside = Choose(high || low || NanTest(x), Zero(type), x);
   return Choose(high, to.max(), Choose(low, to.min(), cast(to, inside)));
 }
 
@@ -278,11 +275,11 @@ Expr Narrow(DType dtype, const Expr& value) {
 
 Expr Comparison(Primitive primitive, const Expr& a, const Expr& b) {
   if (a.type().is_float() && Halide::Internal::graph_equal(a, b)) {
-    if (primitive == Primitive::kNe) return IsNan(a);
+    if (primitive == Primitive::kNe) return NanTest(a);
     if (primitive == Primitive::kLt || primitive == Primitive::kGt) {
       return Halide::Internal::const_false();
     }
-    return !IsNan(a);
+    return !NanTest(a);
   }
   switch (primitive) {
     case Primitive::kEq:
@@ -327,7 +324,7 @@ Expr Unary(Primitive primitive, DType dtype, const Expr& x) {
     case Primitive::kNot:
       return type.is_bool() ? !x : ~x;
     case Primitive::kIsnan:
-      return is_float ? IsNan(x) : Halide::Internal::const_false();
+      return is_float ? NanTest(x) : Halide::Internal::const_false();
     case Primitive::kIsinf:
       if (!is_float) return Halide::Internal::const_false();
       return Equal(Magnitude(x),
@@ -523,7 +520,7 @@ Expr Extreme(bool max, const Expr& a, const Expr& b) {
     return Named(b, [&](const Expr& y) {
       const Expr wins = max ? Less(y, x) : Less(x, y);
       return Choose(
-          wins || IsNan(x) || (Equal(x, y) && IsNegative(max ? y : x)), x, y);
+          wins || NanTest(x) || (Equal(x, y) && IsNegative(max ? y : x)), x, y);
     });
   });
 }
@@ -563,13 +560,13 @@ Expr MulElement(DType dtype, const Expr& a, const Expr& b) {
 Expr LessElement(const Expr& a, const Expr& b) { return Less(a, b); }
 
 Expr IsNanElement(DType dtype, const Expr& a) {
-  return a.type().is_float() ? IsNan(a) : Halide::Internal::const_false();
+  return a.type().is_float() ? NanTest(a) : Halide::Internal::const_false();
 }
 
 Expr OrderKey(bool max, const Expr& a) {
   const Type type = Int(a.type().bits());
   const Expr key = WithOrderedBits(reinterpret(type, a));
-  return Choose(IsNan(a), max ? type.max() : type.min(), key);
+  return Choose(NanTest(a), max ? type.max() : type.min(), key);
 }
 
 Expr OfOrderKey(const Expr& key) {

@@ -13,6 +13,7 @@
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/float_ramps.h"
 #include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/halide/nan_tests.h"
 #include "engine/codegen/kernel_parameters.h"
 
 namespace cleave {
@@ -275,6 +276,7 @@ Halide::Module Lowering::Finish(const std::string& name, bool* exact) {
   }
   for (Halide::ImageParam& image : images_) arguments.push_back(image);
   Halide::Pipeline pipeline(outputs_);
+  LowerNanTests(pipeline);
   AlignAllocations(pipeline);
   if (on_device_) MakeDeviceCallsStrict(pipeline, stored_, target_);
   bool float_ramps = false;
