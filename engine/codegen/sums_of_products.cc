@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <numeric>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,12 +11,32 @@
 #include "engine/codegen/contracted_axes.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/ir/rewrite_graph.h"
+#include "ops/dim.h"
 #include "ops/dtype.h"
+#include "ops/exact.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 
 namespace cleave {
 namespace {
+
+bool IsNumeric(const Graph& graph, Value dot) {
+  const DType dtype = graph.type(dot).dtype;
+  return IsFloat(dtype) || IsInt(dtype);
+}
+
+// Whether each element of the result is one product, which a pointwise kernel
+// computes.
+bool IsOuterProduct(const Graph& graph, Value v) {
+  if (graph.node(v).op != ToOpId(Primitive::kDotGeneral) ||
+      !IsNumeric(graph, v)) {
+    return false;
+  }
+  const Shape& shape = graph.type(graph.operands(v)[0]).shape;
+  const std::vector<int> contract = ContractedAxesOf(graph, v, 0).contract;
+  return std::all_of(contract.begin(), contract.end(),
+                     [&](int axis) { return shape[axis] == Dim(1); });
+}
 
 // The operand without axes of its own, or with such of extent 1 alone: the
 // elements of the other one are read once. Nullopt where both have some.
@@ -23,8 +44,7 @@ std::optional<int> SmallOperand(const Graph& graph, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return std::nullopt;
   // The weights, which are to be finite, would not be stored.
   if (FiniteOperand(graph, v)) return std::nullopt;
-  const DType dtype = graph.type(v).dtype;
-  if (!IsFloat(dtype) && !IsInt(dtype)) return std::nullopt;
+  if (!IsNumeric(graph, v)) return std::nullopt;
   for (const int side : {1, 0}) {
     const TensorType& type = graph.type(graph.operands(v)[side]);
     const std::vector<int> own = ContractedAxesOf(graph, v, side).own;
@@ -72,7 +92,8 @@ Value SumOfProducts(const Graph& graph, Value v, int small,
                     absl::Span<const Value> operands, GraphBuilder& builder) {
   const TensorType& type = graph.type(v);
   const bool narrow = type.dtype == DType::kF16 || type.dtype == DType::kBF16;
-  const ContractedAxes axes[] = {ContractedAxesOf(graph, v, 0), ContractedAxesOf(graph, v, 1)};
+  const ContractedAxes axes[] = {ContractedAxesOf(graph, v, 0),
+                                 ContractedAxesOf(graph, v, 1)};
   const ContractedAxes& big = axes[1 - small];
   std::vector<Value> factors;
   for (int side = 0; side < 2; ++side) {
@@ -103,18 +124,52 @@ Value SumOfProducts(const Graph& graph, Value v, int small,
   return Convert(builder, result, type.dtype);
 }
 
+// One product for each element, and 0, which makes -0 what a sum is: 0.
+Value OuterProduct(const Graph& graph, Value v,
+                   absl::Span<const Value> operands, GraphBuilder& builder) {
+  const TensorType& type = graph.type(v);
+  std::vector<Value> factors;
+  int first_own = 0;
+  for (const int side : {0, 1}) {
+    const ContractedAxes axes = ContractedAxesOf(graph, v, side);
+    const Shape& shape = graph.type(graph.operands(v)[side]).shape;
+    std::vector<int> order = axes.batch;
+    order.insert(order.end(), axes.own.begin(), axes.own.end());
+    Shape kept;
+    for (const int axis : order) kept.push_back(shape[axis]);
+    order.insert(order.end(), axes.contract.begin(), axes.contract.end());
+    const int batch = static_cast<int>(axes.batch.size());
+    const int own = static_cast<int>(axes.own.size());
+    std::vector<int> places(batch + own);
+    std::iota(places.begin(), places.begin() + batch, 0);
+    std::iota(places.begin() + batch, places.end(), batch + first_own);
+    first_own += own;
+    const Value x =
+        builder.Reshape(builder.Transpose(operands[side], order), kept);
+    factors.push_back(builder.BroadcastInDim(x, type.shape, places));
+  }
+  const Value product = builder.Apply(Primitive::kMul, factors);
+  return builder.Apply(Primitive::kAdd,
+                       {product, builder.Constant(Exact(0), type)});
+}
+
 }  // namespace
 
 Graph SumsOfProducts(const Graph& graph) {
   bool any = false;
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= SmallOperand(graph, Value{id}).has_value();
+    const Value v{id};
+    any |= IsOuterProduct(graph, v) || SmallOperand(graph, v).has_value();
   }
   if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
     const std::optional<int> small = SmallOperand(graph, v);
-    if (!small) return copy.Keep(v);
+    const bool outer = IsOuterProduct(graph, v);
+    if (!small && !outer) return copy.Keep(v);
     copy.builder().SetProvenance(graph.node(v).provenance);
+    if (outer) {
+      return OuterProduct(graph, v, copy.Operands(v), copy.builder());
+    }
     return SumOfProducts(graph, v, *small, copy.Operands(v), copy.builder());
   });
 }

@@ -33,6 +33,20 @@ TEST(SumsOfProducts, MultipliesElementByElement) {
   EXPECT_THAT(text, Not(HasSubstr("dot_general")));
 }
 
+// One term of each element needs no tiles.
+TEST(SumsOfProducts, MultipliesOuterProducts) {
+  const std::string text = Rewritten(
+      R"(graph (%a: f32[b, m, 1], %b: f32[n, b, 1]) -> (y: f32[b, m, n]) {
+  %1: f32[b, m, n] = dot_general(%a, %b, batch_a: [0], batch_b: [1], contract_a: [2], contract_b: [2])
+  return y = %1
+})");
+  EXPECT_THAT(text, HasSubstr("broadcast_in_dim(%1, axes: [0, 1]"));
+  EXPECT_THAT(text, HasSubstr("axes: [0, 2], shape: [b, m, n])"));
+  EXPECT_THAT(text, HasSubstr("= mul("));
+  EXPECT_THAT(text, HasSubstr("= add("));
+  EXPECT_THAT(text, Not(HasSubstr("dot_general")));
+}
+
 TEST(SumsOfProducts, KeepsNarrowSumsWide) {
   const std::string text =
       Rewritten(R"(graph (%a: bf16[n], %b: bf16[n]) -> (y: bf16[]) {
