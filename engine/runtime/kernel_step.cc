@@ -36,6 +36,7 @@ using internal_kernel::CumulativeSums;
 using internal_kernel::IndexRange;
 using internal_kernel::Now;
 using internal_kernel::Operand;
+using internal_kernel::ScanLoop;
 using internal_kernel::ScatteredRows;
 using internal_kernel::SortedArray;
 using internal_kernel::Step;
@@ -195,6 +196,33 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::InterpretStep(
   return Interpret(step.graph, inputs, {dims, plan_->host_kernels, &functions});
 }
 
+absl::Status Kernel::Impl::RunScan(const Step& step,
+                                   const StepInstance& instance,
+                                   const DimValues& dims,
+                                   absl::Span<const Tensor> inputs,
+                                   absl::Span<void*> addresses, Kept* kept,
+                                   const KernelCall& call) {
+  absl::InlinedVector<ArrayView, 8> outputs;
+  for (size_t i = 0; i < step.outputs.size(); ++i) {
+    const BufferInstance& buffer = instance.outputs[i];
+    void*& address = addresses[buffer.slot];
+    if (address == nullptr && buffer.bytes > 0) {
+      CLEAVE_ASSIGN_OR_RETURN(
+          Tensor tensor,
+          Tensor::CreateUninitialized(step.outputs[i].dtype, buffer.shape));
+      address = tensor.mutable_data();
+      kept->emplace_back(buffer.slot, std::move(tensor));
+    }
+    ArrayView& output = outputs.emplace_back();
+    output.data = address;
+    output.dtype = step.outputs[i].dtype;
+    output.shape = buffer.shape;
+  }
+  const ScanLoop& scan = *step.regions->scan();
+  return scan.Run(step.graph, step.regions->Of(scan.BodyOf(step.graph)), inputs,
+                  outputs, dims, call.options());
+}
+
 absl::Status Kernel::Impl::RunReference(const Step& step,
                                         const StepInstance& instance,
                                         const DimValues& dims,
@@ -208,6 +236,9 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
         tensors.emplace_back(),
         Borrow(step.inputs[i].dtype, buffer.shape, buffer.bytes,
                static_cast<std::byte*>(addresses[buffer.slot]), &borrowed));
+  }
+  if (step.regions != nullptr && step.regions->scan().has_value()) {
+    return RunScan(step, instance, dims, tensors, addresses, kept, call);
   }
   CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
                           InterpretStep(step, tensors, dims, call));

@@ -53,6 +53,7 @@ absl::StatusOr<RegionKernels> RegionKernels::Make(const Graph& step,
                                                   CompileOptions options) {
   options.device = Device::kCpu;
   RegionKernels result;
+  result.scan_ = ScanLoop::Make(step);
   for (uint32_t id = 0; id < step.size(); ++id) {
     for (const auto& [name, value] : step.attributes(Value{id}).values()) {
       if (value.kind() != StaticValue::Kind::kRegion) continue;

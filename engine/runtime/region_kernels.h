@@ -6,6 +6,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
@@ -13,6 +14,7 @@
 #include "engine/rules/rule_set.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_call.h"
+#include "engine/runtime/scan_loop.h"
 
 namespace cleave::internal_kernel {
 
@@ -27,12 +29,19 @@ class RegionKernels {
                                             const RuleSet& rules,
                                             CompileOptions options);
 
+  // The kernel of a region of the step.
+  const Kernel& Of(const Graph& region) const { return *kernels_.at(&region); }
+
+  // The scan that the step is, where it is one.
+  const std::optional<ScanLoop>& scan() const { return scan_; }
+
   // The functions that run them as a part of a call with these options. Borrows
   // the kernels.
   RegionFunctions Functions(const KernelCallOptions& options) const;
 
  private:
   std::map<const Graph*, std::shared_ptr<const Kernel>> kernels_;
+  std::optional<ScanLoop> scan_;
 };
 
 }  // namespace cleave::internal_kernel

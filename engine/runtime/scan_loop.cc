@@ -1,0 +1,216 @@
+#include "engine/runtime/scan_loop.h"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "engine/ir/interpreter.h"
+#include "engine/ir/loop_operands.h"
+#include "engine/ir/rewrite_graph.h"
+#include "engine/runtime/pack.h"
+#include "ops/budget.h"
+#include "ops/check.h"
+#include "ops/primitive.h"
+#include "ops/static_value.h"
+#include "ops/status_macros.h"
+
+namespace cleave::internal_kernel {
+namespace {
+
+// The graph's values as its outputs.
+Graph GraphOf(const Graph& graph, const std::vector<Value>& values) {
+  GraphCopy copy(graph);
+  const Value last = *std::max_element(values.begin(), values.end());
+  for (uint32_t id = 0; id <= last.id; ++id) {
+    const Value v{id};
+    if (!copy.of(v).valid()) copy.Set(v, copy.Keep(v));
+  }
+  std::vector<NamedValue> outputs;
+  for (const Value v : values) {
+    outputs.push_back({absl::StrCat("y", outputs.size()), copy.of(v)});
+  }
+  absl::StatusOr<Graph> result = std::move(copy.builder()).Build(outputs);
+  CLEAVE_CHECK(result.ok()) << result.status().message();
+  return *std::move(result);
+}
+
+// An array of slices along axis 0.
+struct Slices {
+  // The array of one; the data is that of slice 0.
+  ArrayView first;
+  int64_t bytes = 0;  // of one
+
+  explicit Slices(const ArrayView& array) : first(array) {
+    first.shape.remove_prefix(1);
+    bytes = ByteSize(array.dtype);
+    for (const int64_t extent : first.shape) bytes *= extent;
+  }
+  void* At(int64_t index) const {
+    return static_cast<std::byte*>(first.data) + index * bytes;
+  }
+};
+
+int64_t Bytes(const ArrayView& array) {
+  int64_t bytes = ByteSize(array.dtype);
+  for (const int64_t extent : array.shape) bytes *= extent;
+  return bytes;
+}
+
+}  // namespace
+
+std::optional<ScanLoop> ScanLoop::Make(const Graph& step) {
+  ScanLoop loop;
+  for (uint32_t id = 0; id < step.size(); ++id) {
+    const Value v{id};
+    if (step.node(v).op != ToOpId(Primitive::kScan)) continue;
+    if (loop.scan_.valid()) return std::nullopt;
+    loop.scan_ = v;
+  }
+  if (!loop.scan_.valid()) return std::nullopt;
+  std::vector<Value> moved;
+  for (const Value operand : step.operands(loop.scan_)) {
+    size_t number = 0;
+    while (number < step.inputs().size() &&
+           step.inputs()[number].value != operand) {
+      ++number;
+    }
+    if (number == step.inputs().size()) {
+      number += moved.size();
+      moved.push_back(operand);
+    }
+    loop.operands_.push_back(number);
+  }
+  if (!moved.empty()) {
+    // Operands come before the scan: the copy ends before it.
+    loop.moved_ = GraphOf(step, moved);
+  }
+  loop.results_.assign(step.types(loop.scan_).size(), -1);
+  for (size_t i = 0; i < step.outputs().size(); ++i) {
+    const Value v = step.outputs()[i].value;
+    size_t result = 0;
+    if (v != loop.scan_) {
+      if (step.node(v).op != ToOpId(Primitive::kResult) ||
+          step.operands(v)[0] != loop.scan_) {
+        return std::nullopt;
+      }
+      result = step.attributes(v).GetInt("index");
+    }
+    if (loop.results_[result] >= 0) return std::nullopt;
+    loop.results_[result] = static_cast<int>(i);
+  }
+  return loop;
+}
+
+const Graph& ScanLoop::BodyOf(const Graph& step) const {
+  return *step.attributes(scan_).Get("body").AsRegion().graph;
+}
+
+absl::Status ScanLoop::Run(const Graph& step, const Kernel& body,
+                           absl::Span<const Tensor> inputs,
+                           absl::Span<const ArrayView> outputs,
+                           const DimValues& dims,
+                           const KernelCallOptions& call) const {
+  CLEAVE_ASSIGN_OR_RETURN(const Attributes attributes,
+                          EvaluateDims(step.attributes(scan_), dims));
+  const int64_t length = attributes.GetInt("length");
+  const bool reverse = attributes.GetBool("reverse");
+  const LoopOperands loop = LoopOperands::Of(attributes, operands_.size());
+  std::vector<Tensor> moved;
+  if (moved_.has_value()) {
+    CLEAVE_ASSIGN_OR_RETURN(moved,
+                            Interpret(*moved_, inputs, {dims, {}, nullptr}));
+  }
+  std::vector<ArrayView> operands;
+  for (const size_t number : operands_) {
+    operands.push_back(ArrayOf(number < inputs.size()
+                                   ? inputs[number]
+                                   : moved[number - inputs.size()]));
+  }
+
+  // Where nobody reads a result, or a carry that is not the last, it lies here.
+  std::vector<Tensor> own;
+  const auto make = [&](const ArrayView& like) -> absl::StatusOr<ArrayView> {
+    CLEAVE_ASSIGN_OR_RETURN(
+        Tensor tensor, Tensor::CreateUninitialized(
+                           like.dtype, {like.shape.begin(), like.shape.end()}));
+    own.push_back(std::move(tensor));
+    ArrayView view = like;
+    view.data = own.back().mutable_data();
+    return view;
+  };
+  // Two arrays for each carry; the last round writes the first.
+  std::vector<std::array<ArrayView, 2>> carries;
+  for (int i = 0; i < loop.carries; ++i) {
+    const ArrayView& start = operands[loop.consts + i];
+    std::array<ArrayView, 2> pair;
+    if (results_[i] >= 0) {
+      pair[0] = outputs[results_[i]];
+    } else {
+      CLEAVE_ASSIGN_OR_RETURN(pair[0], make(start));
+    }
+    if (length == 0) {
+      const int64_t bytes = Bytes(start);
+      if (bytes > 0) std::memcpy(pair[0].data, start.data, bytes);
+    } else if (length > 1) {
+      CLEAVE_ASSIGN_OR_RETURN(pair[1], make(start));
+    }
+    carries.push_back(pair);
+  }
+  if (length == 0) return absl::OkStatus();
+  std::vector<Slices> read;
+  for (int i = loop.first_slice(); i < loop.count(); ++i) {
+    read.emplace_back(operands[i]);
+  }
+  std::vector<Slices> stacked;
+  std::vector<std::vector<int64_t>> shapes(results_.size());
+  for (size_t i = loop.carries; i < results_.size(); ++i) {
+    if (results_[i] >= 0) {
+      stacked.emplace_back(outputs[results_[i]]);
+      continue;
+    }
+    // One slice is written again in each round.
+    const TensorType& type = step.types(scan_)[i];
+    CLEAVE_ASSIGN_OR_RETURN(shapes[i], EvaluateShape(type.shape, dims));
+    shapes[i][0] = 1;
+    ArrayView one;
+    one.dtype = type.dtype;
+    one.shape = shapes[i];
+    CLEAVE_ASSIGN_OR_RETURN(one, make(one));
+    stacked.emplace_back(one);
+    stacked.back().bytes = 0;
+  }
+
+  std::vector<ArrayView> from(operands.begin(),
+                              operands.begin() + loop.first_slice());
+  for (const Slices& slices : read) from.push_back(slices.first);
+  std::vector<ArrayView> to;
+  for (const auto& pair : carries) to.push_back(pair[0]);
+  for (const Slices& slices : stacked) to.push_back(slices.first);
+  RunOptions options;
+  options.call = call;
+  for (int64_t round = 0; round < length; ++round) {
+    CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kLoopSteps));
+    const int64_t index = reverse ? length - 1 - round : round;
+    const int64_t written = (length - 1 - round) % 2;
+    for (int i = 0; i < loop.carries; ++i) {
+      if (round > 0) from[loop.consts + i] = carries[i][1 - written];
+      to[i].data = carries[i][written].data;
+    }
+    for (size_t i = 0; i < read.size(); ++i) {
+      from[loop.first_slice() + i].data = read[i].At(index);
+    }
+    for (size_t i = 0; i < stacked.size(); ++i) {
+      to[loop.carries + i].data = stacked[i].At(index);
+    }
+    CLEAVE_RETURN_IF_ERROR(body.RunViews(from, to, options));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace cleave::internal_kernel
