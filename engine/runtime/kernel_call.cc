@@ -64,7 +64,9 @@ KernelCall::~KernelCall() {
   }
 }
 
-absl::Status KernelCall::Run(KernelEntry entry, absl::Span<void*> arguments) {
+absl::Status KernelCall::Run(KernelEntry entry, absl::Span<void*> arguments,
+                             bool small) {
+  small_.store(small, std::memory_order_relaxed);
   kernels_.store(kernels_.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
   arguments[0] = &context_;
@@ -200,7 +202,7 @@ void KernelCall::ParallelFor(
     int64_t tasks, absl::FunctionRef<void(int64_t begin, int64_t end)> body) {
   if (tasks <= 0) return;
   parallel_tasks_.fetch_add(tasks, std::memory_order_relaxed);
-  if (tasks > 1 && !serial_) {
+  if (tasks > 1 && !serial_ && !small_.load(std::memory_order_relaxed)) {
     ThreadPool& pool = pool_ != nullptr ? *pool_ : DefaultThreadPool();
     if (pool.threads() > 1) {
       parallel_loops_.fetch_add(1, std::memory_order_relaxed);

@@ -66,7 +66,10 @@ class KernelCall {
   // Calls the kernel; `arguments[0]` is set to this call. ResourceExhausted
   // where the allocator refused, else Internal with the kernel's own message:
   // the caller has checked shapes and types, so that nothing else may fail.
-  absl::Status Run(KernelEntry entry, absl::Span<void*> arguments);
+  // A kernel that is `small` runs on this thread alone: another one would take
+  // longer to join in.
+  absl::Status Run(KernelEntry entry, absl::Span<void*> arguments,
+                   bool small = false);
 
   // The status of what a part of a kernel's runtime returned, as for Run():
   // "WHAT failed with -16: MESSAGE".
@@ -83,7 +86,8 @@ class KernelCall {
   void SetError(absl::string_view message);
 
   // Calls body(begin, end) over [0, tasks) on the pool, or inline if the call
-  // is serial, the pool has one thread, or there is one task.
+  // is serial, the kernel is small, the pool has one thread, or there is one
+  // task.
   void ParallelFor(int64_t tasks,
                    absl::FunctionRef<void(int64_t begin, int64_t end)> body);
 
@@ -119,6 +123,7 @@ class KernelCall {
   ThreadPool* const pool_;
   Allocator* const allocator_;
   const bool serial_;
+  std::atomic<bool> small_{false};  // of the kernel that runs
   const int device_ordinal_;
   void* const stream_;
   void* context_ = this;  // what arguments[0] points to

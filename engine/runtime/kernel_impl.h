@@ -52,6 +52,7 @@ struct IndexRange {
 
 struct StepInstance {
   bool skipped = false;  // it has no element to compute
+  bool small = false;    // not worth the threads
   std::vector<IndexRange> checks;
   std::vector<int32_t> dims;
   std::vector<BufferInstance> inputs;

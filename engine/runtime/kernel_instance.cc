@@ -148,6 +148,29 @@ absl::Status Kernel::Impl::MakeChecks(const Step& step, const DimValues& dims,
   return absl::OkStatus();
 }
 
+namespace {
+
+// Operations that one thread does while another would be woken.
+constexpr int64_t kSmallOperations = 200000;
+
+// Whether a pointwise kernel or a reduction does little.
+absl::StatusOr<bool> IsSmall(const Step& step, const DimValues& dims) {
+  int64_t most = 0;
+  for (const Shape& shape : step.shapes) {
+    CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> extents,
+                            EvaluateShape(shape, dims));
+    int64_t elements = 1;
+    for (const int64_t extent : extents) {
+      if (__builtin_mul_overflow(elements, extent, &elements)) return false;
+    }
+    most = std::max(most, elements);
+  }
+  return !step.shapes.empty() &&
+         most <= kSmallOperations / std::max(step.cost, 1);
+}
+
+}  // namespace
+
 absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
                                                     const DimValues& dims) {
   StepInstance result;
@@ -165,6 +188,7 @@ absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
     result.skipped &= result.outputs.back().bytes == 0;
   }
   if (!HasCode(step.kind)) return result;
+  CLEAVE_ASSIGN_OR_RETURN(result.small, IsSmall(step, dims));
   for (const Dim& dim : step.dims) {
     CLEAVE_ASSIGN_OR_RETURN(const int64_t value, dim.Evaluate(dims));
     if (value > std::numeric_limits<int32_t>::max() ||

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/codegen/element_cost.h"
 #include "engine/codegen/kernel_parameters.h"
 #include "engine/codegen/numerics.h"
 #include "engine/codegen/products_of_windows.h"
@@ -156,6 +157,18 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
     if (result.kernel.node(Value{id}).op == ToOpId(Primitive::kErfinv)) {
       return absl::UnimplementedError(
           "`erfinv`: the rules have no `numeric` for it, which a kernel needs");
+    }
+  }
+  if (step.kind == GroupKind::kPointwise ||
+      step.kind == GroupKind::kReduction) {
+    for (uint32_t id = 0; id < result.kernel.size(); ++id) {
+      const Value v{id};
+      step.cost += CostOf(ToPrimitive(result.kernel.node(v).op));
+      CLEAVE_ASSIGN_OR_RETURN(Shape shape,
+                              Outer(result.kernel.type(v).shape, extracted));
+      if (std::count(step.shapes.begin(), step.shapes.end(), shape) == 0) {
+        step.shapes.push_back(std::move(shape));
+      }
     }
   }
   CLEAVE_ASSIGN_OR_RETURN(step.dims,

@@ -62,6 +62,10 @@ struct Step {
   // Whether it may read where an index says that its loops compute.
   bool reads_by_index = false;
   std::vector<Dim> dims;
+  // Of pointwise kernels and reductions: the operations for each element, by
+  // CostOf, and the shapes of all values. Empty for others.
+  int cost = 0;
+  std::vector<Shape> shapes;
   // The elements of a table.
   std::optional<Tensor> table;
   // Without code: a graph whose inputs and outputs are the operands.

@@ -432,7 +432,7 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
       arguments.push_back(next++);
     }
   }
-  return call.Run(step.entry, absl::MakeSpan(arguments));
+  return call.Run(step.entry, absl::MakeSpan(arguments), instance.small);
 }
 
 void Kernel::Impl::Report(const Step& step, const StepInstance& instance,
