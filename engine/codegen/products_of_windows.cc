@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/codegen/phases_of_convolutions.h"
 #include "engine/codegen/stored.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
@@ -520,24 +521,31 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
   return (extent - last).Value().value_or(0) > 0;
 }
 
-std::optional<int> FiniteOperand(const Graph& graph, Value node) {
+std::vector<int> FiniteOperands(const Graph& graph, Value node) {
   const auto is = [&](Value v, Primitive primitive) {
     return graph.node(v).op == ToOpId(primitive);
   };
   const auto operands = graph.operands(node);
   if (is(node, Primitive::kConv)) {
-    if (IsStored(graph, operands[0])) return 1;
-    return std::nullopt;
+    if (IsStored(graph, operands[0])) return {1};
+    return {};
   }
-  if (!is(node, Primitive::kDotGeneral)) return std::nullopt;
+  if (!is(node, Primitive::kDotGeneral)) return {};
+  std::vector<int> finite;
   for (const int side : {0, 1}) {
     Value v = operands[side];
+    if (HasAbsentPlaces(graph, v)) {
+      finite.push_back(1 - side);
+      continue;
+    }
     if (!IsStored(graph, v) && !is(v, Primitive::kReshape)) continue;
     v = graph.operands(v)[0];
     if (is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
-    if (is(v, Primitive::kWindows) && HoldAbsent(graph, v)) return 1 - side;
+    if (is(v, Primitive::kWindows) && HoldAbsent(graph, v)) {
+      finite.push_back(1 - side);
+    }
   }
-  return std::nullopt;
+  return finite;
 }
 
 Graph ProductsOfWindows(const Graph& graph) {

@@ -15,7 +15,7 @@
 #define CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 
 #include <cstdint>
-#include <optional>
+#include <vector>
 
 #include "engine/ir/graph.h"
 #include "ops/dim.h"
@@ -41,14 +41,15 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
 // add in the same order as convolutions: the values stay the same; sums add in
 // the order of reduce_sum. A graph with composite nodes comes back as it is.
 // O(nodes). An infinite or NaN weight turns the zeros around a padded tensor
-// into NaN, which are absent from a convolution: where there is a
-// FiniteOperand, it is to be finite.
+// into NaN, which are absent from a convolution: FiniteOperands are to be
+// finite.
 Graph ProductsOfWindows(const Graph& graph);
 
-// The operand that is to be finite, if any: the weights of a product of
+// The operands that are to be finite: the weights of a product of
 // ProductsOfWindows, or of a convolution of what is padded there, which meet
-// zeros for what is absent.
-std::optional<int> FiniteOperand(const Graph& graph, Value node);
+// zeros for what is absent, and the windows that meet zeros of a kernel of
+// phases (HasAbsentPlaces).
+std::vector<int> FiniteOperands(const Graph& graph, Value node);
 
 }  // namespace cleave
 

@@ -181,7 +181,7 @@ TEST(ProductsOfWindows, SayWhatIsToBeFinite) {
     if (!graph.ok()) return -1;
     const Graph product = ProductsOfWindows(*graph);
     for (uint32_t id = 0; id < product.size(); ++id) {
-      if (const auto operand = FiniteOperand(product, Value{id})) {
+      for (const int operand : FiniteOperands(product, Value{id})) {
         return operand;
       }
     }

@@ -43,7 +43,7 @@ bool IsOuterProduct(const Graph& graph, Value v) {
 std::optional<int> SmallOperand(const Graph& graph, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return std::nullopt;
   // The weights, which are to be finite, would not be stored.
-  if (FiniteOperand(graph, v)) return std::nullopt;
+  if (!FiniteOperands(graph, v).empty()) return std::nullopt;
   if (!IsNumeric(graph, v)) return std::nullopt;
   for (const int side : {1, 0}) {
     const TensorType& type = graph.type(graph.operands(v)[side]);

@@ -58,8 +58,8 @@ absl::Status AddChecks(const Graph& graph, const FusionGroup& group,
 void AddFiniteInputs(const Graph& graph, const FusionGroup& group, Step& step) {
   std::vector<Value> stack;
   for (const Value node : group.nodes) {
-    if (const std::optional<int> operand = FiniteOperand(graph, node)) {
-      stack.push_back(graph.operands(node)[*operand]);
+    for (const int operand : FiniteOperands(graph, node)) {
+      stack.push_back(graph.operands(node)[operand]);
     }
   }
   std::set<Value> seen;

@@ -54,7 +54,7 @@ struct Step {
   std::vector<StepCheck> checks;
   // The elements of each line of a sort that anything reads, from the first on.
   int64_t sorted = INT64_MAX;
-  // Numbers of inputs that are to be finite (FiniteOperand).
+  // Numbers of inputs that are to be finite (FiniteOperands).
   std::vector<int> finite_inputs;
   // The code of a step that is a kernel.
   std::shared_ptr<const KernelLibrary> library;
