@@ -7,6 +7,7 @@ import random
 
 import truth
 import truth_of_blocks as blocks
+import truth_of_gradients as gradients
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,6 +119,7 @@ def make_cases(scale=1):
             tolerance=1e-6 * i, flops=2 * b * i * o)
     add_shapes(add, down)
     add_blocks(add, down)
+    add_training(add, down)
     flat = f32(down(1 << 24))
     add("chain_16m", "pointwise", "chain", [flat, flat], [flat], truth.chain)
     small = f32(4, 5)
@@ -222,6 +224,67 @@ def add_blocks(add, down):
         f32(4 * hidden)
     ], [f32(steps, batch, hidden)], blocks.lstm_layer, tolerance=1e-4,
         flops=2 * steps * batch * 8 * hidden * hidden)
+
+
+def add_training(add, down):
+    """Gradients, and what training and generating do beside them."""
+    x, row = f32(down(2048), down(1024)), f32(down(1024))
+    target = Array("i64", (x.shape[0],), f"class:{row.size}")
+    weight = f32(row.size, data="positive")
+    scalar = f32()
+    for name, function, group, inputs, outputs, tolerance in (
+        ("softmax", "softmax_rows", "row", [x], [x], 1e-5),
+        ("layer_norm", "layer_norm_rows", "row", [x, weight, row], [x], 1e-3),
+        ("cross_entropy", "cross_entropy_mean", "row", [x, target], [scalar],
+         1e-5),
+        ("gelu", "gelu_all", "pointwise", [x], [x], 1e-5),
+    ):
+        add(f"{name}_vjp", group, function, inputs + outputs,
+            outputs + [a for a in inputs if a.dtype == "f32"],
+            getattr(gradients, f"{name}_vjp"), transform="vjp",
+            tolerance=tolerance)
+    b, i, o = down(128), down(256), down(256)
+    inputs = [f32(b, i), f32(o, i), f32(o)]
+    add("linear_gelu_vjp", "matmul", "linear_gelu", inputs + [f32(b, o)],
+        [f32(b, o), *inputs], gradients.linear_gelu_vjp, transform="vjp",
+        tolerance=1e-3, flops=6 * b * i * o)
+    image, pooled = f32(8, down(64), 56, 56), f32(8, down(64), 28, 28)
+    add("max_pool_3x3_vjp", "convolution", "max_pool_3x3", [image, pooled],
+        [pooled, image], gradients.max_pool_3x3_vjp, transform="vjp")
+    c, o = down(64), down(32)
+    add("convolution_transposed", "convolution", "convolution_transposed",
+        [f32(1, c, 28, 28), f32(c, o, 4, 4)], [f32(1, o, 56, 56)],
+        gradients.convolution_transposed, tolerance=1e-4,
+        flops=2 * 56 * 56 * o * c * 4)
+    head = f32(1, down(8), down(512), 64)
+    length, width = head.shape[2], 64 * head.shape[1]
+    add("attention_vjp", "attention", "attention", [head] * 4, [head] * 4,
+        gradients.attention_vjp, transform="vjp", tolerance=1e-4,
+        flops=10 * head.size * length)
+    add("linear_of_heads", "matmul", "linear_of_heads",
+        [head, f32(width, width)], [f32(1, length, width)],
+        gradients.linear_of_heads, tolerance=1e-3,
+        flops=2 * length * width * width)
+    one, row = f32(1, down(512), down(512)), f32(down(512))
+    add("layer_norm_of_one", "row", "layer_norm_of_one", [one, row, row],
+        [one], gradients.layer_norm_of_one)
+    steps, batch, hidden = down(64), 8, down(64)
+    state, sequence = f32(batch, hidden), f32(steps, batch, hidden)
+    matrix = f32(4 * hidden, hidden, data="small")
+    inputs = [sequence, state, state, matrix, matrix, f32(4 * hidden)]
+    add("lstm_vjp", "scan", "lstm_layer", inputs + [sequence],
+        [sequence] + inputs, gradients.lstm_vjp, transform="vjp",
+        tolerance=1e-3, flops=6 * steps * batch * 8 * hidden * hidden)
+    length, channels, states = down(512), down(256), 16
+    x, b = f32(length, channels), f32(length, states)
+    step = f32(length, channels, data="positive")
+    add("selective_scan", "scan", "selective_scan",
+        [x, step, f32(channels, states, data="logarithm"), b, b], [x],
+        gradients.selective_scan, tolerance=1e-4)
+    flat = f32(down(1 << 20))
+    add("adam_step", "pointwise", "adam_step",
+        [flat, flat, flat, f32(flat.size, data="positive")], [flat] * 3,
+        gradients.adam_step)
 
 
 # Distinct values; a prime number of them, so that rows differ.

@@ -37,7 +37,17 @@ def vjp(function):
     """Results and gradients, as of the peer of PyTorch."""
 
     def call(*arguments):
-        y, pull = jax.vjp(function, *arguments[:-1])
+        inputs = arguments[:-1]
+        floats = [i for i, x in enumerate(inputs)
+                  if jnp.issubdtype(x.dtype, jnp.floating)]
+
+        def of_floats(*values):
+            full = list(inputs)
+            for i, value in zip(floats, values):
+                full[i] = value
+            return function(*full)
+
+        y, pull = jax.vjp(of_floats, *(inputs[i] for i in floats))
         return (y, *pull(arguments[-1]))
 
     return call
@@ -93,6 +103,46 @@ def lstm_layer(xs, h, c, wx, wh, bias):
     return jax.lax.scan(step, (h, c), xs @ wx.T + bias)[1]
 
 
+def gelu(x):
+    return jax.nn.gelu(x, approximate=False)
+
+
+def linear_gelu(x, w, bias):
+    return gelu(x @ w.T + bias)
+
+
+def cross_entropy_mean(x, target):
+    return cross_entropy(x, target).mean()
+
+
+def convolution_transposed(x, w):
+    return jax.lax.conv_general_dilated(
+        x, jnp.flip(w, (2, 3)).swapaxes(0, 1), (1, 1), ((2, 2), (2, 2)),
+        lhs_dilation=(2, 2))
+
+
+def linear_of_heads(o, w):
+    batch, heads, length, width = o.shape
+    return o.swapaxes(1, 2).reshape(batch, length, heads * width) @ w.T
+
+
+def selective_scan(x, step, a, b, c):
+
+    def one(state, slices):
+        x, step, b, c = slices
+        state = (jnp.exp(step[:, None] * a) * state +
+                 (step * x)[:, None] * b)
+        return state, state @ c
+
+    return jax.lax.scan(one, jnp.zeros_like(a), (x, step, b, c))[1]
+
+
+def adam_step(p, g, m, v):
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
+    return p - 0.001 * (m / 0.1) / (jnp.sqrt(v / 0.001) + 1e-8), m, v
+
+
 class Peer:
     FUNCTIONS = {
         "softmax_rows": jax.nn.softmax,
@@ -103,9 +153,9 @@ class Peer:
         "log_softmax_backward": log_softmax_backward,
         "layer_norm_rows": layer_norm,
         "rms_norm_rows": rms_norm,
-        "gelu_all": lambda x: jax.nn.gelu(x, approximate=False),
+        "gelu_all": gelu,
         "mish_all": jax.nn.mish,
-        "cross_entropy_mean": lambda x, target: cross_entropy(x, target).mean(),
+        "cross_entropy_mean": cross_entropy_mean,
         "cross_entropy_each": cross_entropy,
         "matmul_2d": jnp.matmul,
         "convolution_3x3": convolution_3x3,
@@ -113,8 +163,7 @@ class Peer:
         "convolution_groups": convolution_groups,
         "matrix_vector": jnp.matmul,
         "vector_matrix": jnp.matmul,
-        "linear_gelu": lambda x, w, bias: jax.nn.gelu(x @ w.T + bias,
-                                                      approximate=False),
+        "linear_gelu": linear_gelu,
         "sum_axis_0": lambda x: x.sum(0),
         "sum_axis_1": lambda x: x.sum(1),
         "sum_all": lambda x: x.sum(),
@@ -138,6 +187,19 @@ class Peer:
         "top_rows": lambda x: jax.lax.top_k(x, 16)[0],
         "sort_rows": lambda x: jnp.sort(x, 1),
         "lstm_layer": lstm_layer,
+        "vjp(softmax_rows)": vjp(jax.nn.softmax),
+        "vjp(layer_norm_rows)": vjp(layer_norm),
+        "vjp(cross_entropy_mean)": vjp(cross_entropy_mean),
+        "vjp(gelu_all)": vjp(gelu),
+        "vjp(linear_gelu)": vjp(linear_gelu),
+        "vjp(max_pool_3x3)": vjp(max_pool_3x3),
+        "vjp(attention)": vjp(attention),
+        "vjp(lstm_layer)": vjp(lstm_layer),
+        "convolution_transposed": convolution_transposed,
+        "linear_of_heads": linear_of_heads,
+        "layer_norm_of_one": layer_norm,
+        "selective_scan": selective_scan,
+        "adam_step": adam_step,
         "chain": chain,
         "multiply_add": lambda x, y: x * y + x,
     }

@@ -32,25 +32,46 @@ def scatter_rows(x, ids, v):
 def lstm_layer(xs, h, c, wx, wh, bias):
     return torch.lstm(xs, (h[None], c[None]), (wx, wh, bias,
                                                torch.zeros_like(bias)), True, 1,
-                      0.0, False, False, False)[0]
+                      0.0, torch.is_grad_enabled(), False, False)[0]
 
 
 def vjp(function):
-    """Results and gradients of a function of floats, whose last argument is the
-    cotangent."""
+    """Results and gradients of a function, by its floats; the last argument is
+    the cotangent."""
 
     def call(*arguments):
         with torch.enable_grad():
-            inputs = [x.detach().requires_grad_() for x in arguments[:-1]]
+            inputs = [x.detach() for x in arguments[:-1]]
+            floats = [x.requires_grad_() for x in inputs
+                      if x.is_floating_point()]
             y = function(*inputs)
             return (y.detach(),
-                    *torch.autograd.grad(y, inputs, arguments[-1]))
+                    *torch.autograd.grad(y, floats, arguments[-1]))
 
+    call.of = function
     return call
 
 
 def convolution_3x3(x, w):
     return F.conv2d(x, w, padding=1)
+
+
+def linear_gelu(x, w, bias):
+    return F.gelu(F.linear(x, w, bias))
+
+
+def max_pool_3x3(x):
+    return F.max_pool2d(x, 3, 2, 1)
+
+
+def linear_of_heads(o, w):
+    return F.linear(o.transpose(1, 2).flatten(2), w)
+
+
+def adam_step(p, g, m, v):
+    m = 0.9 * m + 0.1 * g
+    v = 0.999 * v + 0.001 * g * g
+    return p - 0.001 * (m / 0.1) / (torch.sqrt(v / 0.001) + 1e-8), m, v
 
 
 class Peer:
@@ -74,7 +95,7 @@ class Peer:
         "convolution_groups": lambda x, w: F.conv2d(x, w, padding=1, groups=32),
         "matrix_vector": torch.mv,
         "vector_matrix": torch.matmul,
-        "linear_gelu": lambda x, w, bias: F.gelu(F.linear(x, w, bias)),
+        "linear_gelu": linear_gelu,
         "sum_axis_0": lambda x: x.sum(0),
         "sum_axis_1": lambda x: x.sum(1),
         "sum_all": lambda x: x.sum(),
@@ -89,7 +110,7 @@ class Peer:
         "convolution_depthwise": lambda x, w: F.conv2d(
             x, w, padding=1, groups=x.shape[1]),
         "max_pool_2x2": lambda x: F.max_pool2d(x, 2),
-        "max_pool_3x3": lambda x: F.max_pool2d(x, 3, 2, 1),
+        "max_pool_3x3": max_pool_3x3,
         "attention": F.scaled_dot_product_attention,
         "attention_causal": lambda q, k, v: F.scaled_dot_product_attention(
             q, k, v, is_causal=True),
@@ -100,6 +121,19 @@ class Peer:
         "top_rows": lambda x: x.topk(16, 1).values,
         "sort_rows": lambda x: x.sort(1).values,
         "lstm_layer": lstm_layer,
+        "vjp(softmax_rows)": vjp(softmax),
+        "vjp(layer_norm_rows)": vjp(layer_norm),
+        "vjp(cross_entropy_mean)": vjp(F.cross_entropy),
+        "vjp(gelu_all)": vjp(F.gelu),
+        "vjp(linear_gelu)": vjp(linear_gelu),
+        "vjp(max_pool_3x3)": vjp(max_pool_3x3),
+        "vjp(attention)": vjp(F.scaled_dot_product_attention),
+        "vjp(lstm_layer)": vjp(lstm_layer),
+        "convolution_transposed": lambda x, w: F.conv_transpose2d(
+            x, w, stride=2, padding=1),
+        "linear_of_heads": linear_of_heads,
+        "layer_norm_of_one": layer_norm,
+        "adam_step": adam_step,
         "chain": chain,
         "multiply_add": lambda x, y: x * y + x,
     }
@@ -129,7 +163,10 @@ class Peer:
     def compile(self, function, arrays):
         if self.compiles:
             torch._dynamo.reset()
-            function = torch.compile(function, dynamic=False, fullgraph=True)
+            # Gradients are taken of what is compiled.
+            of = getattr(function, "of", function)
+            compiled = torch.compile(of, dynamic=False, fullgraph=True)
+            function = compiled if of is function else vjp(compiled)
 
         def call():
             with torch.no_grad():
