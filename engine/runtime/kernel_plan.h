@@ -62,8 +62,8 @@ struct Step {
   // Whether it may read where an index says that its loops compute.
   bool reads_by_index = false;
   std::vector<Dim> dims;
-  // Of pointwise kernels and reductions: the operations for each element, by
-  // CostOf, and the shapes of all values. Empty for others.
+  // The operations for each element, by CostOf, and the shapes of all values: a
+  // pointwise kernel's or a reduction's. None for others.
   int cost = 0;
   std::vector<Shape> shapes;
   // The elements of a table.

@@ -311,7 +311,8 @@ void Lowering::AddLinearScan(Value v) {
   const auto widen = [&](const Expr& e) {
     return IsFloat(dtype) ? cast(Halide::Float(64), e) : e;
   };
-  stage.func(Reversed(vars)) = NumberElement(state, 0);
+  // Each element is written by its step.
+  stage.func(Reversed(vars)) = Halide::undef(NumberElement(state, 0).type());
   const Expr last =
       Choose(domain.x == 0, widen(At(graph_.operands(v)[2], start)),
              Expr(Call(stage.func, before)));
@@ -341,7 +342,7 @@ void Lowering::AddCumulative(Value v) {
   Stage stage;
   stage.func = MakeFunc("cumulative");
   stage.role = Stage::Role::kScan;
-  stage.func(Reversed(vars)) = NumberElement(dtype, 0);
+  stage.func(Reversed(vars)) = Halide::undef(NumberElement(dtype, 0).type());
   const Expr element = At(graph_.operands(v)[0], at);
   const Expr last = Call(stage.func, before);
   Call(stage.func, at) = Choose(domain.x == 0, element,

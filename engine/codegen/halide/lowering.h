@@ -216,6 +216,7 @@ class Lowering {
 
   // ---- Schedules (schedule.cc).
   void Schedule(Halide::Func out, const std::vector<Halide::Var>& axes);
+  bool ScheduleScan(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleWindows(Halide::Func out, const std::vector<Halide::Var>& axes);
   void SchedulePointwise(Halide::Func out,
                          const std::vector<Halide::Var>& axes);

@@ -33,6 +33,9 @@ constexpr size_t kFewInputs = 3;
 constexpr int kFindingCost = 16;
 // Vectors in a block of columns that are reduced side by side.
 constexpr int kColumnVectors = 16;
+// The states of a block of columns of a scan, and its columns at most.
+constexpr int64_t kScannedBytes = int64_t{1} << 19;
+constexpr int64_t kScannedColumns = 256;
 // Random numbers that are made at a time: they stay in the first cache.
 constexpr int kDrawnElements = 256;
 
@@ -119,6 +122,7 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
                stage.role == Stage::Role::kInline;
       });
   if (windows) return ScheduleWindows(out, axes);
+  if (ScheduleScan(out, axes)) return;
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kInline) continue;
     stage.func.compute_root();
@@ -155,6 +159,55 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
     }
   }
   SchedulePointwise(out, axes);
+}
+
+// A scan along an axis before the last one: blocks of columns, each with its
+// states in the cache, in parallel. False where these would not find place
+// there, or the scan is of another kind.
+bool Lowering::ScheduleScan(Func out, const std::vector<Var>& axes) {
+  const auto scan = std::find_if(
+      stages_.begin(), stages_.end(),
+      [](const Stage& stage) { return stage.role == Stage::Role::kScan; });
+  const int last = static_cast<int>(axes.size()) - 1;
+  if (plain_schedule_ || scan == stages_.end() || scan->scan_axis >= last ||
+      output_shape_.size() != axes.size()) {
+    return false;
+  }
+  const auto length = output_shape_[scan->scan_axis].Value();
+  const int width = VectorWidth(WidestElement(out));
+  if (!length || *length < 1) return false;
+  const int64_t columns =
+      kScannedBytes / *length / WidestElement(scan->func) / width * width;
+  if (columns < width) return false;
+  const Var x = axes[last];
+  const Var lane("lane");
+  Var task("columns");
+  out.split(x, task, x, static_cast<int>(std::min(columns, kScannedColumns)),
+            TailStrategy::GuardWithIf)
+      .split(x, x, lane, width, TailStrategy::GuardWithIf)
+      .vectorize(lane);
+  std::vector<Halide::VarOrRVar> order = {lane, x, axes[scan->scan_axis], task};
+  for (int d = last; d-- > 0;) {
+    if (d != scan->scan_axis) order.push_back(axes[d]);
+  }
+  out.reorder(order);
+  for (int d = last; d-- > 0;) {
+    if (d == scan->scan_axis) continue;
+    const Var inner = task;
+    task = Var(absl::StrCat("task", d));
+    out.fuse(inner, axes[d], task);
+  }
+  out.parallel(task);
+  const std::vector<Var> vars = scan->func.args();
+  scan->func.compute_at(out, task);
+  std::vector<Halide::VarOrRVar> places = {vars.front()};
+  for (const RVar& r : scan->reduced) places.push_back(r);
+  for (int d = 1; d <= last; ++d) {
+    if (d != last - scan->scan_axis) places.push_back(vars[d]);
+  }
+  scan->func.update(0).reorder(places).vectorize(vars.front(), width,
+                                                 TailStrategy::GuardWithIf);
+  return true;
 }
 
 // Sums of few terms, a vector of them at a time: they stay in registers.
