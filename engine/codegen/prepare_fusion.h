@@ -1,7 +1,7 @@
 // PrepareFusion: the graph that fusion is planned on, by the passes of
-// flatten_scatters.h, phases_of_convolutions.h, products_of_windows.h,
-// sums_of_products.h, flatten_products.h, transpose_loop_weights.h,
-// sink_gathers.h and reductions_of_lines.h.
+// scatters_of_rows.h, flatten_scatters.h, phases_of_convolutions.h,
+// products_of_windows.h, sums_of_products.h, flatten_products.h,
+// transpose_loop_weights.h, sink_gathers.h and reductions_of_lines.h.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
@@ -12,6 +12,7 @@
 #include "engine/codegen/phases_of_convolutions.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/codegen/reductions_of_lines.h"
+#include "engine/codegen/scatters_of_rows.h"
 #include "engine/codegen/sink_gathers.h"
 #include "engine/codegen/sums_of_products.h"
 #include "engine/codegen/transpose_loop_weights.h"
@@ -22,8 +23,9 @@ namespace cleave {
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
   const Graph prepared = ReductionsOfLines(
-      SinkGathers(TransposeLoopWeights(FlattenProducts(SumsOfProducts(
-          ProductsOfWindows(PhasesOfConvolutions(FlattenScatters(graph))))))),
+      SinkGathers(
+          TransposeLoopWeights(FlattenProducts(SumsOfProducts(ProductsOfWindows(
+              PhasesOfConvolutions(FlattenScatters(ScattersOfRows(graph)))))))),
       extract.generalize_extents);
   return StoreRuntimeOperands(prepared, fusion);
 }
