@@ -1,7 +1,5 @@
-// PrepareFusion: the graph that fusion is planned on, by the passes of
-// scatters_of_rows.h, flatten_scatters.h, phases_of_convolutions.h,
-// products_of_windows.h, sums_of_products.h, flatten_products.h,
-// transpose_loop_weights.h, sink_gathers.h and reductions_of_lines.h.
+// PrepareFusion: the graph that fusion is planned on, by the passes whose
+// headers are below.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
@@ -22,11 +20,15 @@ namespace cleave {
 // The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
-  const Graph prepared = ReductionsOfLines(
-      SinkGathers(
-          TransposeLoopWeights(FlattenProducts(SumsOfProducts(ProductsOfWindows(
-              PhasesOfConvolutions(FlattenScatters(ScattersOfRows(graph)))))))),
-      extract.generalize_extents);
+  Graph prepared = ScattersOfRows(graph);
+  prepared = FlattenScatters(prepared);
+  prepared = PhasesOfConvolutions(prepared);
+  prepared = ProductsOfWindows(prepared);
+  prepared = SumsOfProducts(prepared);
+  prepared = FlattenProducts(prepared);
+  prepared = TransposeLoopWeights(prepared);
+  prepared = SinkGathers(prepared);
+  prepared = ReductionsOfLines(prepared, extract.generalize_extents);
   return StoreRuntimeOperands(prepared, fusion);
 }
 
