@@ -24,7 +24,11 @@ class Extractor {
   ExtractedGroup Extract() {
     std::vector<NamedValue> outputs;
     for (const Value output : group_.outputs) {
-      outputs.push_back({absl::StrCat("y", outputs.size()), Copy(output)});
+      const Value source = Reshaped(output);
+      // Memory has no shape.
+      const bool stored = HasCode(group_.kind) && members_.count(source) > 0;
+      outputs.push_back(
+          {absl::StrCat("y", outputs.size()), Copy(stored ? source : output)});
     }
     result_.graph = *std::move(builder_).Build(std::move(outputs));
     return std::move(result_);

@@ -195,9 +195,33 @@ void FusionPlanner::AddReads(int group, const Reads& reads) {
   }
 }
 
+std::optional<Value> FusionPlanner::ReshapedResult(Value v) const {
+  Value base = v;
+  while (graph_.node(base).op == ToOpId(Primitive::kReshape)) {
+    base = graph_.operands(base)[0];
+  }
+  if (base == v || IsMovement(graph_, base) || returned_[base.id] ||
+      group_of_[base.id] < 0) {
+    return std::nullopt;
+  }
+  const int home = group_of_[base.id];
+  const GroupKind kind = groups_[home].kind;
+  // A pointwise kernel computes it in its own shape.
+  if (!HasCode(kind) || kind == GroupKind::kPointwise) return std::nullopt;
+  for (const Value user : users_[base.id]) {
+    if (user != v && group_of_[user.id] != home) return std::nullopt;
+  }
+  return base;
+}
+
 void FusionPlanner::AddReturnedMovement() {
   for (uint32_t id = 0; id < graph_.size(); ++id) {
     if (!returned_[id] || !IsMovement(graph_, Value{id})) continue;
+    if (const std::optional<Value> base = ReshapedResult(Value{id})) {
+      group_of_[id] = group_of_[base->id];
+      reshaped_[*base] = Value{id};
+      continue;
+    }
     const std::vector<BaseRead> reads = BaseReads(graph_, Value{id});
     if (HasRuntimeCode(graph_, Value{id}, options_)) {
       AddReads(NewGroup(GroupKind::kRuntime, Value{id}), reads);
@@ -279,6 +303,10 @@ FusionGroup FusionPlanner::MakeGroup(int id) const {
     return result;
   }
   for (const Value node : result.nodes) {
+    if (const auto as = reshaped_.find(node); as != reshaped_.end()) {
+      result.outputs.push_back(as->second);
+      continue;
+    }
     bool read = returned_[node.id];
     for (const Value user : users_[node.id]) {
       read |= group_of_[user.id] != id;

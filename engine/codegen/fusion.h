@@ -65,7 +65,7 @@ struct FusionGroup {
   // itself.
   std::vector<Value> nodes;
   // Values that other groups or the graph's outputs read. Movement that the
-  // graph returns is an output, too.
+  // graph returns is an output, too: of a node in another shape, say.
   std::vector<Value> outputs;
   // The reason why a group of kReference has no vector code.
   std::string why;

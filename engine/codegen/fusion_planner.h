@@ -64,8 +64,11 @@ class FusionPlanner {
   std::vector<int> Candidates(const Reads& reads) const;
   void AddReads(int group, const Reads& reads);
   // Movement that the graph returns is a kernel of its own, with what it alone
-  // reads.
+  // reads; but a reshape of one kernel's result is that result.
   void AddReturnedMovement();
+  // The value that `v`, which is returned, is a reshape of, where the kernel of
+  // that value can give it in this shape: nothing else reads it.
+  std::optional<Value> ReshapedResult(Value v) const;
   FusionPlan Finish();
   // The reason why two groups that were never tried together stand apart.
   static std::string WhyApart(const Group& from, const Group& to);
@@ -108,6 +111,8 @@ class FusionPlanner {
   std::vector<bool> returned_;
   std::vector<bool> needed_;
   std::vector<bool> tables_;
+  // Results of kernels that are returned in another shape.
+  std::map<Value, Value> reshaped_;
   std::map<std::pair<Value, Value>, std::string> boundaries_;
 };
 
