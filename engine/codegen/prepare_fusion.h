@@ -14,6 +14,7 @@
 #include "engine/codegen/sink_gathers.h"
 #include "engine/codegen/sums_of_products.h"
 #include "engine/codegen/transpose_loop_weights.h"
+#include "engine/codegen/transposed_products.h"
 
 namespace cleave {
 
@@ -22,6 +23,7 @@ inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
   Graph prepared = ScattersOfRows(graph);
   prepared = FlattenScatters(prepared);
+  prepared = TransposedProducts(prepared);
   prepared = PhasesOfConvolutions(prepared);
   prepared = ProductsOfWindows(prepared);
   prepared = SumsOfProducts(prepared);

@@ -187,8 +187,9 @@ Expr Nextafter(const Expr& x, const Expr& y) {
   const Expr away = Choose(Less(Zero(type), x), Less(x, y), Less(y, x));
   const Expr stepped = Choose(Equal(x, Zero(type)), smallest,
                               Choose(away, bits + one, bits - one));
-  return Choose(NanTest(x), x,
-                Choose(NanTest(y) || Equal(x, y), y, reinterpret(type, stepped)));
+  return Choose(
+      NanTest(x), x,
+      Choose(NanTest(y) || Equal(x, y), y, reinterpret(type, stepped)));
 }
 
 Expr Sign(const Expr& x) {
