@@ -10,6 +10,7 @@
 #include "engine/codegen/phases_of_convolutions.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/codegen/reductions_of_lines.h"
+#include "engine/codegen/rounds_of_batches.h"
 #include "engine/codegen/scatters_of_rows.h"
 #include "engine/codegen/sink_gathers.h"
 #include "engine/codegen/sums_of_products.h"
@@ -29,6 +30,9 @@ inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
   prepared = SumsOfProducts(prepared);
   prepared = FlattenProducts(prepared);
   prepared = TransposeLoopWeights(prepared);
+  if (fusion.runtime_code && fusion.runtime_copies) {
+    prepared = RoundsOfBatches(prepared);
+  }
   prepared = SinkGathers(prepared);
   prepared = ReductionsOfLines(prepared, extract.generalize_extents);
   return StoreRuntimeOperands(prepared, fusion);

@@ -443,6 +443,37 @@ TEST(Kernel, SaysWhichStepsAreTheRuntimesAndLoops) {
   EXPECT_EQ(kernel.reference_groups(), 0);
 }
 
+// Scores of 4 MiB a head, of four heads.
+TEST(Kernel, RunsLargeBatchesOfProductsInRounds) {
+  const Graph graph = ParseCase(
+      R"(graph (%q: f32[2, 2, 1024, 2], %k: f32[2, 2, 1024, 2]) -> (y: f32[2, 2, 1024, 2]) {
+  %1: f32[2, 2, 1024, 1024] = dot_general(%q, %k, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [3])
+  %2: f32[2, 2, 1024] = reduce_max(%1, axes: [3], tie: "even")
+  %3: f32[2, 2, 1024, 1024] = broadcast_in_dim(%2, axes: [0, 1, 2], shape: [2, 2, 1024, 1024])
+  %4: f32[2, 2, 1024, 1024] = sub(%1, %3)
+  %5: f32[2, 2, 1024, 2] = dot_general(%4, %k, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [2])
+  return y = %5
+})");
+  ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                       Compile(graph, Numerics(), CaseOptions()));
+  // Sums of small numbers are exact.
+  std::vector<Tensor> inputs;
+  for (int i = 0; i < 2; ++i) {
+    Tensor& tensor =
+        inputs.emplace_back(DType::kF32, std::vector<int64_t>{2, 2, 1024, 2});
+    for (int64_t j = 0; j < tensor.size(); ++j) {
+      tensor.SetDouble(j, static_cast<double>(j * (i + 3) % 7) - 3);
+    }
+  }
+  RunReport report;
+  RunOptions options;
+  options.report = &report;
+  ASSERT_OK_AND_ASSIGN(const auto got, kernel.Run(inputs, options));
+  ASSERT_OK_AND_ASSIGN(const auto want, Interpret(graph, inputs));
+  EXPECT_TRUE(SameValue(got[0], want[0]));
+  EXPECT_EQ(report.steps[0].kind, "loop");
+}
+
 TEST(Kernel, RunsReferenceStepsOnManyThreadsAtManyExtents) {
   constexpr int kThreads = 16;
   constexpr int64_t kExtents = 320;  // more than a kernel keeps instances of

@@ -1,0 +1,107 @@
+#include "engine/codegen/rounds_of_batches.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_replace.h"
+#include "engine/ir/context.h"
+#include "engine/ir/graph_text.h"
+#include "engine/ir/interpreter.h"
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "ops/tensor.h"
+#include "testing/status_matchers.h"
+
+namespace cleave {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+// An attention of 2 x N heads, with a mask that all share, whose scores take
+// 4 MiB a head.
+constexpr char kAttention[] =
+    R"(graph (%q: f32[2, N, 1024, 2], %k: f32[2, N, 1024, 2], %m: f32[1024, 1024]) -> (y: f32[2, N, 1024, 2]) {
+  %1: f32[2, N, 1024, 1024] = dot_general(%q, %k, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [3])
+  %2: f32[2, N, 1024, 1024] = broadcast_in_dim(%m, axes: [2, 3], shape: [2, N, 1024, 1024])
+  %3: f32[2, N, 1024, 1024] = add(%1, %2)
+  %4: f32[2, N, 1024] = reduce_max(%3, axes: [3], tie: "even")
+  %5: f32[2, N, 1024, 1024] = broadcast_in_dim(%4, axes: [0, 1, 2], shape: [2, N, 1024, 1024])
+  %6: f32[2, N, 1024, 1024] = sub(%3, %5)
+  %7: f32[2, N, 1024, 2] = dot_general(%6, %k, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [2])
+  return y = %7
+}
+)";
+
+Graph Attention(const std::string& heads) {
+  auto graph = ParseGraph(absl::StrReplaceAll(kAttention, {{"N", heads}}),
+                          std::make_shared<Context>());
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  return *std::move(graph);
+}
+
+TEST(RoundsOfBatches, HaveTheValuesOfAll) {
+  const Graph graph = Attention("2");
+  const Graph rounds = RoundsOfBatches(graph);
+  ASSERT_OK(Verify(rounds));
+  const std::string text = PrintGraph(rounds);
+  EXPECT_THAT(text, HasSubstr("f32[1, 1024, 1024] = dot_general("));
+  EXPECT_THAT(text, HasSubstr("length: 4"));
+  EXPECT_THAT(text, Not(HasSubstr("f32[2, 2, 1024, 1024]")));
+  std::vector<Tensor> inputs;
+  for (const NamedValue& input : graph.inputs()) {
+    std::vector<int64_t> shape;
+    for (const Dim& dim : graph.type(input.value).shape) {
+      shape.push_back(*dim.Value());
+    }
+    Tensor& tensor = inputs.emplace_back(DType::kF32, shape);
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      tensor.SetDouble(i, static_cast<double>(i * 7 % 33) / 16 - 1);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
+                       Interpret(graph, inputs));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
+                       Interpret(rounds, inputs));
+  EXPECT_TRUE(SameValue(got[0], want[0]));
+}
+
+// Small scores, batches of any size, and scores that are returned.
+TEST(RoundsOfBatches, LeaveOthers) {
+  for (const char* heads : {"1", "h"}) {
+    const Graph graph = Attention(heads);
+    EXPECT_EQ(PrintGraph(RoundsOfBatches(graph)), PrintGraph(graph));
+  }
+  const auto returned =
+      ParseGraph(absl::StrReplaceAll(kAttention, {{"N", "2"},
+                                                  {"(y: f32[2, N, 1024, 2])",
+                                                   "(y: f32[2, 2, 1024, 2], "
+                                                   "s: f32[2, 2, 1024, 1024])"},
+                                                  {"return y = %7",
+                                                   "return y = %7, "
+                                                   "s = %1"}}),
+                 std::make_shared<Context>());
+  ASSERT_OK(returned.status());
+  EXPECT_EQ(PrintGraph(RoundsOfBatches(*returned)), PrintGraph(*returned));
+}
+
+// A result that comes back by way of another operation: the product before it
+// and the one behind it do not run in the same round.
+TEST(RoundsOfBatches, TakeNoNodeBeforeItsOperands) {
+  const std::string text = absl::StrReplaceAll(
+      kAttention,
+      {{"N", "2"},
+       {"  %7:", R"(  %7: f32[2, 2, 1024, 1024] = reverse(%6, axes: [0])
+  %8: f32[2, 2, 1024, 1024] = add(%6, %7)
+  %9:)"},
+       {"general(%6", "general(%8"},
+       {"y = %7", "y = %9"}});
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(text, std::make_shared<Context>()));
+  EXPECT_EQ(PrintGraph(RoundsOfBatches(graph)), PrintGraph(graph));
+}
+
+}  // namespace
+}  // namespace cleave
