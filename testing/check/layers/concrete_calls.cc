@@ -87,6 +87,16 @@ SampledCall InDType(SampledCall call, DType dtype) {
   return call;
 }
 
+// Whether an input of the call is of the dtype that InDType replaces.
+bool HasF32(const SampledCall& call) {
+  for (const SampledInput& input : call.inputs) {
+    for (const std::optional<TensorType>& type : input.types) {
+      if (type && type->dtype == DType::kF32) return true;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 PreparedCalls PrepareConcreteCalls(const OpContext& context) {
@@ -115,11 +125,12 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
   // Each other dtype once, by its own draws: those behind do not move.
   SignatureSampler others(*context.item, context.seed + 21);
   others.FixSizes(context.sizes);
-  size_t next = 0;
+  size_t next_example = 0;
   for (const DType dtype : sampler.DTypes()) {
     if (examples.empty() || prepared.exceeded) break;
     if (dtype == DType::kF32 || dtype == DType::kF64) continue;
-    SampledCall call = InDType(examples[next++ % examples.size()].call, dtype);
+    const ExampleCall& example = examples[next_example++ % examples.size()];
+    SampledCall call = InDType(example.call, dtype);
     Prepare(context, WithOtherExtents(call, others), false, prepared);
   }
   DrawOptions options;
@@ -211,6 +222,22 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
          ++draw) {
       sampled = add(rows[(next + draw) % rows.size()], all).has_value();
     }
+  }
+  // Each other dtype at two examples as they stand, too: its turn may have been
+  // a call of ranks or attributes at which little is computed.
+  std::vector<const SampledCall*> of_floats;
+  for (const ExampleCall& example : examples) {
+    if (HasF32(example.call)) of_floats.push_back(&example.call);
+  }
+  size_t first_example = 0;
+  for (const DType dtype : sampler.DTypes()) {
+    if (dtype == DType::kF32 || dtype == DType::kF64) continue;
+    for (size_t i = 0; i < std::min<size_t>(of_floats.size(), 2); ++i) {
+      if (prepared.exceeded) break;
+      const size_t at = (first_example + i) % of_floats.size();
+      Prepare(context, InDType(*of_floats[at], dtype), false, prepared);
+    }
+    ++first_example;
   }
   // The first to fail is then a small one.
   std::stable_sort(prepared.calls.begin(), prepared.calls.end(),
