@@ -56,6 +56,24 @@ TEST(IntSamples, ReachEachRangeBetweenPowersOfTwo) {
   }
 }
 
+// A turn at a call without axes shows nothing: an example as it stands does.
+TEST(IntSamples, MeetEachDTypeAtAnExample) {
+  const std::string text = R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: real
+  error shape "extents are 7" if len([n for n in S if n != 7]) > 0
+  spec y = x
+  = if T == i8 and len(S) > 0 then x + 1 else x + 0
+
+example checked([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]) = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+)";
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const CheckReport report = CheckTextAt("test.rules", text, "checked", seed);
+    EXPECT_EQ(report.ExitStatus(), 1) << report.ToString();
+  }
+}
+
 TEST(IntSamples, ReachRangesThatNoConstantTells) {
   ExpectRefuted(
       Identity("if T in [i64, u64] then select(shift_right(x, 40) == 1 and x > "
