@@ -207,7 +207,8 @@ class Finder {
 
  private:
   // Sets of nodes that read each other, such that no value leaves a set and
-  // comes back.
+  // comes back, and none is repeated along the whole batch within its set: the
+  // axes that it has in front, should they have these extents, are others.
   std::vector<std::set<Value>> Parts() const {
     std::vector<int> set(graph_.size(), -1);
     std::vector<int> parent;
@@ -220,7 +221,8 @@ class Finder {
       set[id] = static_cast<int>(parent.size());
       parent.push_back(set[id]);
       for (const Value operand : graph_.operands(Value{id})) {
-        if (set[operand.id] >= 0) parent[root(set[operand.id])] = root(set[id]);
+        if (set[operand.id] < 0 || batch_.IsUniform(Value{id})) continue;
+        parent[root(set[operand.id])] = root(set[id]);
       }
     }
     // How often a value on the way to a node left the node's set.
@@ -235,7 +237,7 @@ class Finder {
           most = std::max(most, count);
         }
         const int other = set[operand.id] < 0 ? -1 : root(set[operand.id]);
-        if (other >= 0 && other != own) {
+        if (other >= 0 && (other != own || batch_.IsUniform(Value{id}))) {
           int& most = mine[other];
           most = std::max(most, exits[operand.id][other] + 1);
         }
@@ -309,7 +311,7 @@ class Writer {
   void Write() {
     for (const Value v : rounds_.nodes) FindInputs(v);
     for (size_t i = 0; i < consts_.size(); ++i) {
-      values_[consts_[i]] =
+      whole_[consts_[i]] =
           body_.Input(absl::StrCat("c", i), graph_.type(consts_[i]));
     }
     for (size_t i = 0; i < slices_.size(); ++i) {
@@ -364,7 +366,9 @@ class Writer {
     std::vector<Value> operands;
     for (const Value operand : graph_.operands(v)) {
       const auto known = values_.find(operand);
-      if (known != values_.end()) {
+      if (batch_.IsUniform(v)) {
+        operands.push_back(whole_.at(operand));
+      } else if (known != values_.end()) {
         operands.push_back(known->second);
       } else {
         operands.push_back(body_.Constant(
@@ -404,7 +408,8 @@ class Writer {
   GraphBuilder body_;
   std::vector<Value> consts_;
   std::vector<Value> slices_;
-  std::map<Value, Value> values_;
+  std::map<Value, Value> whole_;   // the inputs of all rounds, `consts_`
+  std::map<Value, Value> values_;  // a round of the others
 };
 
 Graph InRounds(const Graph& graph, const Extents& extents) {

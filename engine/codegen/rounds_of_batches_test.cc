@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
 #include "engine/ir/context.h"
 #include "engine/ir/graph_text.h"
@@ -42,14 +43,7 @@ Graph Attention(const std::string& heads) {
   return *std::move(graph);
 }
 
-TEST(RoundsOfBatches, HaveTheValuesOfAll) {
-  const Graph graph = Attention("2");
-  const Graph rounds = RoundsOfBatches(graph);
-  ASSERT_OK(Verify(rounds));
-  const std::string text = PrintGraph(rounds);
-  EXPECT_THAT(text, HasSubstr("f32[1, 1024, 1024] = dot_general("));
-  EXPECT_THAT(text, HasSubstr("length: 4"));
-  EXPECT_THAT(text, Not(HasSubstr("f32[2, 2, 1024, 1024]")));
+void ExpectSameValues(const Graph& graph, const Graph& rounds) {
   std::vector<Tensor> inputs;
   for (const NamedValue& input : graph.inputs()) {
     std::vector<int64_t> shape;
@@ -66,6 +60,46 @@ TEST(RoundsOfBatches, HaveTheValuesOfAll) {
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
                        Interpret(rounds, inputs));
   EXPECT_TRUE(SameValue(got[0], want[0]));
+}
+
+TEST(RoundsOfBatches, HaveTheValuesOfAll) {
+  const Graph graph = Attention("2");
+  const Graph rounds = RoundsOfBatches(graph);
+  ASSERT_OK(Verify(rounds));
+  const std::string text = PrintGraph(rounds);
+  EXPECT_THAT(text, HasSubstr("f32[1, 1024, 1024] = dot_general("));
+  EXPECT_THAT(text, HasSubstr("length: 4"));
+  EXPECT_THAT(text, Not(HasSubstr("f32[2, 2, 1024, 1024]")));
+  ExpectSameValues(graph, rounds);
+}
+
+// Factors, as many as there are heads and rows, which are read as a whole and
+// head by head: given, and computed.
+TEST(RoundsOfBatches, ReadAsAWholeWhatOnlyLooksLikeTheBatch) {
+  constexpr char kText[] =
+      R"(graph (%q: f32[64, 64, 2], %k: f32[64, 1024, 2], %w: f32[64]) -> (y: f32[64, 64, 2]) {
+  %1: f32[64] = neg(%w)
+  %2: f32[64, 64, 1024] = dot_general(%q, %k, batch_a: [0], batch_b: [0], contract_a: [2], contract_b: [2])
+  %3: f32[64, 64, 1024] = broadcast_in_dim(%FACTORS, axes: [1], shape: [64, 64, 1024])
+  %4: f32[64, 64, 1024] = broadcast_in_dim(%FACTORS, axes: [0], shape: [64, 64, 1024])
+  %5: f32[64, 64, 1024] = add(%2, %3)
+  %6: f32[64, 64, 1024] = mul(%5, %4)
+  %7: f32[64, 64, 2] = dot_general(%6, %k, batch_a: [0], batch_b: [0], contract_a: [2], contract_b: [1])
+  return y = %7
+}
+)";
+  for (const char* factors : {"w", "1"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Graph graph,
+        ParseGraph(absl::StrReplaceAll(kText, {{"FACTORS", factors}}),
+                   std::make_shared<Context>()));
+    const Graph rounds = RoundsOfBatches(graph);
+    ASSERT_OK(Verify(rounds));
+    // Computed ones leave the set of the products, and come back.
+    const bool given = factors[0] == 'w';
+    EXPECT_EQ(absl::StrContains(PrintGraph(rounds), "scan("), given);
+    ExpectSameValues(graph, rounds);
+  }
 }
 
 // Small scores, batches of any size, and scores that are returned.
