@@ -159,16 +159,11 @@ Value FlatProduct(const Graph& graph, Value v, absl::Span<const Value> operands,
 }  // namespace
 
 Graph FlattenProducts(const Graph& graph) {
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= IsOutOfOrder(graph, Value{id});
-  }
-  if (!any) return graph;
-  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    if (!IsOutOfOrder(graph, v)) return copy.Keep(v);
-    copy.builder().SetProvenance(graph.node(v).provenance);
-    return FlatProduct(graph, v, copy.Operands(v), copy.builder());
-  });
+  return RewriteNodes(
+      graph, [&](Value v) { return IsOutOfOrder(graph, v); },
+      [&](GraphCopy& copy, Value v) {
+        return FlatProduct(graph, v, copy.Operands(v), copy.builder());
+      });
 }
 
 }  // namespace cleave

@@ -36,23 +36,18 @@ bool AddsRows(const Graph& graph, Value node) {
 }
 
 Graph FlattenScatters(const Graph& graph) {
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= HasSeveralAxes(graph, Value{id});
-  }
-  if (!any) return graph;
-  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    if (!HasSeveralAxes(graph, v)) return copy.Keep(v);
-    GraphBuilder& builder = copy.builder();
-    builder.SetProvenance(graph.node(v).provenance);
-    const absl::Span<const Value> operands = copy.Operands(v);
-    const int axes = graph.type(graph.operands(v)[1]).rank() - 1;
-    const Value x = operands[0];
-    const Value indices = Flat(builder, operands[1], axes);
-    const Value updates = Flat(builder, operands[2], axes);
-    return builder.Apply(Primitive::kScatter, {x, indices, updates},
-                         graph.attributes(v));
-  });
+  return RewriteNodes(
+      graph, [&](Value v) { return HasSeveralAxes(graph, v); },
+      [&](GraphCopy& copy, Value v) {
+        GraphBuilder& builder = copy.builder();
+        const absl::Span<const Value> operands = copy.Operands(v);
+        const int axes = graph.type(graph.operands(v)[1]).rank() - 1;
+        const Value x = operands[0];
+        const Value indices = Flat(builder, operands[1], axes);
+        const Value updates = Flat(builder, operands[2], axes);
+        return builder.Apply(Primitive::kScatter, {x, indices, updates},
+                             graph.attributes(v));
+      });
 }
 
 }  // namespace cleave

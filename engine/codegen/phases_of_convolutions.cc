@@ -161,16 +161,11 @@ Value InPhases(const Graph& graph, Value v, absl::Span<const Value> operands,
 }  // namespace
 
 Graph PhasesOfConvolutions(const Graph& graph) {
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= AxesOf(graph, Value{id}).has_value();
-  }
-  if (!any) return graph;
-  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    if (!AxesOf(graph, v)) return copy.Keep(v);
-    copy.builder().SetProvenance(graph.node(v).provenance);
-    return InPhases(graph, v, copy.Operands(v), copy.builder());
-  });
+  return RewriteNodes(
+      graph, [&](Value v) { return AxesOf(graph, v).has_value(); },
+      [&](GraphCopy& copy, Value v) {
+        return InPhases(graph, v, copy.Operands(v), copy.builder());
+      });
 }
 
 bool HasAbsentPlaces(const Graph& graph, Value kernel) {

@@ -549,18 +549,15 @@ std::vector<int> FiniteOperands(const Graph& graph, Value node) {
 }
 
 Graph ProductsOfWindows(const Graph& graph) {
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= IsProduct(graph, Value{id}) || IsPaddedInGroups(graph, Value{id});
-  }
-  if (!any) return graph;
-  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    const bool product = IsProduct(graph, v);
-    if (!product && !IsPaddedInGroups(graph, v)) return copy.Keep(v);
-    copy.builder().SetProvenance(graph.node(v).provenance);
-    return (product ? Product : OfPadded)(graph, v, copy.Operands(v),
-                                          copy.builder());
-  });
+  return RewriteNodes(
+      graph,
+      [&](Value v) {
+        return IsProduct(graph, v) || IsPaddedInGroups(graph, v);
+      },
+      [&](GraphCopy& copy, Value v) {
+        return (IsProduct(graph, v) ? Product : OfPadded)(
+            graph, v, copy.Operands(v), copy.builder());
+      });
 }
 
 }  // namespace cleave

@@ -76,16 +76,11 @@ Value Choice(const Graph& graph, Value v, absl::Span<const Value> operands,
 }  // namespace
 
 Graph ScattersOfRows(const Graph& graph) {
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= ScattersRows(graph, Value{id});
-  }
-  if (!any) return graph;
-  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    if (!ScattersRows(graph, v)) return copy.Keep(v);
-    copy.builder().SetProvenance(graph.node(v).provenance);
-    return Choice(graph, v, copy.Operands(v), copy.builder());
-  });
+  return RewriteNodes(
+      graph, [&](Value v) { return ScattersRows(graph, v); },
+      [&](GraphCopy& copy, Value v) {
+        return Choice(graph, v, copy.Operands(v), copy.builder());
+      });
 }
 
 }  // namespace cleave

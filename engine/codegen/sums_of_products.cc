@@ -156,22 +156,18 @@ Value OuterProduct(const Graph& graph, Value v,
 }  // namespace
 
 Graph SumsOfProducts(const Graph& graph) {
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value v{id};
-    any |= IsOuterProduct(graph, v) || SmallOperand(graph, v).has_value();
-  }
-  if (!any) return graph;
-  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    const std::optional<int> small = SmallOperand(graph, v);
-    const bool outer = IsOuterProduct(graph, v);
-    if (!small && !outer) return copy.Keep(v);
-    copy.builder().SetProvenance(graph.node(v).provenance);
-    if (outer) {
-      return OuterProduct(graph, v, copy.Operands(v), copy.builder());
-    }
-    return SumOfProducts(graph, v, *small, copy.Operands(v), copy.builder());
-  });
+  return RewriteNodes(
+      graph,
+      [&](Value v) {
+        return IsOuterProduct(graph, v) || SmallOperand(graph, v).has_value();
+      },
+      [&](GraphCopy& copy, Value v) {
+        const auto operands = copy.Operands(v);
+        return IsOuterProduct(graph, v)
+                   ? OuterProduct(graph, v, operands, copy.builder())
+                   : SumOfProducts(graph, v, *SmallOperand(graph, v), operands,
+                                   copy.builder());
+      });
 }
 
 }  // namespace cleave

@@ -96,29 +96,24 @@ Graph OnTransposed(const Graph& body, const std::vector<bool>& weights) {
 }  // namespace
 
 Graph TransposeLoopWeights(const Graph& graph) {
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= HasWeights(graph, Value{id});
-  }
-  if (!any) return graph;
-  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    if (!HasWeights(graph, v)) return copy.Keep(v);
-    GraphBuilder& builder = copy.builder();
-    const Node& node = graph.node(v);
-    builder.SetProvenance(node.provenance);
-    const std::vector<bool> weights = Weights(graph, v);
-    const auto copied = copy.Operands(v);
-    std::vector<Value> operands(copied.begin(), copied.end());
-    for (size_t i = 0; i < weights.size(); ++i) {
-      if (!weights[i]) continue;
-      operands[i] = Stored(builder, builder.Transpose(operands[i], {1, 0}));
-    }
-    Attributes attributes = graph.attributes(v);
-    const Graph& body = *attributes.Get("body").AsRegion().graph;
-    attributes.Set("body", MakeRegion(OnTransposed(body, weights)));
-    return builder.AddTyped(node.op, builder.context()->Intern(attributes),
-                            node.type, operands, node.provenance);
-  });
+  return RewriteNodes(
+      graph, [&](Value v) { return HasWeights(graph, v); },
+      [&](GraphCopy& copy, Value v) {
+        GraphBuilder& builder = copy.builder();
+        const std::vector<bool> weights = Weights(graph, v);
+        const auto copied = copy.Operands(v);
+        std::vector<Value> operands(copied.begin(), copied.end());
+        for (size_t i = 0; i < weights.size(); ++i) {
+          if (!weights[i]) continue;
+          operands[i] = Stored(builder, builder.Transpose(operands[i], {1, 0}));
+        }
+        Attributes attributes = graph.attributes(v);
+        const Graph& body = *attributes.Get("body").AsRegion().graph;
+        attributes.Set("body", MakeRegion(OnTransposed(body, weights)));
+        const Node& node = graph.node(v);
+        return builder.AddTyped(node.op, builder.context()->Intern(attributes),
+                                node.type, operands, node.provenance);
+      });
 }
 
 }  // namespace cleave

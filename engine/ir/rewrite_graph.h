@@ -113,6 +113,22 @@ absl::StatusOr<AttributesId> RewriteRegions(const Graph& graph, Value v,
   return graph.context()->Intern(attributes);
 }
 
+// The graph with `rewrite(GraphCopy& copy, Value v)` in place of each node that
+// `applies(Value v)` is true of; the graph itself where it is true of none.
+// Nodes that `rewrite` adds have the provenance of v. O(nodes) beside what
+// these do.
+template <typename Applies, typename Rewrite>
+Graph RewriteNodes(const Graph& graph, Applies applies, Rewrite rewrite) {
+  bool any = false;
+  for (uint32_t id = 0; id < graph.size(); ++id) any |= applies(Value{id});
+  if (!any) return graph;
+  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
+    if (!applies(v)) return copy.Keep(v);
+    copy.builder().SetProvenance(graph.node(v).provenance);
+    return rewrite(copy, v);
+  });
+}
+
 }  // namespace cleave
 
 #endif  // CLEAVE_ENGINE_IR_REWRITE_GRAPH_H_

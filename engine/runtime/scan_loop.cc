@@ -40,6 +40,12 @@ Graph GraphOf(const Graph& graph, const std::vector<Value>& values) {
   return *std::move(result);
 }
 
+int64_t Bytes(const ArrayView& array) {
+  int64_t bytes = ByteSize(array.dtype);
+  for (const int64_t extent : array.shape) bytes *= extent;
+  return bytes;
+}
+
 // An array of slices along axis 0.
 struct Slices {
   // The array of one; the data is that of slice 0.
@@ -48,19 +54,12 @@ struct Slices {
 
   explicit Slices(const ArrayView& array) : first(array) {
     first.shape.remove_prefix(1);
-    bytes = ByteSize(array.dtype);
-    for (const int64_t extent : first.shape) bytes *= extent;
+    bytes = Bytes(first);
   }
   void* At(int64_t index) const {
     return static_cast<std::byte*>(first.data) + index * bytes;
   }
 };
-
-int64_t Bytes(const ArrayView& array) {
-  int64_t bytes = ByteSize(array.dtype);
-  for (const int64_t extent : array.shape) bytes *= extent;
-  return bytes;
-}
 
 }  // namespace
 
