@@ -9,6 +9,7 @@
 #include "engine/codegen/fuse_totals.h"
 #include "engine/codegen/fusion_planner.h"
 #include "engine/codegen/index_tables.h"
+#include "engine/codegen/repeat_outer_values.h"
 
 namespace cleave {
 
@@ -322,8 +323,9 @@ absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
                                       const FusionOptions& options) {
   absl::StatusOr<FusionPlan> plan =
       FusionPlanner(graph, options).Plan(options.host_kernels);
-  if (!plan.ok() || !options.totals_with_rows) return plan;
-  return FuseTotals(graph, *std::move(plan));
+  if (!plan.ok()) return plan;
+  if (options.totals_with_rows) plan = FuseTotals(graph, *std::move(plan));
+  return RepeatOuterValues(graph, *std::move(plan));
 }
 
 }  // namespace cleave

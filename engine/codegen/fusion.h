@@ -15,8 +15,8 @@
 //     Graph kernel = ExtractGroup(graph, group).graph;
 //   }
 //
-// The cost model, in one place (join_groups.cc): a value is computed again in
-// another group rather than stored only where that takes a few cheap
+// The cost model (join_groups.cc, repeat_outer_values.cc): a value is computed
+// again in another group rather than stored only where that takes a few cheap
 // operations per element; a group is never merged where that would make the
 // groups depend on each other in a circle.
 
@@ -62,7 +62,8 @@ inline bool HasCode(GroupKind kind) {
 struct FusionGroup {
   GroupKind kind = GroupKind::kPointwise;
   // In topological order, without the movement that the group repeats for
-  // itself.
+  // itself. A node that is cheaper to compute than to read is in each group
+  // that reads it.
   std::vector<Value> nodes;
   // Values that other groups or the graph's outputs read. Movement that the
   // graph returns is an output, too: of a node in another shape, say.

@@ -1,0 +1,193 @@
+#include "engine/codegen/repeat_outer_values.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "engine/codegen/base_reads.h"
+#include "engine/codegen/element_cost.h"
+#include "engine/codegen/fuse_totals.h"
+#include "engine/codegen/stored.h"
+
+namespace cleave {
+namespace {
+
+// Operations per element that take less time than to store it and read it back.
+constexpr int kMaxCost = 8;
+
+// How many elements of a value share one of what it is computed from.
+constexpr int64_t kMinShare = 8;
+
+// Without open extents.
+int64_t KnownElements(const Shape& shape) {
+  int64_t size = 1;
+  for (const Dim& dim : shape) size *= dim.Value().value_or(1);
+  return size;
+}
+
+// Whether the value has `kMinShare` times as many elements as `from`, or, where
+// extents are open, an open axis more.
+bool IsOuter(const Shape& shape, const Shape& from) {
+  const auto open = [](const Shape& s) {
+    return std::count_if(s.begin(), s.end(),
+                         [](const Dim& dim) { return !dim.Value(); });
+  };
+  if (open(shape) != open(from)) return open(shape) > open(from);
+  return KnownElements(shape) / kMinShare >= KnownElements(from);
+}
+
+class Repeater {
+ public:
+  Repeater(const Graph& graph, FusionPlan plan)
+      : graph_(graph), plan_(std::move(plan)) {
+    for (size_t g = 0; g < plan_.groups.size(); ++g) {
+      for (const Value v : plan_.groups[g].nodes) group_of_[v] = g;
+    }
+    for (const NamedValue& output : graph.outputs()) {
+      returned_.insert(output.value);
+    }
+    for (const FusionBoundary& boundary : plan_.boundaries) {
+      readers_[boundary.producer].insert(boundary.consumer);
+    }
+  }
+
+  FusionPlan Run() && {
+    for (FusionGroup& group : plan_.groups) {
+      if (!IsFused(group)) continue;
+      const std::vector<Value> outputs = group.outputs;
+      for (const Value v : outputs) Repeat(v, group);
+    }
+    FusionPlan result;
+    for (FusionGroup& group : plan_.groups) {
+      if (!group.outputs.empty()) result.groups.push_back(std::move(group));
+    }
+    for (FusionBoundary& boundary : plan_.boundaries) {
+      if (repeated_.count(boundary.producer) > 0) continue;
+      result.boundaries.push_back(std::move(boundary));
+    }
+    return result;
+  }
+
+ private:
+  static bool IsFused(const FusionGroup& group) {
+    return group.kind == GroupKind::kPointwise ||
+           group.kind == GroupKind::kReduction;
+  }
+
+  void Repeat(Value v, FusionGroup& group) {
+    const auto readers = readers_.find(v);
+    if (returned_.count(v) > 0 || readers == readers_.end()) return;
+    const std::optional<std::set<Value>> nodes = CheapNodes(v, group);
+    if (!nodes.has_value()) return;
+    std::set<size_t> homes;
+    for (const Value reader : readers->second) {
+      if (!ReadsEachOnce(reader, v)) return;
+      homes.insert(group_of_.at(reader));
+    }
+    for (const size_t home : homes) {
+      if (!IsFused(plan_.groups[home]) ||
+          CostOfNodes(plan_.groups[home].nodes) + CostOfNodes(*nodes) >
+              kMaxGroupCost) {
+        return;
+      }
+    }
+    for (const size_t home : homes) {
+      std::set<Value> all(plan_.groups[home].nodes.begin(),
+                          plan_.groups[home].nodes.end());
+      all.insert(nodes->begin(), nodes->end());
+      plan_.groups[home].nodes.assign(all.begin(), all.end());
+    }
+    group.outputs.erase(
+        std::find(group.outputs.begin(), group.outputs.end(), v));
+    group.nodes = NodesOf(group);
+    repeated_.insert(v);
+  }
+
+  // Those of the group's nodes that its outputs need.
+  std::vector<Value> NodesOf(const FusionGroup& group) const {
+    const std::set<Value> members(group.nodes.begin(), group.nodes.end());
+    std::set<Value> nodes;
+    std::vector<Value> stack;
+    const auto visit = [&](Value v) {
+      if (members.count(v) > 0 && nodes.insert(v).second) stack.push_back(v);
+    };
+    for (const Value v : group.outputs) {
+      visit(v);
+      if (IsMovement(graph_, v)) {
+        for (const BaseRead& read : BaseReads(graph_, v)) visit(read.base);
+      }
+    }
+    while (!stack.empty()) {
+      const Value at = stack.back();
+      stack.pop_back();
+      for (const BaseRead& read : BaseReads(graph_, at)) visit(read.base);
+    }
+    return {nodes.begin(), nodes.end()};
+  }
+
+  // The nodes of the group that make `v` of values that are stored and smaller.
+  std::optional<std::set<Value>> CheapNodes(Value v,
+                                            const FusionGroup& group) const {
+    const std::set<Value> members(group.nodes.begin(), group.nodes.end());
+    std::set<Value> nodes;
+    std::vector<Value> stack = {v};
+    int cost = 0;
+    while (!stack.empty()) {
+      const Value at = stack.back();
+      stack.pop_back();
+      if (!nodes.insert(at).second) continue;
+      const Primitive primitive = ToPrimitive(graph_.node(at).op);
+      cost += CostOf(primitive);
+      if (ClassOf(primitive) != PrimitiveClass::kPointwise ||
+          IsStored(graph_, at) || cost > kMaxCost) {
+        return std::nullopt;
+      }
+      for (const BaseRead& read : BaseReads(graph_, at)) {
+        if (read.scattered) return std::nullopt;
+        if (members.count(read.base) > 0) {
+          stack.push_back(read.base);
+        } else if (!IsOuter(graph_.type(v).shape,
+                            graph_.type(read.base).shape)) {
+          return std::nullopt;
+        }
+      }
+    }
+    return nodes;
+  }
+
+  bool ReadsEachOnce(Value reader, Value v) const {
+    for (const BaseRead& read : BaseReads(graph_, reader)) {
+      if (read.base != v) continue;
+      if (read.moved || read.repeated || read.scattered) return false;
+    }
+    return true;
+  }
+
+  int CostOfNodes(const std::vector<Value>& nodes) const {
+    int cost = 0;
+    for (const Value v : nodes) cost += CostOf(ToPrimitive(graph_.node(v).op));
+    return cost;
+  }
+  int CostOfNodes(const std::set<Value>& nodes) const {
+    return CostOfNodes(std::vector<Value>(nodes.begin(), nodes.end()));
+  }
+
+  const Graph& graph_;
+  FusionPlan plan_;
+  std::map<Value, size_t> group_of_;
+  std::map<Value, std::set<Value>> readers_;  // of other groups
+  std::set<Value> returned_;
+  std::set<Value> repeated_;
+};
+
+}  // namespace
+
+FusionPlan RepeatOuterValues(const Graph& graph, FusionPlan plan) {
+  return Repeater(graph, std::move(plan)).Run();
+}
+
+}  // namespace cleave
