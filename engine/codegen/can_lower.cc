@@ -163,6 +163,41 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
   return {operands[0], operands[1], operands[2]};
 }
 
+namespace {
+
+// Below this many elements of an operand a kernel takes longer to start than
+// the interpreter to be done.
+constexpr int64_t kSmallOperand = 1024;
+
+// The operands of a loop or choice that are worth a kernel. The step of the
+// loop would have the interpreter compute them.
+std::vector<Value> LargeOperandsOfLoop(const Graph& graph, Value node) {
+  const OpId op = graph.node(node).op;
+  if (!IsPrimitive(op) ||
+      ClassOf(ToPrimitive(op)) != PrimitiveClass::kControl) {
+    return {};
+  }
+  std::vector<Value> large;
+  for (const Value operand : graph.operands(node)) {
+    if (graph.types(operand).size() != 1) continue;
+    Value base = operand;
+    while (graph.node(base).op == ToOpId(Primitive::kReshape)) {
+      base = graph.operands(base)[0];
+    }
+    if (!IsMovement(graph, base)) continue;  // memory has no shape
+    int64_t size = 1;
+    bool open = false;
+    for (const Dim& dim : graph.type(operand).shape) {
+      open |= !dim.Value().has_value();
+      size *= dim.Value().value_or(1);
+    }
+    if (open || size > kSmallOperand) large.push_back(operand);
+  }
+  return large;
+}
+
+}  // namespace
+
 bool HasRuntimeCode(const Graph& graph, Value node,
                     const FusionOptions& options) {
   if (!options.no_code.empty()) return false;
@@ -197,6 +232,9 @@ std::optional<Value> AddedScatter(const Graph& graph, Value node,
 Graph StoreRuntimeOperands(const Graph& graph, const FusionOptions& options) {
   const auto moved = [&](Value v) {
     std::vector<Value> result = RuntimeOperands(graph, v, options);
+    for (const Value operand : LargeOperandsOfLoop(graph, v)) {
+      result.push_back(operand);
+    }
     result.erase(std::remove_if(result.begin(), result.end(),
                                 [&](Value operand) {
                                   return !IsMovement(graph, operand);

@@ -136,7 +136,8 @@ std::optional<Value> AddedScatter(const Graph& graph, Value node,
 std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
                                    const FusionOptions& options = {});
 
-// The graph with each such operand that is movement as a value of its own.
+// The graph with each such operand that is movement as a value of its own, and
+// with each large one of a loop or a choice.
 Graph StoreRuntimeOperands(const Graph& graph,
                            const FusionOptions& options = {});
 

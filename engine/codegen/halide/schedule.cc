@@ -54,6 +54,15 @@ int Lowering::VectorWidth(int bytes) const {
   return std::max(1, natural / std::max(bytes, 4));
 }
 
+int Lowering::WidthAlong(const Func& f, const Shape& shape) const {
+  int width = VectorWidth(WidestElement(f));
+  if (shape.empty()) return width;
+  // A vector of a shorter axis would be made of single elements.
+  const auto extent = shape.back().Value();
+  while (extent.has_value() && width > 1 && width > *extent) width /= 2;
+  return width;
+}
+
 void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
   if (on_device_) return ScheduleOnDevice(out, axes);
   for (Stage& stage : stages_) {
@@ -240,7 +249,7 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
   if (transposed_.has_value()) return ScheduleTransposed(out, axes);
   const Var x = axes.back();
   const int bytes = WidestElement(out);
-  const int width = plain_schedule_ ? 1 : VectorWidth(bytes);
+  const int width = plain_schedule_ ? 1 : WidthAlong(out, output_shape_);
   // Vectors first, then tasks of many: what is left over is one vector's.
   if (width > 1) {
     const Var lane("lane");
@@ -411,7 +420,7 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
                                bool full) {
   const Var x = axes.back();
   const Var columns("columns");
-  const int width = plain_schedule_ ? 1 : VectorWidth(WidestElement(out));
+  const int width = plain_schedule_ ? 1 : WidthAlong(out, space_.shape);
   std::vector<Var> kept;
   std::vector<Halide::VarOrRVar> order = {x};
   if (full) {
@@ -436,7 +445,7 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kWhole) continue;
     stage.func.compute_at(level);
-    const int of = plain_schedule_ ? 1 : VectorWidth(WidestElement(stage.func));
+    const int of = plain_schedule_ ? 1 : WidthAlong(stage.func, space_.shape);
     // The last axis of a stage here is the last kept one, that of the columns.
     const std::vector<Var> args = stage.func.args();
     if (of == 1 || args.empty()) continue;
