@@ -7,6 +7,7 @@
 #include "engine/codegen/flatten_scatters.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
+#include "engine/codegen/stored.h"
 #include "engine/ir/filled_with.h"
 #include "engine/ir/rewrite_graph.h"
 
@@ -49,22 +50,73 @@ bool AddsUp(const Graph& graph, Value scan) {
   return FilledWith(graph, a) == Exact(1);
 }
 
+// Whether the value is stored in any case: an input, or what no kernel computes
+// along with others.
+bool IsStoredAnyway(const Graph& graph, Value v) {
+  if (!IsPrimitive(graph.node(v).op)) return true;
+  const Primitive primitive = ToPrimitive(graph.node(v).op);
+  if (primitive == Primitive::kInput || IsStored(graph, v)) return true;
+  const PrimitiveClass c = ClassOf(primitive);
+  return c == PrimitiveClass::kContraction || c == PrimitiveClass::kControl ||
+         c == PrimitiveClass::kProjection;
+}
+
+// The parts that a concatenation puts one behind the other: what it reads
+// whole, or from one number to another along its axis.
+std::vector<Value> PartsOf(const Graph& graph, Value node) {
+  std::vector<Value> parts;
+  for (const Value operand : graph.operands(node)) {
+    parts.push_back(JoinedPart(graph, node, operand).base);
+  }
+  return parts;
+}
+
 // Whether the node puts tensors one behind the other that are stored in any
-// case: inputs, and what no kernel computes along with others.
+// case, or parts of them.
 bool JoinsStored(const Graph& graph, Value node) {
   if (graph.node(node).op != ToOpId(Primitive::kConcatenate)) return false;
-  const auto operands = graph.operands(node);
-  return std::all_of(operands.begin(), operands.end(), [&](Value operand) {
-    if (!IsPrimitive(graph.node(operand).op)) return true;
-    const Primitive primitive = ToPrimitive(graph.node(operand).op);
-    if (primitive == Primitive::kInput) return true;
-    const PrimitiveClass c = ClassOf(primitive);
-    return c == PrimitiveClass::kContraction || c == PrimitiveClass::kControl ||
-           c == PrimitiveClass::kProjection;
-  });
+  const std::vector<Value> parts = PartsOf(graph, node);
+  return std::all_of(parts.begin(), parts.end(),
+                     [&](Value part) { return IsStoredAnyway(graph, part); });
+}
+
+// The other concatenations that `node`, which the graph returns, reads parts
+// of: they are to be stored for it, as where rows and then columns are rolled.
+std::vector<Value> JoinedToStore(const Graph& graph, Value node) {
+  if (graph.node(node).op != ToOpId(Primitive::kConcatenate)) return {};
+  const auto returned = [&](const NamedValue& output) {
+    return output.value == node;
+  };
+  if (std::none_of(graph.outputs().begin(), graph.outputs().end(), returned)) {
+    return {};
+  }
+  std::vector<Value> result;
+  for (const Value part : PartsOf(graph, node)) {
+    if (IsStoredAnyway(graph, part)) continue;
+    if (graph.node(part).op != ToOpId(Primitive::kConcatenate)) return {};
+    result.push_back(part);
+  }
+  return result;
 }
 
 }  // namespace
+
+PartOfJoined JoinedPart(const Graph& graph, Value node, Value operand) {
+  const PartOfJoined whole = {operand, 0, std::nullopt};
+  if (graph.node(operand).op != ToOpId(Primitive::kSlice)) return whole;
+  const Attributes& slice = graph.attributes(operand);
+  const Value base = graph.operands(operand)[0];
+  const int64_t axis = graph.attributes(node).GetInt("axis");
+  const Shape& shape = graph.type(operand).shape;
+  for (int64_t d = 0; d < static_cast<int64_t>(shape.size()); ++d) {
+    if (slice.GetDims("stride")[d] != Dim(1)) return whole;
+    if (d != axis && shape[d] != graph.type(base).shape[d]) return whole;
+  }
+  const auto start = slice.GetDims("start")[axis].Value();
+  const auto length = shape[axis].Value();
+  if (!start.has_value() || !length.has_value()) return whole;
+  return {base, *start, length};
+}
 
 bool IsMovement(const Graph& graph, Value node) {
   if (!IsPrimitive(graph.node(node).op)) return false;
@@ -229,6 +281,31 @@ std::optional<Value> AddedScatter(const Graph& graph, Value node,
   return std::nullopt;
 }
 
+namespace {
+
+// The concatenation of what it reads parts of, where `parts` of these become
+// values of their own.
+Value JoinStored(GraphCopy& copy, Value node, const std::vector<Value>& parts) {
+  const Graph& graph = copy.graph();
+  std::vector<Value> operands;
+  for (const Value operand : graph.operands(node)) {
+    const Value base = JoinedPart(graph, node, operand).base;
+    Value value = copy.of(operand);
+    if (std::count(parts.begin(), parts.end(), base) > 0) {
+      value = Stored(copy.builder(), copy.of(base));
+      if (operand != base) {
+        value = copy.builder().Apply(Primitive::kSlice, {value},
+                                     graph.attributes(operand));
+      }
+    }
+    operands.push_back(value);
+  }
+  return copy.builder().Apply(Primitive::kConcatenate, operands,
+                              graph.attributes(node));
+}
+
+}  // namespace
+
 Graph StoreRuntimeOperands(const Graph& graph, const FusionOptions& options) {
   const auto moved = [&](Value v) {
     std::vector<Value> result = RuntimeOperands(graph, v, options);
@@ -242,16 +319,19 @@ Graph StoreRuntimeOperands(const Graph& graph, const FusionOptions& options) {
                  result.end());
     return result;
   };
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    any |= !moved(Value{id}).empty();
-  }
-  if (!any) return graph;
-  return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
-    const std::vector<Value> stored = moved(v);
-    if (stored.empty()) return copy.Keep(v);
+  const auto joined = [&](Value v) {
+    return options.runtime_code && options.runtime_copies
+               ? JoinedToStore(graph, v)
+               : std::vector<Value>();
+  };
+  const auto applies = [&](Value v) {
+    return !moved(v).empty() || !joined(v).empty();
+  };
+  return RewriteNodes(graph, applies, [&](GraphCopy& copy, Value v) {
     GraphBuilder& builder = copy.builder();
-    builder.SetProvenance(graph.node(v).provenance);
+    const std::vector<Value> parts = joined(v);
+    if (!parts.empty()) return JoinStored(copy, v, parts);
+    const std::vector<Value> stored = moved(v);
     const auto copied = copy.Operands(v);
     std::vector<Value> operands(copied.begin(), copied.end());
     const auto given = graph.operands(v);

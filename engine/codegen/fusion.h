@@ -24,6 +24,7 @@
 #define CLEAVE_ENGINE_CODEGEN_FUSION_H_
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -123,6 +124,15 @@ absl::Status CanLower(const Graph& graph, Value node);
 bool HasRuntimeCode(const Graph& graph, Value node,
                     const FusionOptions& options);
 
+// The value that the operand of a concatenation `node` is a part of, along the
+// node's axis: the operand itself where it is no slice.
+struct PartOfJoined {
+  Value base;
+  int64_t start = 0;
+  std::optional<int64_t> length;  // nullopt: all of it
+};
+PartOfJoined JoinedPart(const Graph& graph, Value node, Value operand);
+
 // The scatter of rows into zeros that `node`, an addition, adds to stored
 // numbers: the runtime's code does both at once. Nullopt where it is none.
 std::optional<Value> AddedScatter(const Graph& graph, Value node,
@@ -136,8 +146,9 @@ std::optional<Value> AddedScatter(const Graph& graph, Value node,
 std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
                                    const FusionOptions& options = {});
 
-// The graph with each such operand that is movement as a value of its own, and
-// with each large one of a loop or a choice.
+// The graph with each such operand that is movement as a value of its own, with
+// each large one of a loop or a choice, and with concatenations of which
+// another one that is returned takes parts.
 Graph StoreRuntimeOperands(const Graph& graph,
                            const FusionOptions& options = {});
 

@@ -29,8 +29,12 @@ std::optional<int64_t> CountOf(const Shape& shape) {
   return count;
 }
 
-// Whether no input decides the node, whose operands are `closed` or not, and
-// whether it may be stored.
+// Whether it is one operation of IEEE 754, or of a few that follow from it.
+bool IsElementary(Primitive primitive) {
+  return CostOf(primitive) == 1 || primitive == Primitive::kDiv;
+}
+
+// Whether no input decides the node, whose operands are `closed` or not.
 bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
   if (!IsPrimitive(graph.node(v).op) || graph.types(v).size() != 1) {
     return false;
@@ -38,7 +42,8 @@ bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
   const TensorType& type = graph.type(v);
   const std::optional<int64_t> count = CountOf(type.shape);
   const bool whole = IsInt(type.dtype) || IsBool(type.dtype);
-  if (!whole || !count.has_value() || *count == 0 ||
+  const bool wide = type.dtype == DType::kF32 || type.dtype == DType::kF64;
+  if ((!whole && !wide) || !count.has_value() || *count == 0 ||
       *count > kMaxTableElements) {
     return false;
   }
@@ -46,10 +51,22 @@ bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
   if (primitive == Primitive::kConstant || primitive == Primitive::kIota) {
     return true;
   }
-  const PrimitiveClass c = ClassOf(primitive);
-  if (c != PrimitiveClass::kPointwise && c != PrimitiveClass::kMovement &&
-      c != PrimitiveClass::kReduction) {
-    return false;
+  switch (ClassOf(primitive)) {
+    case PrimitiveClass::kPointwise:
+      if (wide && !IsElementary(primitive)) return false;
+      break;
+    case PrimitiveClass::kReduction:
+    case PrimitiveClass::kScatter:
+      if (wide) return false;  // kernels have other orders
+      break;
+    case PrimitiveClass::kGather:
+      // An index out of range is an error of the run.
+      if (graph.attributes(v).Get("mode").AsString() != "fill") return false;
+      break;
+    case PrimitiveClass::kMovement:
+      break;
+    default:
+      return false;
   }
   if (!CanLower(graph, v).ok()) return false;
   const auto operands = graph.operands(v);
@@ -64,12 +81,19 @@ bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
 
 }  // namespace
 
-std::vector<bool> IndexTables(const Graph& graph) {
+std::vector<bool> ClosedNodes(const Graph& graph) {
   std::vector<bool> closed(graph.size());
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    closed[id] = IsClosed(graph, Value{id}, closed);
+  }
+  return closed;
+}
+
+std::vector<bool> IndexTables(const Graph& graph) {
+  const std::vector<bool> closed = ClosedNodes(graph);
   std::vector<int64_t> cost(graph.size());
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value v{id};
-    closed[id] = IsClosed(graph, v, closed);
     if (!closed[id] || IsMovement(graph, v)) {
       for (const Value operand : graph.operands(v)) {
         cost[id] = std::max(cost[id], cost[operand.id]);
@@ -84,6 +108,7 @@ std::vector<bool> IndexTables(const Graph& graph) {
   std::vector<bool> tables(graph.size());
   const auto add = [&](Value v) {
     tables[v.id] = tables[v.id] || (closed[v.id] && !IsMovement(graph, v) &&
+                                    !IsFloat(graph.type(v).dtype) &&
                                     cost[v.id] >= kWorthStoring);
   };
   for (uint32_t id = 0; id < graph.size(); ++id) {

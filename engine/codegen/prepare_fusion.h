@@ -11,6 +11,7 @@
 #include "engine/codegen/products_of_windows.h"
 #include "engine/codegen/reductions_of_lines.h"
 #include "engine/codegen/rounds_of_batches.h"
+#include "engine/codegen/scatters_at_known_places.h"
 #include "engine/codegen/scatters_of_rows.h"
 #include "engine/codegen/sink_gathers.h"
 #include "engine/codegen/sums_of_products.h"
@@ -23,11 +24,14 @@ namespace cleave {
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
   Graph prepared = ScattersOfRows(graph);
-  prepared = FlattenScatters(prepared);
   prepared = TransposedProducts(prepared);
   prepared = PhasesOfConvolutions(prepared);
   prepared = ProductsOfWindows(prepared);
   prepared = SumsOfProducts(prepared);
+  if (fusion.tables && !extract.generalize_extents) {
+    prepared = ScattersAtKnownPlaces(prepared);
+  }
+  prepared = FlattenScatters(prepared);
   prepared = FlattenProducts(prepared);
   prepared = TransposeLoopWeights(prepared);
   if (fusion.runtime_code && fusion.runtime_copies) {

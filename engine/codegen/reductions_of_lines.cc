@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/codegen/pick_elements.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
 #include "ops/exact.h"
@@ -19,6 +20,9 @@ namespace {
 
 // The most elements that are taken apart.
 constexpr int64_t kFewElements = 16;
+// The most of those that are read by indices, and the operations on each.
+constexpr int64_t kFewGathered = 4;
+constexpr int kLittleArithmetic = 8;
 // The most columns that are too few for a task of each thread.
 constexpr int64_t kFewColumns = 1024;
 constexpr int64_t kMostRowBlocks = 16;
@@ -85,10 +89,20 @@ bool IsRead(const Graph& graph, Value v) {
   return true;
 }
 
+// Whether v is a little arithmetic on elements that are read by indices, which
+// vary along the axes.
+bool IsGathered(GraphCopy& copy, Value v, const std::vector<int64_t>& axes) {
+  PickElements::Places places(copy.graph().type(v).rank(), -1);
+  for (const int64_t axis : axes) places[axis] = 0;
+  bool gathers = false;
+  return PickElements(copy).Cost(v, places, &gathers) <= kLittleArithmetic &&
+         gathers;
+}
+
 // Whether v reduces axes of what is read that have few elements, and leaves
-// others. Sums of narrow floats
-// are kept wider.
-bool ReducesFew(const Graph& graph, Value v) {
+// others. Sums of narrow floats are kept wider.
+bool ReducesFew(GraphCopy& copy, Value v) {
+  const Graph& graph = copy.graph();
   const OpId op = graph.node(v).op;
   if (op != ToOpId(Primitive::kReduceSum) &&
       op != ToOpId(Primitive::kReduceMax) &&
@@ -108,8 +122,12 @@ bool ReducesFew(const Graph& graph, Value v) {
     }
     elements *= *extent;
   }
-  return elements <= kFewElements && InClass(type.dtype, DTypeClass::kReal) &&
-         ByteSize(type.dtype) >= 4 && IsRead(graph, x);
+  if (!InClass(type.dtype, DTypeClass::kReal) || ByteSize(type.dtype) < 4) {
+    return false;
+  }
+  return elements <= kFewElements &&
+         (IsRead(graph, x) ||
+          (elements <= kFewGathered && IsGathered(copy, x, axes)));
 }
 
 // Whether v is computed by a kernel of its own, or is read: a reshape of it is
@@ -210,36 +228,28 @@ Value FirstOfExtremes(GraphBuilder& builder, Value x, bool max) {
 
 // The elements along the axes, in the order that a reduction numbers them, each
 // for all places along the others.
-std::vector<Value> Elements(GraphBuilder& builder, Value x,
+std::vector<Value> Elements(GraphCopy& copy, Value x,
                             const std::vector<int64_t>& axes) {
-  const TensorType type = builder.type(x);
-  Shape size = type.shape;
+  const TensorType& type = copy.graph().type(x);
   int64_t count = 1;
-  for (const int64_t axis : axes) {
-    count *= *type.shape[axis].Value();
-    size[axis] = Dim(1);
-  }
+  for (const int64_t axis : axes) count *= *type.shape[axis].Value();
   Shape outer;
   for (int64_t d = 0; d < type.rank(); ++d) {
     if (std::find(axes.begin(), axes.end(), d) == axes.end()) {
       outer.push_back(type.shape[d]);
     }
   }
+  PickElements pick(copy);
   std::vector<Value> elements;
   for (int64_t i = 0; i < count; ++i) {
-    std::vector<Dim> start(type.rank(), Dim(0));
+    PickElements::Places places(type.rank(), -1);
     int64_t rest = i;
     for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
       const int64_t extent = *type.shape[*axis].Value();
-      start[*axis] = Dim(rest % extent);
+      places[*axis] = rest % extent;
       rest /= extent;
     }
-    Attributes slice;
-    slice.Set("start", StaticValue::Dims(start));
-    slice.Set("size", StaticValue::Dims(size));
-    slice.Set("stride", StaticValue::Ints(std::vector<int>(type.rank(), 1)));
-    elements.push_back(
-        builder.Reshape(builder.Apply(Primitive::kSlice, {x}, slice), outer));
+    elements.push_back(copy.builder().Reshape(pick.At(x, places), outer));
   }
   return elements;
 }
@@ -279,9 +289,10 @@ T ByHalves(absl::Span<const T> all, Combine combine) {
 }
 
 // A reduction of few elements.
-Value Combined(GraphBuilder& builder, Value x, Primitive reduction,
+Value Combined(GraphCopy& copy, Value x, Primitive reduction,
                const std::vector<int64_t>& axes) {
-  const std::vector<Value> elements = Elements(builder, x, axes);
+  GraphBuilder& builder = copy.builder();
+  const std::vector<Value> elements = Elements(copy, x, axes);
   const bool argmax = reduction == Primitive::kArgmax;
   if (argmax || reduction == Primitive::kArgmin) {
     const TensorType numbers = {DType::kI32, builder.type(elements[0]).shape};
@@ -330,24 +341,15 @@ Value ReducedByBlocks(GraphBuilder& builder, Value x, Primitive reduction,
 }  // namespace
 
 Graph ReductionsOfLines(const Graph& graph, bool open_extents) {
-  const auto reduces_few = [&](Value v) {
-    return !open_extents && ReducesFew(graph, v);
-  };
   const auto row_blocks = [&](Value v) {
     return open_extents ? 1 : RowBlocks(graph, v);
   };
-  bool any = false;
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    const Value v{id};
-    any |= IsArgOfLines(graph, v) || reduces_few(v) || row_blocks(v) > 1;
-  }
-  if (!any) return graph;
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
     GraphBuilder& builder = copy.builder();
     const OpId op = graph.node(v).op;
     builder.SetProvenance(graph.node(v).provenance);
-    if (reduces_few(v)) {
-      return Combined(builder, copy.Operands(v)[0], ToPrimitive(op),
+    if (!open_extents && ReducesFew(copy, v)) {
+      return Combined(copy, graph.operands(v)[0], ToPrimitive(op),
                       graph.attributes(v).GetInts("axes"));
     }
     if (const int64_t blocks = row_blocks(v); blocks > 1) {

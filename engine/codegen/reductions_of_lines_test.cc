@@ -110,6 +110,33 @@ TEST(ReductionsOfLines, TakesWindowsApart) {
   EXPECT_THAT(text, Not(HasSubstr("reduce")));
 }
 
+// Elements that are read by indices, with weights, as an interpolation does.
+TEST(ReductionsOfLines, TakesGatheredElementsApart) {
+  const Tensor x = Tensor::FromDoubles(DType::kF32, {2, 3}, {1, 3, 4, 2, 5, 1});
+  const std::string text = Checked(
+      R"(graph (%x: f32[2, 3]) -> (y: f32[4, 2], z: f32[4, 2]) {
+  %1: i64[4] = iota(size: 4)
+  %2: i64[2] = iota(size: 2)
+  %3: i64[4, 2] = broadcast_in_dim(%1, axes: [0], shape: [4, 2])
+  %4: i64[4, 2] = broadcast_in_dim(%2, axes: [1], shape: [4, 2])
+  %5: i64[4, 2] = add(%3, %4)
+  %6: i64[4, 2, 1] = reshape(%5, shape: [4, 2, 1])
+  %7: f32[] = constant(dtype: f32, value: 7.0)
+  %8: f32[4, 2, 2] = gather(%x, %6, %7, axes: [1], batch: 0, mode: "fill")
+  %9: f32[4, 2] = convert(%5, dtype: f32)
+  %10: f32[4, 2, 2] = broadcast_in_dim(%9, axes: [0, 1], shape: [4, 2, 2])
+  %11: f32[4, 2, 2] = mul(%8, %10)
+  %12: f32[4, 2] = reduce_sum(%11, axes: [1])
+  %13: f32[4, 2] = reduce_sum(%8, axes: [2])
+  return y = %12, z = %13
+})",
+      x);
+  EXPECT_THAT(text, HasSubstr("f32[4, 1, 2] = mul("));
+  EXPECT_THAT(text, Not(HasSubstr("reduce_sum(%11")));
+  // Its axis is none of the indices'.
+  EXPECT_THAT(text, HasSubstr("reduce_sum("));
+}
+
 TEST(ReductionsOfLines, TakesManyRowsInBlocks) {
   Tensor x(DType::kF32, {4096, 3});
   for (int64_t i = 0; i < x.size(); ++i) {

@@ -107,7 +107,7 @@ class Repeater {
     repeated_.insert(v);
   }
 
-  // Those of the group's nodes that its outputs need.
+  // The nodes of the group that its outputs need.
   std::vector<Value> NodesOf(const FusionGroup& group) const {
     const std::set<Value> members(group.nodes.begin(), group.nodes.end());
     std::set<Value> nodes;

@@ -23,7 +23,7 @@ void CopyBytes(absl::Span<const ConcatenatedPart> parts, int64_t row_bytes,
         const int64_t count = std::min(last - at, end - begin);
         std::memcpy(y + begin,
                     static_cast<const std::byte*>(part.x) +
-                        row * part.row_bytes + (at - first),
+                        row * part.stride_bytes + (at - first),
                     count);
         begin += count;
         at += count;

@@ -13,10 +13,12 @@
 
 namespace cleave::internal_kernel {
 
-// An operand, dense in row-major order: so many bytes of each row.
+// An operand: so many bytes of each row, from the first of these on. Rows begin
+// every so many bytes.
 struct ConcatenatedPart {
   const void* x = nullptr;
   int64_t row_bytes = 0;
+  int64_t stride_bytes = row_bytes;
 };
 
 // Copies the parts of each row of `y` behind each other. A row is what lies

@@ -45,5 +45,15 @@ TEST(ConcatenateParts, PutsEachByteWhereItBelongs) {
   }
 }
 
+// The end of each row of 5, and the beginning of each row of another 3.
+TEST(ConcatenateParts, TakesPartsOfRows) {
+  const std::vector<uint8_t> a = {0, 1, 2, 3, 4, 10, 11, 12, 13, 14};
+  const std::vector<uint8_t> b = {20, 21, 22, 30, 31, 32};
+  std::vector<uint8_t> y(10);
+  KernelCall call;
+  ConcatenateParts({{a.data() + 2, 3, 5}, {b.data(), 2, 3}}, 2, y.data(), call);
+  EXPECT_EQ(y, (std::vector<uint8_t>{2, 3, 4, 20, 21, 12, 13, 14, 30, 31}));
+}
+
 }  // namespace
 }  // namespace cleave::internal_kernel

@@ -324,11 +324,15 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
                                          int64_t{1}, std::multiplies<>());
     absl::InlinedVector<ConcatenatedPart, 8> parts;
     for (const Value operand : graph.operands(result)) {
-      const BufferInstance& x = *buffer_of(operand);
-      const int64_t row = std::accumulate(
-          x.shape.begin() + axis, x.shape.end(),
+      const PartOfJoined part = JoinedPart(graph, result, operand);
+      const BufferInstance& x = *buffer_of(part.base);
+      const int64_t bytes = std::accumulate(
+          x.shape.begin() + axis + 1, x.shape.end(),
           int64_t{ByteSize(step.outputs[0].dtype)}, std::multiplies<>());
-      parts.push_back({addresses[x.slot], row});
+      const int64_t length = part.length.value_or(x.shape[axis]);
+      parts.push_back({static_cast<const std::byte*>(addresses[x.slot]) +
+                           part.start * bytes,
+                       length * bytes, x.shape[axis] * bytes});
     }
     ConcatenateParts(parts, rows, y, call);
     return absl::OkStatus();

@@ -254,8 +254,8 @@ class Lowering {
   static int WidestElement(const Halide::Func& f);
   // Lanes of a vector of elements of that many bytes.
   int VectorWidth(int bytes) const;
-  // Those of a vector of f's elements along the last axis of `shape`: no more
-  // than it has, where that is known.
+  // The lanes of a vector of f's elements along the last axis of `shape`: no
+  // more than it has, where that is known.
   int WidthAlong(const Halide::Func& f, const Shape& shape) const;
   int OutermostAxis(int rank) const;
   void ParallelOver(Halide::Func out, const std::vector<Halide::Var>& axes);

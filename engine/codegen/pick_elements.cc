@@ -1,0 +1,151 @@
+#include "engine/codegen/pick_elements.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/types/span.h"
+#include "engine/codegen/element_cost.h"
+#include "ops/dim.h"
+#include "ops/primitive.h"
+#include "ops/static_value.h"
+
+namespace cleave {
+namespace {
+
+bool HasPlace(const PickElements::Places& places) {
+  return std::any_of(places.begin(), places.end(),
+                     [](int64_t place) { return place >= 0; });
+}
+
+Shape WithPlaces(Shape shape, const PickElements::Places& places) {
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (places[d] >= 0) shape[d] = Dim(1);
+  }
+  return shape;
+}
+
+}  // namespace
+
+PickElements::PickElements(GraphCopy& copy)
+    : graph_(copy.graph()), copy_(copy) {}
+
+bool PickElements::IsOfIndex(Value v, const Places& places) const {
+  const size_t leading = graph_.type(graph_.operands(v)[1]).rank() - 1;
+  const size_t batch = graph_.attributes(v).GetInt("batch");
+  for (size_t d = 0; d < places.size(); ++d) {
+    if (places[d] >= 0 && (d < batch || d >= leading)) return false;
+  }
+  return true;
+}
+
+bool PickElements::IsPassed(Value v, const Places& places) const {
+  if (!HasPlace(places) || !IsPrimitive(graph_.node(v).op)) return false;
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  switch (primitive) {
+    case Primitive::kBroadcastInDim:
+    case Primitive::kTranspose:
+      return true;
+    case Primitive::kGather:
+      return IsOfIndex(v, places);
+    default:
+      return ClassOf(primitive) == PrimitiveClass::kPointwise;
+  }
+}
+
+PickElements::Places PickElements::Inside(Value v, const Places& places) const {
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  if (primitive != Primitive::kBroadcastInDim &&
+      primitive != Primitive::kTranspose) {
+    return places;
+  }
+  const std::vector<int64_t> axes = graph_.attributes(v).GetInts("axes");
+  const Shape& from = graph_.type(graph_.operands(v)[0]).shape;
+  Places inside(from.size(), -1);
+  for (size_t d = 0; d < axes.size(); ++d) {
+    if (primitive == Primitive::kTranspose) {
+      inside[axes[d]] = places[d];
+    } else if (from[d] != Dim(1)) {
+      inside[d] = places[axes[d]];
+    }
+  }
+  return inside;
+}
+
+Value PickElements::At(Value v, const Places& places) {
+  if (!HasPlace(places)) return copy_.of(v);
+  const auto key = std::make_pair(v, places);
+  if (const auto known = picked_.find(key); known != picked_.end()) {
+    return known->second;
+  }
+  Value result;
+  if (!IsPassed(v, places)) {
+    result = Sliced(v, places);
+  } else if (graph_.node(v).op == ToOpId(Primitive::kGather)) {
+    result = Gathered(v, places);
+  } else {
+    GraphBuilder& builder = copy_.builder();
+    std::vector<Value> operands;
+    for (const Value operand : graph_.operands(v)) {
+      operands.push_back(At(operand, Inside(v, places)));
+    }
+    const TensorType type = {graph_.type(v).dtype,
+                             WithPlaces(graph_.type(v).shape, places)};
+    Attributes attributes = graph_.attributes(v);
+    if (graph_.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
+      attributes.Set("shape", StaticValue::Dims(type.shape));
+    }
+    result = builder.AddTyped(
+        graph_.node(v).op, builder.context()->Intern(attributes),
+        builder.context()->Intern(type), operands, graph_.node(v).provenance);
+  }
+  return picked_[key] = result;
+}
+
+Value PickElements::Gathered(Value v, const Places& places) {
+  GraphBuilder& builder = copy_.builder();
+  const absl::Span<const Value> given = graph_.operands(v);
+  Places of_index(graph_.type(given[1]).rank(), -1);
+  std::copy(places.begin(), places.begin() + of_index.size() - 1,
+            of_index.begin());
+  const std::vector<Value> operands = {
+      copy_.of(given[0]), At(given[1], of_index), copy_.of(given[2])};
+  return builder.Apply(Primitive::kGather, operands, graph_.attributes(v));
+}
+
+Value PickElements::Sliced(Value v, const Places& places) {
+  const Shape& shape = graph_.type(v).shape;
+  std::vector<Dim> start(shape.size(), Dim(0));
+  for (size_t d = 0; d < shape.size(); ++d) {
+    if (places[d] >= 0) start[d] = Dim(places[d]);
+  }
+  Attributes slice;
+  slice.Set("start", StaticValue::Dims(start));
+  slice.Set("size", StaticValue::Dims(WithPlaces(shape, places)));
+  slice.Set("stride", StaticValue::Ints(std::vector<int>(shape.size(), 1)));
+  return copy_.builder().Apply(Primitive::kSlice, {copy_.of(v)}, slice);
+}
+
+int PickElements::Cost(Value v, const Places& places, bool* gathers) {
+  std::set<std::pair<Value, Places>> seen;
+  std::vector<std::pair<Value, Places>> stack = {{v, places}};
+  int cost = 0;
+  while (!stack.empty()) {
+    const auto [at, inside] = stack.back();
+    stack.pop_back();
+    if (!seen.insert({at, inside}).second || !IsPassed(at, inside)) continue;
+    const Primitive primitive = ToPrimitive(graph_.node(at).op);
+    if (primitive == Primitive::kGather) {
+      *gathers = true;
+      continue;
+    }
+    if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
+      cost += CostOf(primitive);
+    }
+    for (const Value operand : graph_.operands(at)) {
+      stack.push_back({operand, Inside(at, inside)});
+    }
+  }
+  return cost;
+}
+
+}  // namespace cleave
