@@ -169,6 +169,7 @@ absl::Status CanLower(const Graph& graph, Value node) {
         const absl::Status checked = IndexChecks(graph, node).status();
         if (!checked.ok()) return No(primitive, checked.message());
       }
+      if (IsOfLowOrder(graph, node)) return absl::OkStatus();
       return CanLowerElement(primitive, result, operands);
     case PrimitiveClass::kLeaf:
     case PrimitiveClass::kMovement:

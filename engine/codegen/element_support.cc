@@ -1,6 +1,10 @@
 #include "engine/codegen/element_support.h"
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
+#include "engine/ir/filled_with.h"
+#include "ops/exact.h"
 
 namespace cleave {
 
@@ -26,6 +30,7 @@ absl::Status CanLowerElement(Primitive primitive, DType result,
   const DType dtype = operands.front();
   switch (primitive) {
     case Primitive::kPolygamma:
+      return no("no vector code but for orders 0 and 1 of f32, f16 and bf16");
     case Primitive::kComplex:
     case Primitive::kReal:
     case Primitive::kImag:
@@ -47,6 +52,14 @@ absl::Status CanLowerElement(Primitive primitive, DType result,
     default:
       return absl::OkStatus();
   }
+}
+
+bool IsOfLowOrder(const Graph& graph, Value node) {
+  if (graph.node(node).op != ToOpId(Primitive::kPolygamma)) return false;
+  const DType dtype = graph.type(node).dtype;
+  const auto order = FilledWith(graph, graph.operands(node)[0]);
+  return dtype != DType::kF64 && IsFloat(dtype) && order.has_value() &&
+         (*order == Exact(0) || *order == Exact(1));
 }
 
 }  // namespace cleave

@@ -6,6 +6,7 @@
 
 #include "absl/status/status.h"
 #include "absl/types/span.h"
+#include "engine/ir/graph.h"
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 
@@ -32,6 +33,10 @@ inline bool IsComputed(Primitive primitive) {
 // checked before (index_check.h).
 absl::Status CanLowerElement(Primitive primitive, DType result,
                              absl::Span<const DType> operands);
+
+// Whether the node is the digamma or the trigamma function of f32, f16 or bf16:
+// the only polygamma functions that have code, by a `numeric` of the rules.
+bool IsOfLowOrder(const Graph& graph, Value node);
 
 }  // namespace cleave
 

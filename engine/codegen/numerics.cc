@@ -1,12 +1,16 @@
 #include "engine/codegen/numerics.h"
 
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "engine/codegen/element_support.h"
 #include "engine/codegen/library_function.h"
+#include "engine/ir/filled_with.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
+#include "ops/exact.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 #include "ops/status_macros.h"
@@ -45,25 +49,36 @@ class Rewriter {
       return copy.Keep(v, attributes);
     }
     if (ClassOf(primitive) != PrimitiveClass::kPointwise) return copy.Keep(v);
+    if (primitive == Primitive::kPolygamma && !IsOfLowOrder(graph, v)) {
+      return copy.Keep(v);
+    }
     CLEAVE_ASSIGN_OR_RETURN(
         const NumericBody* numeric,
         FindNumeric(rules_, primitive, graph.type(graph.operands(v)[0]).dtype));
     if (numeric == nullptr) return copy.Keep(v);
     copy.builder().SetProvenance(node.provenance);
-    return Instantiate(numeric->graph, copy.Operands(v), graph.type(v),
+    std::vector<std::optional<Exact>> numbers;
+    for (const Value operand : graph.operands(v)) {
+      numbers.push_back(FilledWith(graph, operand));
+    }
+    return Instantiate(numeric->graph, copy.Operands(v), numbers, graph.type(v),
                        copy.builder());
   }
 
   // The body on operands of any shape, which all have; converted where their
-  // dtypes are not those of the body.
-  absl::StatusOr<Value> Instantiate(const Graph& body,
-                                    absl::Span<const Value> operands,
-                                    const TensorType& result,
-                                    GraphBuilder& builder) {
+  // dtypes are not those of the body. A choice by whether two numbers are equal
+  // is made at once: `numbers` are those of operands that repeat one.
+  absl::StatusOr<Value> Instantiate(
+      const Graph& body, absl::Span<const Value> operands,
+      absl::Span<const std::optional<Exact>> numbers, const TensorType& result,
+      GraphBuilder& builder) {
     std::vector<Value> copies(body.size());
+    std::vector<std::optional<Exact>> known(body.size());
+    std::vector<std::optional<bool>> holds(body.size());
     for (size_t i = 0; i < operands.size(); ++i) {
       const Value input = body.inputs()[i].value;
       copies[input.id] = Convert(operands[i], body.type(input).dtype, builder);
+      known[input.id] = numbers[i];
     }
     std::vector<Value> arguments;
     for (uint32_t id = 0; id < body.size(); ++id) {
@@ -71,10 +86,22 @@ class Rewriter {
       const Node& node = body.node(v);
       if (node.op == ToOpId(Primitive::kInput)) continue;
       if (node.op == ToOpId(Primitive::kConstant)) {
+        known[id] = FilledWith(body, v);
         copies[id] = builder.BroadcastTo(
             builder.AddTyped(node.op, node.attributes, node.type, {},
                              builder.provenance()),
             result.shape);
+        continue;
+      }
+      const absl::Span<const Value> of = body.operands(v);
+      if (node.op == ToOpId(Primitive::kEq) && known[of[0].id] &&
+          known[of[1].id]) {
+        holds[id] = *known[of[0].id] == *known[of[1].id];
+      }
+      if (node.op == ToOpId(Primitive::kSelect) && holds[of[0].id]) {
+        const Value chosen = of[*holds[of[0].id] ? 1 : 2];
+        copies[id] = copies[chosen.id];
+        known[id] = known[chosen.id];
         continue;
       }
       arguments.clear();

@@ -18,7 +18,8 @@ namespace cleave {
 // `graph`, of primitives, with each pointwise one that has a numeric of its
 // operands' dtype replaced by its body. One on f16 or bf16 that has none there
 // but one of f32 becomes conversions to f32, the body, and the conversion back.
-// Regions are changed, too; types, names and guards stay. InvalidArgument for a
+// `polygamma` of another order than 0 and 1 stays. Regions are changed, too;
+// types, names and guards stay. InvalidArgument for a
 // composite node (expand first) and for a graph of another context than that of
 // the rules; errors of RuleSet::Numeric.
 absl::StatusOr<Graph> ApplyNumerics(const Graph& graph, const RuleSet& rules);

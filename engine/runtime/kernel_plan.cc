@@ -154,9 +154,13 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
     step.reads_by_index |=
         ReadsByIndex(ToPrimitive(result.kernel.node(Value{id}).op));
     // Nothing else computes it.
-    if (result.kernel.node(Value{id}).op == ToOpId(Primitive::kErfinv)) {
+    const OpId op = result.kernel.node(Value{id}).op;
+    if (op == ToOpId(Primitive::kErfinv) ||
+        op == ToOpId(Primitive::kPolygamma)) {
       return absl::UnimplementedError(
-          "`erfinv`: the rules have no `numeric` for it, which a kernel needs");
+          absl::StrCat("`", PrimitiveName(ToPrimitive(op)),
+                       "`: the rules have no `numeric` for it, which a kernel "
+                       "needs"));
     }
   }
   if (step.kind == GroupKind::kPointwise ||

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <cstring>
 #include <type_traits>
 
 #include "absl/strings/str_cat.h"
@@ -114,13 +115,27 @@ absl::Status AddRows(const ScatteredRows& array, KernelCall& call) {
                    : ByteSize(array.dtype) == 4 ? AddTo<uint32_t, uint32_t>
                                                 : AddTo<uint64_t, uint64_t>;
   const int64_t task = std::max<int64_t>(1, kTaskElements / array.width);
-  call.ParallelFor((array.rows + task - 1) / task,
-                   [&](int64_t first, int64_t last) {
-                     const int64_t end = std::min(array.rows, last * task);
-                     for (int64_t row = first * task; row < end; ++row) {
-                       add(array, sorted, row);
-                     }
-                   });
+  const bool zeros = array.x == nullptr && array.base == nullptr;
+  const int64_t row_bytes = array.width * ByteSize(array.dtype);
+  const auto is_empty = [&](int64_t row) {
+    return sorted.begin[row] == sorted.begin[row + 1];
+  };
+  call.ParallelFor((array.rows + task - 1) / task, [&](int64_t first,
+                                                       int64_t last) {
+    const int64_t end = std::min(array.rows, last * task);
+    int64_t row = first * task;
+    while (row < end) {
+      if (!zeros || !is_empty(row)) {
+        add(array, sorted, row++);
+        continue;
+      }
+      // Memory is cleared at once without being read.
+      const int64_t from = row;
+      while (row < end && is_empty(row)) ++row;
+      std::memset(static_cast<std::byte*>(array.y) + from * row_bytes, 0,
+                  (row - from) * row_bytes);
+    }
+  });
   KernelCall::Free(begin);
   return absl::OkStatus();
 }

@@ -108,6 +108,8 @@ double Reference(Primitive primitive, double x, double y) {
       return 1 / std::sqrt(x);
     case Primitive::kErfinv:
       return Erfinv(x);
+    case Primitive::kLgamma:
+      return std::lgamma(x);
     case Primitive::kPow:
       return std::pow(x, y);
     default:
@@ -120,7 +122,8 @@ double Reference(Primitive primitive, double x, double y) {
 // not 0; NaN elsewhere.
 double OrdinaryError(double expected, float got) {
   const double magnitude = std::abs(expected);
-  if (!(magnitude > 0x1p-126 && magnitude < 0x1p127 && std::isfinite(got))) {
+  if (!(magnitude > 0x1p-126 && magnitude < 0x1.ffffffp127 &&
+        std::isfinite(got))) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   uint64_t bits;
@@ -200,13 +203,13 @@ class Sweep {
       const bool exact =
           expected == got[i] && std::signbit(expected) == std::signbit(got[i]);
       if (exact && (expected == 0 || std::isinf(expected))) continue;
-      // Beyond half of the least denormal and 1.5 times the largest float
-      // there is no doubt about the rounding either.
+      // Well beyond half of the least denormal and the largest float there is
+      // no doubt about the rounding either.
       if (std::abs(expected) < 0x1p-151 && got[i] == 0 &&
           std::signbit(expected) == std::signbit(got[i])) {
         continue;
       }
-      if (std::abs(expected) > 0x1p129 && std::isinf(got[i]) &&
+      if (std::abs(expected) > 0x1.0001p128 && std::isinf(got[i]) &&
           std::signbit(expected) == std::signbit(got[i])) {
         continue;
       }
@@ -280,10 +283,13 @@ void FillPairs(uint64_t block, std::vector<Tensor>& operands) {
   }
 }
 
-// Each primitive once, that has a numeric of several dtypes, too.
+// Each primitive once, that has a numeric of several dtypes, too. There is no
+// other reference of `polygamma` than MPFR, which takes hours: it is sampled.
 std::set<std::string> NumericNames() {
-  const std::vector<std::string> names = Rules().Names(ItemKind::kNumeric);
-  return std::set<std::string>(names.begin(), names.end());
+  const std::vector<std::string> all = Rules().Names(ItemKind::kNumeric);
+  std::set<std::string> names(all.begin(), all.end());
+  names.erase("polygamma");
+  return names;
 }
 
 class ExhaustiveNumerics : public testing::TestWithParam<std::string> {};

@@ -27,6 +27,7 @@
 #include "ops/primitive.h"
 #include "ops/tensor.h"
 #include "testing/check/samples/float_points.h"
+#include "testing/numerics/numeric_call.h"
 #include "testing/status_matchers.h"
 
 namespace cleave {
@@ -71,38 +72,36 @@ class KernelBits : public testing::TestWithParam<std::string> {};
 TEST_P(KernelBits, AreThoseOfTheInterpreter) {
   const Primitive primitive = *FindPrimitive(GetParam());
   for (const DType dtype : {DType::kF32, DType::kBF16}) {
-    GraphBuilder builder(Rules().context());
-    std::vector<Value> operands;
-    std::vector<Tensor> inputs;
-    for (int i = 0; i < OperandCount(primitive); ++i) {
-      operands.push_back(
-          builder.Input(std::string(1, static_cast<char>('x' + i)),
-                        {dtype, {Dim::Variable("n")}}));
-      inputs.push_back(Points(dtype, i));
-    }
-    const Value y = builder.Apply(primitive, operands);
-    const Graph graph = *std::move(builder).Build({{"y", y}});
-    ASSERT_OK_AND_ASSIGN(const Graph arithmetic, ApplyNumerics(graph, Rules()));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
-                         Interpret(arithmetic, inputs));
-    for (const TargetLevel level : HostLevels()) {
-      CompileOptions options;
-      options.level = level;
-      ASSERT_OK_AND_ASSIGN(const Kernel kernel,
-                           Compile(graph, Rules(), options));
-      EXPECT_EQ(kernel.reference_groups(), 0);
-      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, kernel.Run(inputs));
-      const int bytes = ByteSize(dtype);
-      for (int64_t i = 0; i < got[0].size(); ++i) {
-        const double a = got[0].GetDouble(i);
-        const double b = expected[0].GetDouble(i);
-        if (std::isnan(a) && std::isnan(b)) continue;
-        ASSERT_EQ(std::memcmp(got[0].data() + i * bytes,
-                              expected[0].data() + i * bytes, bytes),
-                  0)
-            << DTypeName(dtype) << " " << TargetLevelName(level) << " at "
-            << FloatToString(inputs[0].GetDouble(i), dtype) << ": "
-            << FloatToString(a, dtype) << ", not " << FloatToString(b, dtype);
+    for (const NumericCall& call :
+         NumericCalls(primitive, dtype, Rules().context())) {
+      const Graph& graph = call.graph;
+      std::vector<Tensor> inputs;
+      for (size_t i = 0; i < graph.inputs().size(); ++i) {
+        inputs.push_back(Points(dtype, static_cast<int>(i)));
+      }
+      ASSERT_OK_AND_ASSIGN(const Graph arithmetic,
+                           ApplyNumerics(graph, Rules()));
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
+                           Interpret(arithmetic, inputs));
+      for (const TargetLevel level : HostLevels()) {
+        CompileOptions options;
+        options.level = level;
+        ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                             Compile(graph, Rules(), options));
+        EXPECT_EQ(kernel.reference_groups(), 0);
+        ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, kernel.Run(inputs));
+        const int bytes = ByteSize(dtype);
+        for (int64_t i = 0; i < got[0].size(); ++i) {
+          const double a = got[0].GetDouble(i);
+          const double b = expected[0].GetDouble(i);
+          if (std::isnan(a) && std::isnan(b)) continue;
+          ASSERT_EQ(std::memcmp(got[0].data() + i * bytes,
+                                expected[0].data() + i * bytes, bytes),
+                    0)
+              << DTypeName(dtype) << " " << TargetLevelName(level) << " at "
+              << FloatToString(inputs[0].GetDouble(i), dtype) << ": "
+              << FloatToString(a, dtype) << ", not " << FloatToString(b, dtype);
+        }
       }
     }
   }

@@ -25,6 +25,7 @@
 #include "ops/dtype.h"
 #include "ops/primitive.h"
 #include "ops/tensor.h"
+#include "testing/numerics/numeric_call.h"
 
 namespace cleave {
 namespace {
@@ -62,16 +63,12 @@ Tensor Arguments(Primitive primitive, int operand) {
 
 void BM_Kernel(benchmark::State& state, const std::string& name) {
   const Primitive primitive = *FindPrimitive(name);
-  GraphBuilder builder(Rules().context());
-  std::vector<Value> operands;
+  const Graph graph =
+      NumericCalls(primitive, DType::kF32, Rules().context())[0].graph;
   std::vector<Tensor> x;
-  for (int i = 0; i < OperandCount(primitive); ++i) {
-    operands.push_back(builder.Input(std::string(1, static_cast<char>('x' + i)),
-                                     {DType::kF32, {Dim::Variable("n")}}));
-    x.push_back(Arguments(primitive, i));
+  for (size_t i = 0; i < graph.inputs().size(); ++i) {
+    x.push_back(Arguments(primitive, static_cast<int>(i)));
   }
-  const Value y = builder.Apply(primitive, operands);
-  const Graph graph = *std::move(builder).Build({{"y", y}});
   const absl::StatusOr<Kernel> kernel = Compile(graph, Rules());
   if (!kernel.ok()) {
     state.SkipWithError(kernel.status().ToString().c_str());

@@ -24,6 +24,7 @@
 #include "ops/primitive.h"
 #include "ops/tensor.h"
 #include "testing/check/samples/float_points.h"
+#include "testing/numerics/numeric_call.h"
 #include "testing/numerics/numeric_error.h"
 #include "testing/status_matchers.h"
 
@@ -39,18 +40,6 @@ const RuleSet& Rules() {
     return new std::shared_ptr<const RuleSet>(std::move(loaded.rules));
   }();
   return **rules;
-}
-
-// The primitive on vectors of `dtype`.
-Graph Call(Primitive primitive, DType dtype) {
-  GraphBuilder builder(Rules().context());
-  std::vector<Value> operands;
-  for (int i = 0; i < OperandCount(primitive); ++i) {
-    operands.push_back(builder.Input(std::string(1, static_cast<char>('x' + i)),
-                                     {dtype, {Dim::Variable("n")}}));
-  }
-  const Value y = builder.Apply(primitive, operands);
-  return *std::move(builder).Build({{"y", y}});
 }
 
 Tensor Vector(DType dtype, const std::vector<double>& values) {
@@ -82,7 +71,14 @@ std::vector<double> Boundaries() {
                                 4.0 / 3,
                                 std::sqrt(0.5),
                                 0x1p-126,
-                                0x1p-149};
+                                0x1p-149,
+                                // Zeros of digamma and lgamma.
+                                1.4616321449683623,
+                                -0.5040830082644554,
+                                -1.573498473162391,
+                                -2.457024738220800,
+                                -2.747682646727412,
+                                -3.143580888349980};
   for (double k = 0.5; k < 152; k += 7) values.push_back(k * ln2);
   for (double k = 1; k < 60; ++k) values.push_back(k * pi / 4);
   for (int e = -126; e < 128; ++e) values.push_back(std::ldexp(1, e));
@@ -123,6 +119,49 @@ std::set<std::string> NumericNames() {
   return std::set<std::string>(names.begin(), names.end());
 }
 
+std::vector<Tensor> OneOperand() {
+  return {Vector(DType::kF32, Points(10000))};
+}
+
+std::vector<Tensor> TwoOperands() {
+  // All pairs of special values, and pairs whose power is in range.
+  std::vector<double> x, y;
+  std::vector<double> specials = SpecialValues(DType::kF32);
+  for (const double v : {5.0, 7.5, 0x1.fffffep23, 0x1p24, 0x1p127}) {
+    specials.push_back(v);
+    specials.push_back(-v);
+  }
+  for (const double a : specials) {
+    for (const double b : specials) {
+      x.push_back(a);
+      y.push_back(b);
+    }
+  }
+  x.push_back(0x1.ffe032p-1);
+  y.push_back(0x1.60cf44p+18);
+  std::mt19937_64 random(7);
+  std::uniform_real_distribution<double> exponent(-152, 130);
+  for (const double a : UlpUniformGrid(DType::kF32, 8000, random)) {
+    if (std::isnan(a) || a == 0 || std::abs(a) == 1) continue;
+    x.push_back(std::abs(a));
+    y.push_back(
+        RoundToDType(exponent(random) / std::log2(std::abs(a)), DType::kF32));
+  }
+  return {Vector(DType::kF32, x), Vector(DType::kF32, y)};
+}
+
+// All operands of the call's primitive.
+std::vector<Tensor> Operands(const NumericCall& call,
+                             const std::vector<Tensor>& inputs) {
+  std::vector<Tensor> operands;
+  for (const double number : call.numbers) {
+    operands.push_back(Vector(inputs[0].dtype(),
+                              std::vector<double>(inputs[0].size(), number)));
+  }
+  operands.insert(operands.end(), inputs.begin(), inputs.end());
+  return operands;
+}
+
 class ShippedNumerics : public testing::TestWithParam<std::string> {};
 
 TEST_P(ShippedNumerics, HoldItsBound) {
@@ -130,41 +169,17 @@ TEST_P(ShippedNumerics, HoldItsBound) {
   ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
                        Rules().Numeric(primitive, DType::kF32));
   ASSERT_NE(numeric, nullptr);
-  ASSERT_OK_AND_ASSIGN(const Graph graph,
-                       ApplyNumerics(Call(primitive, DType::kF32), Rules()));
-  std::vector<Tensor> operands;
-  if (OperandCount(primitive) == 1) {
-    operands.push_back(Vector(DType::kF32, Points(10000)));
-  } else {
-    // All pairs of special values, and pairs whose power is in range.
-    std::vector<double> x, y;
-    std::vector<double> specials = SpecialValues(DType::kF32);
-    for (const double v : {5.0, 7.5, 0x1.fffffep23, 0x1p24, 0x1p127}) {
-      specials.push_back(v);
-      specials.push_back(-v);
-    }
-    for (const double a : specials) {
-      for (const double b : specials) {
-        x.push_back(a);
-        y.push_back(b);
-      }
-    }
-    x.push_back(0x1.ffe032p-1);
-    y.push_back(0x1.60cf44p+18);
-    std::mt19937_64 random(7);
-    std::uniform_real_distribution<double> exponent(-152, 130);
-    for (const double a : UlpUniformGrid(DType::kF32, 8000, random)) {
-      if (std::isnan(a) || a == 0 || std::abs(a) == 1) continue;
-      x.push_back(std::abs(a));
-      y.push_back(
-          RoundToDType(exponent(random) / std::log2(std::abs(a)), DType::kF32));
-    }
-    operands = {Vector(DType::kF32, x), Vector(DType::kF32, y)};
-  }
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
-                       Interpret(graph, operands));
   NumericError worst;
-  ASSERT_OK(MeasureError(primitive, operands, results[0], &worst));
+  for (const NumericCall& call :
+       NumericCalls(primitive, DType::kF32, Rules().context())) {
+    ASSERT_OK_AND_ASSIGN(const Graph graph, ApplyNumerics(call.graph, Rules()));
+    const std::vector<Tensor> inputs =
+        call.graph.inputs().size() == 1 ? OneOperand() : TwoOperands();
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
+                         Interpret(graph, inputs));
+    ASSERT_OK(
+        MeasureError(primitive, Operands(call, inputs), results[0], &worst));
+  }
   EXPECT_LE(worst.ulp, numeric->ulp) << worst.ToString();
   EXPECT_GE(worst.ulp, numeric->ulp - 1)
       << "the claim is too loose: " << worst.ToString();
@@ -176,29 +191,32 @@ TEST_P(ShippedNumerics, HoldItsBound) {
 TEST_P(ShippedNumerics, NarrowFloats) {
   const Primitive primitive = *FindPrimitive(GetParam());
   for (const DType dtype : {DType::kF16, DType::kBF16}) {
-    std::vector<Tensor> operands = {Vector(dtype, AllValues(dtype))};
-    if (OperandCount(primitive) == 2) {
-      operands.push_back(
-          Vector(dtype, std::vector<double>(operands[0].size(), 1.75)));
-    }
-    const Graph call = Call(primitive, dtype);
-    ASSERT_OK_AND_ASSIGN(const Graph graph, ApplyNumerics(call, Rules()));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
-                         Interpret(graph, operands));
-    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
-                         Interpret(call, operands));
-    for (int64_t i = 0; i < operands[0].size(); ++i) {
-      const double got = results[0].GetDouble(i);
-      const double want = expected[0].GetDouble(i);
-      if (std::isnan(want)) {
-        ASSERT_TRUE(std::isnan(got)) << operands[0].GetDouble(i);
-        continue;
+    for (const NumericCall& call :
+         NumericCalls(primitive, dtype, Rules().context())) {
+      std::vector<Tensor> operands = {Vector(dtype, AllValues(dtype))};
+      if (call.graph.inputs().size() == 2) {
+        operands.push_back(
+            Vector(dtype, std::vector<double>(operands[0].size(), 1.75)));
       }
-      ASSERT_EQ(std::signbit(got), std::signbit(want))
-          << operands[0].GetDouble(i);
-      ASSERT_LE(std::abs(Ordinal(got, dtype) - Ordinal(want, dtype)), 1)
-          << DTypeName(dtype) << " at " << operands[0].GetDouble(i) << ": "
-          << got << ", not " << want;
+      ASSERT_OK_AND_ASSIGN(const Graph graph,
+                           ApplyNumerics(call.graph, Rules()));
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
+                           Interpret(graph, operands));
+      ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> expected,
+                           Interpret(call.graph, operands));
+      for (int64_t i = 0; i < operands[0].size(); ++i) {
+        const double got = results[0].GetDouble(i);
+        const double want = expected[0].GetDouble(i);
+        if (std::isnan(want)) {
+          ASSERT_TRUE(std::isnan(got)) << operands[0].GetDouble(i);
+          continue;
+        }
+        ASSERT_EQ(std::signbit(got), std::signbit(want))
+            << operands[0].GetDouble(i);
+        ASSERT_LE(std::abs(Ordinal(got, dtype) - Ordinal(want, dtype)), 1)
+            << DTypeName(dtype) << " at " << operands[0].GetDouble(i) << ": "
+            << got << ", not " << want;
+      }
     }
   }
 }
@@ -211,8 +229,11 @@ TEST_P(NumericsOfF64, HoldTheirBound) {
   ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
                        Rules().Numeric(primitive, DType::kF64));
   ASSERT_NE(numeric, nullptr);
-  ASSERT_OK_AND_ASSIGN(const Graph graph,
-                       ApplyNumerics(Call(primitive, DType::kF64), Rules()));
+  ASSERT_OK_AND_ASSIGN(
+      const Graph graph,
+      ApplyNumerics(
+          NumericCalls(primitive, DType::kF64, Rules().context())[0].graph,
+          Rules()));
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> middle(-1, 1);
   std::vector<double> points = SpecialValues(DType::kF64);
@@ -254,9 +275,10 @@ INSTANTIATE_TEST_SUITE_P(All, ShippedNumerics,
 
 // The primitives that the rules promise as vector arithmetic.
 TEST(ShippedNumericsList, HasTheCommonFunctions) {
-  for (const char* name : {"exp", "expm1", "log", "log1p", "tanh", "sigmoid",
-                           "erf", "erfc", "erfinv", "sin", "cos", "asin",
-                           "acos", "atan", "atan2", "pow", "rsqrt"}) {
+  for (const char* name :
+       {"exp", "expm1", "log", "log1p", "tanh", "sigmoid", "erf", "erfc",
+        "erfinv", "sin", "cos", "asin", "acos", "atan", "atan2", "pow", "rsqrt",
+        "lgamma", "polygamma"}) {
     ASSERT_OK_AND_ASSIGN(const NumericBody* numeric,
                          Rules().Numeric(*FindPrimitive(name), DType::kF32));
     EXPECT_NE(numeric, nullptr) << name;
