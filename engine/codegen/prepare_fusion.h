@@ -12,6 +12,7 @@
 #include "engine/codegen/reductions_of_lines.h"
 #include "engine/codegen/rounds_of_batches.h"
 #include "engine/codegen/scatters_at_known_places.h"
+#include "engine/codegen/scatters_of_padding.h"
 #include "engine/codegen/scatters_of_rows.h"
 #include "engine/codegen/sink_gathers.h"
 #include "engine/codegen/sums_of_products.h"
@@ -23,7 +24,8 @@ namespace cleave {
 // The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
-  Graph prepared = ScattersOfRows(graph);
+  Graph prepared = ScattersOfPadding(graph);
+  prepared = ScattersOfRows(prepared);
   prepared = TransposedProducts(prepared);
   prepared = PhasesOfConvolutions(prepared);
   prepared = ProductsOfWindows(prepared);
