@@ -120,7 +120,10 @@ class Rewriter {
     shape.erase(shape.begin(), shape.begin() + leading_.size());
     shape.insert(shape.begin(), Dim(known_.places));
     const Value zeros = builder_.Constant(Exact(0), TensorType{dtype, shape});
-    Value sum = zeros;
+    // Sums are kept wider and rounded once; those of two terms are as exact.
+    const bool wide = dtype == DType::kF32 && known_.most > 2;
+    const DType state = wide ? DType::kF64 : dtype;
+    Value sum = Converted(zeros, state);
     Value before;
     for (int64_t k = 0; k < known_.most; ++k) {
       before = NextUpdate(before);
@@ -130,19 +133,25 @@ class Rewriter {
           source.valid() ? At(source, axes) : Gathered(updates, axes);
       const Value there =
           builder_.Apply(Primitive::kLt, {before, Numbers(known_.updates)});
-      sum = builder_.Apply(
-          Primitive::kAdd,
-          {sum, builder_.Apply(Primitive::kSelect,
-                               {builder_.BroadcastInDim(there, shape, {0}),
-                                update, zeros})});
+      const Value added = builder_.Apply(
+          Primitive::kSelect,
+          {builder_.BroadcastInDim(there, shape, {0}), update, zeros});
+      sum = builder_.Apply(Primitive::kAdd, {sum, Converted(added, state)});
     }
-    return ToPlaces(sum);
+    return ToPlaces(Converted(sum, dtype));
   }
 
  private:
   // For each axis of a value which of the updates' leading axes it is; -1 for
   // another.
   using Axes = std::vector<int>;
+
+  Value Converted(Value x, DType dtype) {
+    if (builder_.type(x).dtype == dtype) return x;
+    Attributes attributes;
+    attributes.Set("dtype", dtype);
+    return builder_.Apply(Primitive::kConvert, {x}, attributes);
+  }
 
   Value Numbers(int64_t number) {
     return builder_.Constant(Exact(number),

@@ -91,6 +91,24 @@ TEST(ScattersAtKnownPlaces, AddUpdatesInTheirOrder) {
   }
 }
 
+// Places i * i % 5 of 16 updates: up to seven of one.
+TEST(ScattersAtKnownPlaces, RoundSumsOfManyOnce) {
+  const std::string text = Checked(
+      R"(graph (%u: f32[16]) -> (y: f32[5]) {
+  %1: i64[16] = iota(size: 16)
+  %2: i64[16] = mul(%1, %1)
+  %3: i64[] = constant(dtype: i64, value: 5.0)
+  %4: i64[16] = broadcast_in_dim(%3, axes: [], shape: [16])
+  %5: i64[16] = floor_mod(%2, %4)
+  %6: i64[16, 1] = reshape(%5, shape: [16, 1])
+  %7: f32[] = constant(dtype: f32, value: 0.0)
+  %8: f32[5] = broadcast_in_dim(%7, axes: [], shape: [5])
+  %9: f32[5] = scatter(%8, %6, %u, axes: [0], batch: 0, mode: "add")
+  return y = %9
+})");
+  EXPECT_THAT(text, HasSubstr("f64[5] = add("));
+}
+
 // Sums of narrow floats are rounded once.
 TEST(ScattersAtKnownPlaces, LeaveNarrowFloats) {
   EXPECT_THAT(Checked(absl::StrReplaceAll(kHalves, {{"DTYPE", "f16"}})),

@@ -56,8 +56,8 @@ Value Sliced(GraphBuilder& builder, Value x, std::vector<Dim> start,
   return builder.Apply(Primitive::kSlice, {x}, slice);
 }
 
-// The indices of what is no padding. Those that are numbers in another shape
-// are sliced in their own: a sort sees how many of its results are read.
+// The indices of what is no padding. A reshape of numbers becomes one of their
+// slice, by which a sort sees how many of its results are read.
 Value Indices(GraphCopy& copy, Value index, const std::vector<Dim>& low,
               const Shape& size) {
   const Graph& graph = copy.graph();

@@ -51,8 +51,8 @@ TEST(ScattersOfPadding, TakeTheIndicesOfWhatIsThere) {
   EXPECT_EQ(got[0].ToString(), want[0].ToString());
 }
 
-// What is padded with other numbers, along the batch or within rows, and what
-// is added to other numbers than zeros.
+// Updates that are padded with other numbers, along the batch or within rows,
+// and scatters into other numbers than zeros.
 TEST(ScattersOfPadding, LeaveOthers) {
   for (const char* text :
        {R"(graph (%i: i64[3, 5, 1], %u: f32[3, 2]) -> (y: f32[3, 4]) {

@@ -120,22 +120,22 @@ absl::Status AddRows(const ScatteredRows& array, KernelCall& call) {
   const auto is_empty = [&](int64_t row) {
     return sorted.begin[row] == sorted.begin[row + 1];
   };
-  call.ParallelFor((array.rows + task - 1) / task, [&](int64_t first,
-                                                       int64_t last) {
-    const int64_t end = std::min(array.rows, last * task);
-    int64_t row = first * task;
-    while (row < end) {
-      if (!zeros || !is_empty(row)) {
-        add(array, sorted, row++);
-        continue;
-      }
-      // Memory is cleared at once without being read.
-      const int64_t from = row;
-      while (row < end && is_empty(row)) ++row;
-      std::memset(static_cast<std::byte*>(array.y) + from * row_bytes, 0,
-                  (row - from) * row_bytes);
-    }
-  });
+  call.ParallelFor(
+      (array.rows + task - 1) / task, [&](int64_t first, int64_t last) {
+        const int64_t end = std::min(array.rows, last * task);
+        int64_t row = first * task;
+        while (row < end) {
+          if (!zeros || !is_empty(row)) {
+            add(array, sorted, row++);
+            continue;
+          }
+          // Memory is cleared at once without being read.
+          const int64_t from = row;
+          while (row < end && is_empty(row)) ++row;
+          std::memset(static_cast<std::byte*>(array.y) + from * row_bytes, 0,
+                      (row - from) * row_bytes);
+        }
+      });
   KernelCall::Free(begin);
   return absl::OkStatus();
 }

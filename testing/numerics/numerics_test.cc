@@ -52,33 +52,13 @@ Tensor Vector(DType dtype, const std::vector<double>& values) {
 std::vector<double> Boundaries() {
   const double ln2 = std::log(2.0);
   const double pi = std::acos(-1.0);
-  std::vector<double> values = {88.72283935546875,
-                                89,
-                                103.97207641601562,
-                                104,
-                                104.5,
-                                87.336547851562,
-                                17.328,
-                                0.55,
-                                1,
-                                10,
-                                3.9192059040069,
-                                4,
-                                10.05446243286,
-                                10.2,
-                                1e-7,
-                                2.0 / 3,
-                                4.0 / 3,
-                                std::sqrt(0.5),
-                                0x1p-126,
-                                0x1p-149,
-                                // Zeros of digamma and lgamma.
-                                1.4616321449683623,
-                                -0.5040830082644554,
-                                -1.573498473162391,
-                                -2.457024738220800,
-                                -2.747682646727412,
-                                -3.143580888349980};
+  std::vector<double> values = {
+      88.72283935546875, 89, 103.97207641601562, 104, 104.5, 87.336547851562,
+      17.328, 0.55, 1, 10, 3.9192059040069, 4, 10.05446243286, 10.2, 1e-7,
+      2.0 / 3, 4.0 / 3, std::sqrt(0.5), 0x1p-126, 0x1p-149,
+      // Zeros of digamma and lgamma.
+      1.4616321449683623, -0.5040830082644554, -1.573498473162391,
+      -2.457024738220800, -2.747682646727412, -3.143580888349980};
   for (double k = 0.5; k < 152; k += 7) values.push_back(k * ln2);
   for (double k = 1; k < 60; ++k) values.push_back(k * pi / 4);
   for (int e = -126; e < 128; ++e) values.push_back(std::ldexp(1, e));

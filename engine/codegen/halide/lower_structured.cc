@@ -366,27 +366,32 @@ void Lowering::AddScatter(Value v) {
   const Shape& shape = graph_.type(v).shape;
   const Shape& from = graph_.type(updates).shape;
   const size_t leading = graph_.type(index).rank() - 1;
+  const std::vector<Var> vars = VarsOf(v);
+  const Coordinates here(vars.begin(), vars.end());
+  // The updates of one place of the batch and of the rows go along the axes of
+  // the indices, in their order.
   std::vector<Expr> extents;
-  for (size_t d = from.size(); d-- > 0;) extents.push_back(Extent(from[d]));
+  for (size_t d = leading; d-- > batch;) extents.push_back(Extent(from[d]));
   const RDom domain = extents.empty() ? RDom(0, 1, "r") : Domain(extents, "r");
-  Coordinates source;
-  for (size_t d = 0; d < from.size(); ++d) {
-    source.push_back(domain[static_cast<int>(from.size() - 1 - d)]);
+  Coordinates source(here.begin(), here.begin() + batch);
+  for (size_t d = batch; d < leading; ++d) {
+    source.push_back(domain[static_cast<int>(leading - 1 - d)]);
   }
-  Coordinates place(shape.size());
-  for (size_t d = 0; d < batch; ++d) place[d] = source[d];
+  Coordinates place(here.begin(), here.begin() + batch);
+  place.resize(shape.size());
+  Stage stage;
+  stage.free.assign(vars.begin(), vars.begin() + batch);
   Expr inside = Halide::Internal::const_true();
   for (size_t k = 0; k < axes.size(); ++k) {
     place[axes[k]] =
-        IndexAt(index, Coordinates(source.begin(), source.begin() + leading),
-                static_cast<int>(k), shape[axes[k]], &inside);
+        IndexAt(index, source, static_cast<int>(k), shape[axes[k]], &inside);
   }
-  size_t next = leading;
-  for (Expr& e : place) {
-    if (!e.defined()) e = source[next++];
+  for (size_t d = batch; d < shape.size(); ++d) {
+    if (place[d].defined()) continue;
+    place[d] = vars[d];
+    stage.free.push_back(vars[d]);
+    source.push_back(vars[d]);
   }
-  const std::vector<Var> vars = VarsOf(v);
-  const Coordinates here(vars.begin(), vars.end());
   // Sums and products are kept wider and rounded once; what nothing is added to
   // keeps its value.
   const bool wide = IsFloat(dtype) && (mode == "add" || mode == "mul");
@@ -394,7 +399,6 @@ void Lowering::AddScatter(Value v) {
   const auto widen = [&](const Expr& e) {
     return wide ? cast(Halide::Float(64), e) : e;
   };
-  Stage stage;
   stage.func = MakeFunc("scatter");
   stage.role = Stage::Role::kSequential;
   stage.func(Reversed(vars)) = widen(At(x, here));

@@ -69,7 +69,9 @@ struct Stage {
   std::vector<Halide::RVar> reduced;  // of the updates, innermost first
   Halide::RVar tail;                  // of kPartial: what is left of the lanes
   bool has_tail = false;
-  int scan_axis = -1;    // of kScan
+  int scan_axis = -1;  // of kScan
+  // For kSequential: axes along which no order matters, the outermost first.
+  std::vector<Halide::Var> free;
   bool blocked = false;  // a block of what is reduced: computed in parallel
   // For kPanel: elements that lie side by side in memory go below each other.
   bool transposed = false;
@@ -217,6 +219,7 @@ class Lowering {
   // ---- Schedules (schedule.cc).
   void Schedule(Halide::Func out, const std::vector<Halide::Var>& axes);
   bool ScheduleScan(Halide::Func out, const std::vector<Halide::Var>& axes);
+  void ScheduleSequential(Stage& stage);
   void ScheduleWindows(Halide::Func out, const std::vector<Halide::Var>& axes);
   void SchedulePointwise(Halide::Func out,
                          const std::vector<Halide::Var>& axes);

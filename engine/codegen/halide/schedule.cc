@@ -144,6 +144,10 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
     const int outer = OutermostAxis(rank);
     const Var task = vars[rank - 1 - outer];
     if (rank > 1) stage.func.parallel(task);
+    if (stage.role == Stage::Role::kSequential) {
+      ScheduleSequential(stage);
+      continue;
+    }
     const bool scan = stage.role == Stage::Role::kScan;
     if (stage.role != Stage::Role::kContraction &&
         stage.role != Stage::Role::kWindow && !scan) {
@@ -168,6 +172,32 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
     }
   }
   SchedulePointwise(out, axes);
+}
+
+// Updates in their order for each place along the free axes: the last of the
+// value's axes in vectors, the outermost free one in parallel.
+void Lowering::ScheduleSequential(Stage& stage) {
+  Halide::Stage update = stage.func.update(0);
+  if (stage.free.empty()) {
+    update.unscheduled();
+    return;
+  }
+  const Var last = stage.func.args().front();
+  const bool vectors = stage.free.back().name() == last.name();
+  std::vector<Halide::VarOrRVar> order;
+  if (vectors) order.push_back(last);
+  for (const RVar& r : stage.reduced) order.push_back(r);
+  for (size_t d = stage.free.size() - (vectors ? 1 : 0); d-- > 0;) {
+    order.push_back(stage.free[d]);
+  }
+  update.reorder(order);
+  if (vectors) {
+    update.vectorize(last, VectorWidth(WidestElement(stage.func)),
+                     TailStrategy::GuardWithIf);
+  }
+  if (stage.free.size() > (vectors ? 1 : 0)) {
+    update.parallel(stage.free.front());
+  }
 }
 
 // A scan along an axis before the last one: blocks of columns, each with its
