@@ -219,6 +219,7 @@ class Lowering {
   // ---- Schedules (schedule.cc).
   void Schedule(Halide::Func out, const std::vector<Halide::Var>& axes);
   bool ScheduleScan(Halide::Func out, const std::vector<Halide::Var>& axes);
+  bool ScheduleLineScan(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleSequential(Stage& stage);
   void ScheduleWindows(Halide::Func out, const std::vector<Halide::Var>& axes);
   void SchedulePointwise(Halide::Func out,

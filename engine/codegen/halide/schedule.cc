@@ -36,6 +36,8 @@ constexpr int kColumnVectors = 16;
 // The states of a block of columns of a scan, and its columns at most.
 constexpr int64_t kScannedBytes = int64_t{1} << 19;
 constexpr int64_t kScannedColumns = 256;
+// Lines of a scan along the last axis that are scanned side by side.
+constexpr int kScannedLines = 8;
 // Random numbers that are made at a time: they stay in the first cache.
 constexpr int kDrawnElements = 256;
 
@@ -131,7 +133,7 @@ void Lowering::ScheduleStructured(Func out, const std::vector<Var>& axes) {
                stage.role == Stage::Role::kInline;
       });
   if (windows) return ScheduleWindows(out, axes);
-  if (ScheduleScan(out, axes)) return;
+  if (ScheduleScan(out, axes) || ScheduleLineScan(out, axes)) return;
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kInline) continue;
     stage.func.compute_root();
@@ -246,6 +248,53 @@ bool Lowering::ScheduleScan(Func out, const std::vector<Var>& axes) {
   }
   scan->func.update(0).reorder(places).vectorize(vars.front(), width,
                                                  TailStrategy::GuardWithIf);
+  return true;
+}
+
+// A scan along the last axis: some lines side by side, as each step waits for
+// the one before it, with their states in the cache. False where these would
+// not find place there, or the scan is of another kind.
+bool Lowering::ScheduleLineScan(Func out, const std::vector<Var>& axes) {
+  const auto scan = std::find_if(
+      stages_.begin(), stages_.end(),
+      [](const Stage& stage) { return stage.role == Stage::Role::kScan; });
+  const int last = static_cast<int>(axes.size()) - 1;
+  if (plain_schedule_ || last < 1 || scan == stages_.end() ||
+      scan->scan_axis != last || output_shape_.size() != axes.size()) {
+    return false;
+  }
+  const auto length = output_shape_[last].Value();
+  const auto rows = output_shape_[last - 1].Value();
+  if (!length || !rows || *rows < kScannedLines ||
+      *length * kScannedLines * WidestElement(scan->func) > kScannedBytes) {
+    return false;
+  }
+  const Var x = axes[last];
+  const Var row("row");
+  Var task("lines");
+  out.split(axes[last - 1], task, row, kScannedLines, TailStrategy::GuardWithIf)
+      .vectorize(x, WidthAlong(out, output_shape_), TailStrategy::GuardWithIf);
+  std::vector<Halide::VarOrRVar> order = {x, row, task};
+  for (int d = last - 1; d-- > 0;) order.push_back(axes[d]);
+  out.reorder(order);
+  for (int d = last - 1; d-- > 0;) {
+    const Var inner = task;
+    task = Var(absl::StrCat("task", d));
+    out.fuse(inner, axes[d], task);
+  }
+  out.parallel(task);
+  // The arguments of a Func come in Halide's order: the last axis first.
+  const std::vector<Var> vars = scan->func.args();
+  scan->func.compute_at(out, task);
+  const Var block("block"), line("line");
+  std::vector<Halide::VarOrRVar> places = {line};
+  for (const RVar& r : scan->reduced) places.push_back(r);
+  places.push_back(block);
+  for (int d = 2; d <= last; ++d) places.push_back(vars[d]);
+  scan->func.update(0)
+      .split(vars[1], block, line, kScannedLines, TailStrategy::GuardWithIf)
+      .reorder(places)
+      .unroll(line);
   return true;
 }
 
