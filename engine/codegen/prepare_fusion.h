@@ -15,6 +15,7 @@
 #include "engine/codegen/scatters_of_padding.h"
 #include "engine/codegen/scatters_of_rows.h"
 #include "engine/codegen/sink_gathers.h"
+#include "engine/codegen/sums_of_loops.h"
 #include "engine/codegen/sums_of_products.h"
 #include "engine/codegen/transpose_loop_weights.h"
 #include "engine/codegen/transposed_products.h"
@@ -24,7 +25,8 @@ namespace cleave {
 // The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
-  Graph prepared = ScattersOfPadding(graph);
+  Graph prepared = SumsOfLoops(graph);
+  prepared = ScattersOfPadding(prepared);
   prepared = ScattersOfRows(prepared);
   prepared = TransposedProducts(prepared);
   prepared = PhasesOfConvolutions(prepared);
