@@ -51,6 +51,9 @@ bool IsClosed(const Graph& graph, Value v, const std::vector<bool>& closed) {
   if (primitive == Primitive::kConstant || primitive == Primitive::kIota) {
     return true;
   }
+  if (primitive == Primitive::kExtent) {
+    return graph.attributes(v).Get("value").AsDim().Value().has_value();
+  }
   switch (ClassOf(primitive)) {
     case PrimitiveClass::kPointwise:
       if (wide && !IsElementary(primitive)) return false;

@@ -8,6 +8,7 @@ import random
 import truth
 import truth_of_blocks as blocks
 import truth_of_gradients as gradients
+import truth_of_places as places
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,6 +121,7 @@ def make_cases(scale=1):
     add_shapes(add, down)
     add_blocks(add, down)
     add_training(add, down)
+    add_places(add, down)
     flat = f32(down(1 << 24))
     add("chain_16m", "pointwise", "chain", [flat, flat], [flat], truth.chain)
     small = f32(4, 5)
@@ -285,6 +287,37 @@ def add_training(add, down):
     add("adam_step", "pointwise", "adam_step",
         [flat, flat, flat, f32(flat.size, data="positive")], [flat] * 3,
         gradients.adam_step)
+
+
+def add_places(add, down):
+    """What reads elements at other places, or one after the other."""
+    image = f32(8, down(16), 64, 64)
+    larger = f32(8, image.shape[1], 128, 128)
+    add("bilinear", "indexing", "bilinear_twice", [image], [larger],
+        places.bilinear_twice)
+    add("bilinear_vjp", "indexing", "bilinear_twice", [image, larger],
+        [larger, image], places.bilinear_twice_vjp, transform="vjp")
+    x = f32(down(2048), down(1024))
+    add("roll", "movement", "roll_rows", [x], [x], places.roll_rows)
+    add("roll_vjp", "movement", "roll_rows", [x, x], [x, x],
+        places.roll_rows_vjp, transform="vjp")
+    points, others = f32(down(1024), 64), f32(down(1000), 64)
+    add("distances_vjp", "distance", "distances",
+        [points, others, f32(points.shape[0], others.shape[0])],
+        [f32(points.shape[0], others.shape[0]), points, others],
+        places.distances_vjp, transform="vjp", tolerance=1e-4)
+    factors = f32(down(2048), down(1024), data="positive")
+    add("cumprod_rows", "scan", "cumprod_rows", [factors], [factors],
+        places.cumprod_rows)
+    add("logcumsumexp_rows", "scan", "logcumsumexp_rows", [x], [x],
+        places.logcumsumexp_rows)
+    add("lgamma", "pointwise", "lgamma_all", [factors], [factors],
+        places.lgamma_all)
+    add("lgamma_vjp", "pointwise", "lgamma_all", [factors, factors],
+        [factors, factors], places.lgamma_all_vjp, transform="vjp")
+    few = f32(x.shape[0], min(16, x.shape[1]))
+    add("top_rows_vjp", "indexing", "top_rows", [x, few], [few, x],
+        places.top_rows_vjp, transform="vjp")
 
 
 # Distinct values; a prime number of them, so that rows differ.

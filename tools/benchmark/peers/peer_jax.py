@@ -78,6 +78,16 @@ def max_pool_3x3(x):
                                  ((0, 0), (0, 0), (1, 1), (1, 1)))
 
 
+def bilinear_twice(x):
+    height, width = x.shape[2:]
+    return jax.image.resize(x, (*x.shape[:2], 2 * height, 2 * width),
+                            "bilinear")
+
+
+def roll_rows(x):
+    return jnp.roll(x, (100, 100), (0, 1))
+
+
 def attention(q, k, v, is_causal=False):
     # Heads lie inside of the length there.
     q, k, v = (a.swapaxes(1, 2) for a in (q, k, v))
@@ -185,6 +195,16 @@ class Peer:
         "distances": lambda x, z: jnp.sqrt(squares(x, z)),
         "nearest_square": lambda x, z: squares(x, z).min(1),
         "top_rows": lambda x: jax.lax.top_k(x, 16)[0],
+        "bilinear_twice": bilinear_twice,
+        "vjp(bilinear_twice)": vjp(bilinear_twice),
+        "roll_rows": roll_rows,
+        "vjp(roll_rows)": vjp(roll_rows),
+        "vjp(distances)": vjp(lambda x, z: jnp.sqrt(squares(x, z))),
+        "cumprod_rows": lambda x: jnp.cumprod(x, 1),
+        "logcumsumexp_rows": lambda x: jax.lax.cumlogsumexp(x, 1),
+        "lgamma_all": jax.lax.lgamma,
+        "vjp(lgamma_all)": vjp(jax.lax.lgamma),
+        "vjp(top_rows)": vjp(lambda x: jax.lax.top_k(x, 16)[0]),
         "sort_rows": lambda x: jnp.sort(x, 1),
         "lstm_layer": lstm_layer,
         "vjp(softmax_rows)": vjp(jax.nn.softmax),

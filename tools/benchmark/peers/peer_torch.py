@@ -64,6 +64,14 @@ def max_pool_3x3(x):
     return F.max_pool2d(x, 3, 2, 1)
 
 
+def bilinear_twice(x):
+    return F.interpolate(x, scale_factor=2, mode="bilinear")
+
+
+def roll_rows(x):
+    return torch.roll(x, (100, 100), (0, 1))
+
+
 def linear_of_heads(o, w):
     return F.linear(o.transpose(1, 2).flatten(2), w)
 
@@ -119,6 +127,16 @@ class Peer:
         "distances": torch.cdist,
         "nearest_square": lambda x, z: torch.cdist(x, z).min(1).values.square(),
         "top_rows": lambda x: x.topk(16, 1).values,
+        "bilinear_twice": bilinear_twice,
+        "vjp(bilinear_twice)": vjp(bilinear_twice),
+        "roll_rows": roll_rows,
+        "vjp(roll_rows)": vjp(roll_rows),
+        "vjp(distances)": vjp(torch.cdist),
+        "cumprod_rows": lambda x: x.cumprod(1),
+        "logcumsumexp_rows": lambda x: x.logcumsumexp(1),
+        "lgamma_all": torch.lgamma,
+        "vjp(lgamma_all)": vjp(torch.lgamma),
+        "vjp(top_rows)": vjp(lambda x: x.topk(16, 1).values),
         "sort_rows": lambda x: x.sort(1).values,
         "lstm_layer": lstm_layer,
         "vjp(softmax_rows)": vjp(softmax),
