@@ -9,6 +9,7 @@
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/phases_of_convolutions.h"
 #include "engine/codegen/products_of_windows.h"
+#include "engine/codegen/reductions_across_rows.h"
 #include "engine/codegen/reductions_of_lines.h"
 #include "engine/codegen/rounds_of_batches.h"
 #include "engine/codegen/scatters_at_known_places.h"
@@ -42,6 +43,7 @@ inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
     prepared = RoundsOfBatches(prepared);
   }
   prepared = SinkGathers(prepared);
+  prepared = ReductionsAcrossRows(prepared);
   prepared = ReductionsOfLines(prepared, extract.generalize_extents);
   return StoreRuntimeOperands(prepared, fusion);
 }
