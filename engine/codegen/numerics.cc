@@ -57,9 +57,10 @@ class Rewriter {
         FindNumeric(rules_, primitive, graph.type(graph.operands(v)[0]).dtype));
     if (numeric == nullptr) return copy.Keep(v);
     copy.builder().SetProvenance(node.provenance);
-    std::vector<std::optional<Exact>> numbers;
-    for (const Value operand : graph.operands(v)) {
-      numbers.push_back(FilledWith(graph, operand));
+    // The order of a polygamma function is a number, which no dtype rounds.
+    std::vector<std::optional<Exact>> numbers(graph.operands(v).size());
+    if (primitive == Primitive::kPolygamma) {
+      numbers[0] = FilledWith(graph, graph.operands(v)[0]);
     }
     return Instantiate(numeric->graph, copy.Operands(v), numbers, graph.type(v),
                        copy.builder());
@@ -67,7 +68,7 @@ class Rewriter {
 
   // The body on operands of any shape, which all have; converted where their
   // dtypes are not those of the body. A choice by whether two numbers are equal
-  // is made at once: `numbers` are those of operands that repeat one.
+  // is made at once: `numbers` are those of operands that are known.
   absl::StatusOr<Value> Instantiate(
       const Graph& body, absl::Span<const Value> operands,
       absl::Span<const std::optional<Exact>> numbers, const TensorType& result,

@@ -125,11 +125,11 @@ Value PickElements::Sliced(Value v, const Places& places) {
   return copy_.builder().Apply(Primitive::kSlice, {copy_.of(v)}, slice);
 }
 
-int PickElements::Cost(Value v, const Places& places, bool* gathers) {
+int PickElements::Cost(Value v, const Places& places, int most, bool* gathers) {
   std::set<std::pair<Value, Places>> seen;
   std::vector<std::pair<Value, Places>> stack = {{v, places}};
   int cost = 0;
-  while (!stack.empty()) {
+  while (!stack.empty() && cost <= most) {
     const auto [at, inside] = stack.back();
     stack.pop_back();
     if (!seen.insert({at, inside}).second || !IsPassed(at, inside)) continue;

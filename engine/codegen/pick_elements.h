@@ -31,9 +31,9 @@ class PickElements {
   Value At(Value v, const Places& places);
 
   // The operations for one element of v that At adds to those of what v reads
-  // by indices; `gathers` says whether it reads any by indices that vary along
-  // an axis of `places`.
-  int Cost(Value v, const Places& places, bool* gathers);
+  // by indices, or a number above `most`; `gathers` says whether it reads any
+  // by indices that vary along an axis of `places`. O(most).
+  int Cost(Value v, const Places& places, int most, bool* gathers);
 
  private:
   Value Sliced(Value v, const Places& places);

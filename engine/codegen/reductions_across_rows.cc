@@ -20,6 +20,8 @@ namespace {
 constexpr int64_t kLeastRow = 8;
 // Sums of more terms are left to lanes, which round less.
 constexpr int64_t kMostTerms = 16384;
+// Nodes that compute what is reduced, at most.
+constexpr int kMostNodes = 64;
 
 // For each axis of a value the axis of what is reduced that runs along it; -1
 // for one of extent 1.
@@ -58,9 +60,9 @@ class Surveyor {
     }
     Axes axes(last + 1);
     std::iota(axes.begin(), axes.end(), 0);
-    Reads reads = {last, false, true};
+    Reads reads = {last, false, true, 0};
     Survey(x, axes, &reads);
-    return reads.across && reads.along;
+    return reads.across && reads.along && reads.nodes <= kMostNodes;
   }
 
   // Whether the value is computed anew, in another order of axes.
@@ -77,9 +79,11 @@ class Surveyor {
     int last;
     bool across;  // something lies across the last axis
     bool along;   // all lies along the axis before it, or is the same there
+    int nodes;    // that were seen
   };
 
   void Survey(Value v, const Axes& axes, Reads* reads) const {
+    if (++reads->nodes > kMostNodes) return;
     // Constants and numbers, however often they are used.
     const bool moved =
         graph_.node(v).op == ToOpId(Primitive::kBroadcastInDim) ||

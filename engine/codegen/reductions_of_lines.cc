@@ -95,7 +95,8 @@ bool IsGathered(GraphCopy& copy, Value v, const std::vector<int64_t>& axes) {
   PickElements::Places places(copy.graph().type(v).rank(), -1);
   for (const int64_t axis : axes) places[axis] = 0;
   bool gathers = false;
-  return PickElements(copy).Cost(v, places, &gathers) <= kLittleArithmetic &&
+  return PickElements(copy).Cost(v, places, kLittleArithmetic, &gathers) <=
+             kLittleArithmetic &&
          gathers;
 }
 

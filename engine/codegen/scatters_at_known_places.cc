@@ -247,7 +247,7 @@ class Rewriter {
     std::map<std::pair<Value, Axes>, bool> seen;
     std::vector<std::pair<Value, Axes>> stack = {{updates, axes}};
     int cost = 0;
-    while (!stack.empty()) {
+    while (!stack.empty() && cost <= kLittleArithmetic) {
       const auto [v, at] = stack.back();
       stack.pop_back();
       if (!seen.try_emplace({v, at}).second || !IsPassed(v, at)) continue;
