@@ -78,6 +78,10 @@ class Repeater {
            group.kind == GroupKind::kReduction;
   }
 
+  static bool IsOutput(const FusionGroup& group, Value v) {
+    return std::count(group.outputs.begin(), group.outputs.end(), v) > 0;
+  }
+
   void Repeat(Value v, FusionGroup& group) {
     const auto readers = readers_.find(v);
     if (returned_.count(v) > 0 || readers == readers_.end()) return;
@@ -142,7 +146,10 @@ class Repeater {
       if (!nodes.insert(at).second) continue;
       const Primitive primitive = ToPrimitive(graph_.node(at).op);
       cost += CostOf(primitive);
-      if (ClassOf(primitive) != PrimitiveClass::kPointwise ||
+      // Another result of the group stays one: it may be an index, which is
+      // checked where it is stored.
+      const bool result = at != v && IsOutput(group, at);
+      if (ClassOf(primitive) != PrimitiveClass::kPointwise || result ||
           IsStored(graph_, at) || cost > kMaxCost) {
         return std::nullopt;
       }
