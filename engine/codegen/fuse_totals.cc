@@ -129,14 +129,6 @@ class Fuser {
     return graph.ok() && FindRowsAndTotals(*graph).has_value();
   }
 
-  int CostOfGroup(const FusionGroup& group) const {
-    int cost = 0;
-    for (const Value v : group.nodes) {
-      cost += CostOf(ToPrimitive(graph_.node(v).op));
-    }
-    return cost;
-  }
-
   std::set<size_t> ReadersOf(size_t group) const {
     std::set<size_t> all;
     for (const Value v : plan_.groups[group].outputs) {
@@ -157,10 +149,10 @@ class Fuser {
     for (const Value v : plan_.groups[rows].outputs) {
       if (returned_.count(v) > 0) return false;
     }
-    int cost = CostOfGroup(plan_.groups[rows]);
+    int cost = CostOfNodes(graph_, plan_.groups[rows].nodes);
     for (const size_t total : totals) {
       if (!IsTotalOf(rows, space->kept, total)) return false;
-      cost += CostOfGroup(plan_.groups[total]);
+      cost += CostOfNodes(graph_, plan_.groups[total].nodes);
       // The kernel of all runs where the last of them did.
       for (const size_t reader : ReadersOf(total)) {
         if (reader < *totals.rbegin()) return false;
@@ -218,7 +210,9 @@ class Fuser {
       return false;
     }
     const FusionGroup home = Joined(joined);
-    if (CostOfGroup(home) + CostOfGroup(beside) > kMaxGroupCost) return false;
+    if (CostOfNodes(graph_, home.nodes) + CostOfNodes(graph_, beside.nodes) >
+        kMaxGroupCost)
+      return false;
     for (const Value v : beside.outputs) {
       if (returned_.count(v) > 0) return false;
     }
@@ -260,6 +254,12 @@ class Fuser {
 };
 
 }  // namespace
+
+int CostOfNodes(const Graph& graph, const std::vector<Value>& nodes) {
+  int cost = 0;
+  for (const Value v : nodes) cost += CostOf(ToPrimitive(graph.node(v).op));
+  return cost;
+}
 
 FusionPlan FuseTotals(const Graph& graph, FusionPlan plan) {
   return Fuser(graph, std::move(plan)).Run();

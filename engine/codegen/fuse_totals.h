@@ -4,6 +4,8 @@
 #ifndef CLEAVE_ENGINE_CODEGEN_FUSE_TOTALS_H_
 #define CLEAVE_ENGINE_CODEGEN_FUSE_TOTALS_H_
 
+#include <vector>
+
 #include "engine/codegen/fusion.h"
 #include "engine/ir/graph.h"
 
@@ -12,6 +14,9 @@ namespace cleave {
 // Groups whose nodes cost more than this together spill their registers and
 // compile slowly.
 inline constexpr int kMaxGroupCost = 384;
+
+// The cost of an element of all these nodes.
+int CostOfNodes(const Graph& graph, const std::vector<Value>& nodes);
 
 // Makes one group of a group that makes values per row (or column) and those
 // that reduce all of them, to scalars alone, where nobody else reads the rows.

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "absl/types/span.h"
+#include "engine/codegen/axes_inside.h"
 #include "engine/codegen/element_cost.h"
 #include "ops/dim.h"
 #include "ops/primitive.h"
@@ -52,25 +53,6 @@ bool PickElements::IsPassed(Value v, const Places& places) const {
   }
 }
 
-PickElements::Places PickElements::Inside(Value v, const Places& places) const {
-  const Primitive primitive = ToPrimitive(graph_.node(v).op);
-  if (primitive != Primitive::kBroadcastInDim &&
-      primitive != Primitive::kTranspose) {
-    return places;
-  }
-  const std::vector<int64_t> axes = graph_.attributes(v).GetInts("axes");
-  const Shape& from = graph_.type(graph_.operands(v)[0]).shape;
-  Places inside(from.size(), -1);
-  for (size_t d = 0; d < axes.size(); ++d) {
-    if (primitive == Primitive::kTranspose) {
-      inside[axes[d]] = places[d];
-    } else if (from[d] != Dim(1)) {
-      inside[d] = places[axes[d]];
-    }
-  }
-  return inside;
-}
-
 Value PickElements::At(Value v, const Places& places) {
   if (!HasPlace(places)) return copy_.of(v);
   const auto key = std::make_pair(v, places);
@@ -86,7 +68,7 @@ Value PickElements::At(Value v, const Places& places) {
     GraphBuilder& builder = copy_.builder();
     std::vector<Value> operands;
     for (const Value operand : graph_.operands(v)) {
-      operands.push_back(At(operand, Inside(v, places)));
+      operands.push_back(At(operand, AxesInside(graph_, v, places)));
     }
     const TensorType type = {graph_.type(v).dtype,
                              WithPlaces(graph_.type(v).shape, places)};
@@ -142,7 +124,7 @@ int PickElements::Cost(Value v, const Places& places, int most, bool* gathers) {
       cost += CostOf(primitive);
     }
     for (const Value operand : graph_.operands(at)) {
-      stack.push_back({operand, Inside(at, inside)});
+      stack.push_back({operand, AxesInside(graph_, at, inside)});
     }
   }
   return cost;

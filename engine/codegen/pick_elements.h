@@ -40,8 +40,6 @@ class PickElements {
   Value Gathered(Value v, const Places& places);
   // Whether the index alone decides all axes that have a place.
   bool IsOfIndex(Value v, const Places& places) const;
-  // The places of a node's operand.
-  Places Inside(Value v, const Places& places) const;
   // Whether At goes through the node, rather than to slice it.
   bool IsPassed(Value v, const Places& places) const;
 

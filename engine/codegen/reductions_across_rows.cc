@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/codegen/axes_inside.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dim.h"
 #include "ops/dtype.h"
@@ -98,24 +99,10 @@ class Surveyor {
           !varies(reads->last - 1) || axes.back() == reads->last - 1;
       return;
     }
-    const Primitive primitive = ToPrimitive(graph_.node(v).op);
-    if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
-      for (const Value operand : graph_.operands(v)) {
-        Survey(operand, axes, reads);
-      }
-      return;
+    const Axes inside = AxesInside(graph_, v, axes);
+    for (const Value operand : graph_.operands(v)) {
+      Survey(operand, inside, reads);
     }
-    const Value x = graph_.operands(v)[0];
-    const std::vector<int64_t> to = graph_.attributes(v).GetInts("axes");
-    Axes inner(to.size(), -1);
-    for (size_t d = 0; d < to.size(); ++d) {
-      if (primitive == Primitive::kTranspose) {
-        inner[to[d]] = axes[d];
-      } else if (graph_.type(x).shape[d] != Dim(1)) {
-        inner[d] = axes[to[d]];
-      }
-    }
-    Survey(x, inner, reads);
   }
 
   const Graph& graph_;

@@ -1,49 +1,18 @@
 #include "engine/codegen/reductions_across_rows.h"
 
-#include <cstdint>
-#include <memory>
 #include <string>
-#include <vector>
 
-#include "engine/ir/context.h"
-#include "engine/ir/graph_text.h"
-#include "engine/ir/interpreter.h"
+#include "engine/codegen/pass_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
-#include "ops/tensor.h"
-#include "testing/status_matchers.h"
 
 namespace cleave {
 namespace {
 
 using ::testing::HasSubstr;
 
-// The text of the rewritten graph, which gives the same for small integers,
-// whose sums are exact in any order.
 std::string Checked(const std::string& text) {
-  const auto graph = ParseGraph(text, std::make_shared<Context>());
-  if (!graph.ok()) return std::string(graph.status().message());
-  const Graph rewritten = ReductionsAcrossRows(*graph);
-  std::vector<Tensor> inputs;
-  for (const NamedValue& input : graph->inputs()) {
-    std::vector<int64_t> shape;
-    for (const Dim& dim : graph->type(input.value).shape) {
-      shape.push_back(*dim.Value());
-    }
-    Tensor x(DType::kF32, shape);
-    for (int64_t i = 0; i < x.size(); ++i) {
-      x.SetDouble(i, static_cast<double>(i * 7 % 5) - 2);
-    }
-    inputs.push_back(std::move(x));
-  }
-  const auto want = Interpret(*graph, inputs);
-  const auto got = Interpret(rewritten, inputs);
-  if (!want.ok() || !got.ok()) {
-    ADD_FAILURE() << want.status() << got.status();
-    return "";
-  }
-  EXPECT_EQ((*got)[0].ToString(), (*want)[0].ToString());
-  return PrintGraph(rewritten);
+  return CheckPass(text, ReductionsAcrossRows);
 }
 
 TEST(ReductionsAcrossRows, GoAlongRows) {

@@ -85,7 +85,7 @@ class Repeater {
   void Repeat(Value v, FusionGroup& group) {
     const auto readers = readers_.find(v);
     if (returned_.count(v) > 0 || readers == readers_.end()) return;
-    const std::optional<std::set<Value>> nodes = CheapNodes(v, group);
+    const std::optional<std::vector<Value>> nodes = CheapNodes(v, group);
     if (!nodes.has_value()) return;
     std::set<size_t> homes;
     for (const Value reader : readers->second) {
@@ -94,7 +94,8 @@ class Repeater {
     }
     for (const size_t home : homes) {
       if (!IsFused(plan_.groups[home]) ||
-          CostOfNodes(plan_.groups[home].nodes) + CostOfNodes(*nodes) >
+          CostOfNodes(graph_, plan_.groups[home].nodes) +
+                  CostOfNodes(graph_, *nodes) >
               kMaxGroupCost) {
         return;
       }
@@ -134,8 +135,8 @@ class Repeater {
   }
 
   // The nodes of the group that make `v` of values that are stored and smaller.
-  std::optional<std::set<Value>> CheapNodes(Value v,
-                                            const FusionGroup& group) const {
+  std::optional<std::vector<Value>> CheapNodes(Value v,
+                                               const FusionGroup& group) const {
     const std::set<Value> members(group.nodes.begin(), group.nodes.end());
     std::set<Value> nodes;
     std::vector<Value> stack = {v};
@@ -163,7 +164,7 @@ class Repeater {
         }
       }
     }
-    return nodes;
+    return std::vector<Value>(nodes.begin(), nodes.end());
   }
 
   bool ReadsEachOnce(Value reader, Value v) const {
@@ -172,15 +173,6 @@ class Repeater {
       if (read.moved || read.repeated || read.scattered) return false;
     }
     return true;
-  }
-
-  int CostOfNodes(const std::vector<Value>& nodes) const {
-    int cost = 0;
-    for (const Value v : nodes) cost += CostOf(ToPrimitive(graph_.node(v).op));
-    return cost;
-  }
-  int CostOfNodes(const std::set<Value>& nodes) const {
-    return CostOfNodes(std::vector<Value>(nodes.begin(), nodes.end()));
   }
 
   const Graph& graph_;

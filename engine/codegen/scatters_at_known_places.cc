@@ -5,9 +5,11 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "engine/codegen/axes_inside.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_tables.h"
@@ -112,8 +114,7 @@ class Rewriter {
     const Value updates = graph_.operands(scatter_)[2];
     Axes axes(graph_.type(updates).rank(), -1);
     std::iota(axes.begin(), axes.begin() + leading_.size(), 0);
-    const Value source =
-        CostOfUpdates(updates, axes) <= kLittleArithmetic ? updates : Value();
+    const bool cheap = CostOfUpdates(updates, axes) <= kLittleArithmetic;
     // [places, rest]
     const DType dtype = graph_.type(updates).dtype;
     Shape shape = graph_.type(updates).shape;
@@ -129,8 +130,7 @@ class Rewriter {
       before = NextUpdate(before);
       picked_.clear();
       SetPlaces(before);
-      const Value update =
-          source.valid() ? At(source, axes) : Gathered(updates, axes);
+      const Value update = cheap ? At(updates, axes) : Gathered(updates, axes);
       const Value there =
           builder_.Apply(Primitive::kLt, {before, Numbers(known_.updates)});
       const Value added = builder_.Apply(
@@ -227,36 +227,20 @@ class Rewriter {
            ClassOf(primitive) == PrimitiveClass::kPointwise;
   }
 
-  Axes Inside(Value v, const Axes& axes) const {
-    const Primitive primitive = ToPrimitive(graph_.node(v).op);
-    if (ClassOf(primitive) == PrimitiveClass::kPointwise) return axes;
-    const std::vector<int64_t> to = graph_.attributes(v).GetInts("axes");
-    const Shape& from = graph_.type(graph_.operands(v)[0]).shape;
-    Axes inside(from.size(), -1);
-    for (size_t d = 0; d < to.size(); ++d) {
-      if (primitive == Primitive::kTranspose) {
-        inside[to[d]] = axes[d];
-      } else if (from[d] != Dim(1)) {
-        inside[d] = axes[to[d]];
-      }
-    }
-    return inside;
-  }
-
   int CostOfUpdates(Value updates, const Axes& axes) const {
-    std::map<std::pair<Value, Axes>, bool> seen;
+    std::set<std::pair<Value, Axes>> seen;
     std::vector<std::pair<Value, Axes>> stack = {{updates, axes}};
     int cost = 0;
     while (!stack.empty() && cost <= kLittleArithmetic) {
       const auto [v, at] = stack.back();
       stack.pop_back();
-      if (!seen.try_emplace({v, at}).second || !IsPassed(v, at)) continue;
+      if (!seen.insert({v, at}).second || !IsPassed(v, at)) continue;
       const Primitive primitive = ToPrimitive(graph_.node(v).op);
       if (ClassOf(primitive) == PrimitiveClass::kPointwise) {
         cost += CostOf(primitive);
       }
       for (const Value operand : graph_.operands(v)) {
-        stack.push_back({operand, Inside(v, at)});
+        stack.push_back({operand, AxesInside(graph_, v, at)});
       }
     }
     return cost;
@@ -290,7 +274,7 @@ class Rewriter {
 
   Value Made(Value v, const Axes& axes) {
     if (!IsPassed(v, axes)) return Gathered(v, axes);
-    const Axes inside = Inside(v, axes);
+    const Axes inside = AxesInside(graph_, v, axes);
     std::vector<Value> operands;
     for (const Value operand : graph_.operands(v)) {
       operands.push_back(At(operand, inside));

@@ -7,13 +7,12 @@
 #include <vector>
 
 #include "absl/strings/str_replace.h"
+#include "engine/codegen/pass_testing.h"
 #include "engine/ir/context.h"
 #include "engine/ir/graph_text.h"
-#include "engine/ir/interpreter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/tensor.h"
-#include "testing/status_matchers.h"
 
 namespace cleave {
 namespace {
@@ -49,21 +48,7 @@ Tensor Numbers(const TensorType& type, int64_t first) {
 
 // The text of the graph without the scatter, whose results have the same bits.
 std::string Checked(const std::string& text) {
-  const Graph graph = Parsed(text);
-  const Graph rewritten = ScattersAtKnownPlaces(graph);
-  std::vector<Tensor> inputs;
-  for (const NamedValue& input : graph.inputs()) {
-    inputs.push_back(
-        Numbers(graph.type(input.value), static_cast<int64_t>(inputs.size())));
-  }
-  const auto want = Interpret(graph, inputs);
-  const auto got = Interpret(rewritten, inputs);
-  if (!want.ok() || !got.ok()) {
-    ADD_FAILURE() << want.status() << got.status();
-    return "";
-  }
-  EXPECT_EQ((*got)[0].ToString(), (*want)[0].ToString());
-  return PrintGraph(rewritten);
+  return CheckPass(text, ScattersAtKnownPlaces, Numbers);
 }
 
 // Places 0, 0, 1, 1, 2, 3, 3 of 5: up to two updates, and none.

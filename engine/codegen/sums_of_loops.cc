@@ -21,17 +21,14 @@
 #include "ops/exact.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 namespace {
 
 std::optional<int64_t> Elements(const Graph& graph, Value v) {
-  int64_t size = 1;
-  for (const Dim& dim : graph.type(v).shape) {
-    if (!dim.Value().has_value()) return std::nullopt;
-    size *= *dim.Value();
-  }
-  return size;
+  const absl::StatusOr<Dim> size = NumElements(graph.type(v).shape);
+  return size.ok() ? size->Value() : std::nullopt;
 }
 
 // A scan, and which of its carries are sums of `terms`, nodes of its body.

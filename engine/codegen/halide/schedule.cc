@@ -41,6 +41,18 @@ constexpr int kScannedLines = 8;
 // Random numbers that are made at a time: they stay in the first cache.
 constexpr int kDrawnElements = 256;
 
+// One parallel loop over `task` and the axes around it, the innermost first;
+// its variable.
+Var ParallelWith(Func out, Var task, const std::vector<Var>& around) {
+  for (size_t i = 0; i < around.size(); ++i) {
+    const Var inner = task;
+    task = Var(absl::StrCat("task", i));
+    out.fuse(inner, around[i], task);
+  }
+  out.parallel(task);
+  return task;
+}
+
 }  // namespace
 
 int Lowering::WidestElement(const Func& f) {
@@ -227,18 +239,14 @@ bool Lowering::ScheduleScan(Func out, const std::vector<Var>& axes) {
             TailStrategy::GuardWithIf)
       .split(x, x, lane, width, TailStrategy::GuardWithIf)
       .vectorize(lane);
+  std::vector<Var> around;
+  for (int d = last; d-- > 0;) {
+    if (d != scan->scan_axis) around.push_back(axes[d]);
+  }
   std::vector<Halide::VarOrRVar> order = {lane, x, axes[scan->scan_axis], task};
-  for (int d = last; d-- > 0;) {
-    if (d != scan->scan_axis) order.push_back(axes[d]);
-  }
+  order.insert(order.end(), around.begin(), around.end());
   out.reorder(order);
-  for (int d = last; d-- > 0;) {
-    if (d == scan->scan_axis) continue;
-    const Var inner = task;
-    task = Var(absl::StrCat("task", d));
-    out.fuse(inner, axes[d], task);
-  }
-  out.parallel(task);
+  task = ParallelWith(out, task, around);
   const std::vector<Var> vars = scan->func.args();
   scan->func.compute_at(out, task);
   std::vector<Halide::VarOrRVar> places = {vars.front()};
@@ -274,15 +282,12 @@ bool Lowering::ScheduleLineScan(Func out, const std::vector<Var>& axes) {
   Var task("lines");
   out.split(axes[last - 1], task, row, kScannedLines, TailStrategy::GuardWithIf)
       .vectorize(x, WidthAlong(out, output_shape_), TailStrategy::GuardWithIf);
+  // All axes before the line's and the row's, from the inside out.
+  const std::vector<Var> around(axes.rbegin() + 2, axes.rend());
   std::vector<Halide::VarOrRVar> order = {x, row, task};
-  for (int d = last - 1; d-- > 0;) order.push_back(axes[d]);
+  order.insert(order.end(), around.begin(), around.end());
   out.reorder(order);
-  for (int d = last - 1; d-- > 0;) {
-    const Var inner = task;
-    task = Var(absl::StrCat("task", d));
-    out.fuse(inner, axes[d], task);
-  }
-  out.parallel(task);
+  task = ParallelWith(out, task, around);
   // The arguments of a Func come in Halide's order: the last axis first.
   const std::vector<Var> vars = scan->func.args();
   scan->func.compute_at(out, task);
