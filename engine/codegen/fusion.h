@@ -104,6 +104,9 @@ struct FusionOptions {
   // Not for devices, which a table would be sent to in each run, nor for
   // libraries, which have code alone.
   bool tables = true;
+  // Whether a library of the device computes large products of matrices
+  // (matrix_product.h): each is a group of its own.
+  bool library_products = false;
   // The functions that compute the composite nodes; null: there are none.
   const HostKernels* host_kernels = nullptr;
   // The reason why nothing becomes code: every node has a reference kernel.

@@ -8,6 +8,7 @@
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/fuse_totals.h"
 #include "engine/codegen/fusion_planner.h"
+#include "engine/codegen/matrix_product.h"
 
 namespace cleave {
 namespace {
@@ -26,6 +27,7 @@ constexpr char kLarge[] = "the kernel is large already";
 constexpr char kComputedThere[] = "it is computed where it is read";
 constexpr char kRepeated[] = "computing it again at each read costs more";
 constexpr char kOthersRead[] = "other kernels read it, too";
+constexpr char kLibraryProduct[] = "a library computes the product alone";
 constexpr char kReturned[] = "the graph returns it, too";
 
 }  // namespace
@@ -126,6 +128,10 @@ bool FusionPlanner::Join(Value v, const Reads& reads, int id) {
     return RefuseAll(
         id, v, reads,
         absl::StrCat("a ", GroupKindName(group.kind), " kernel stands alone"));
+  }
+  if (options_.library_products && group.kind == GroupKind::kContraction &&
+      IsLargeProduct(graph_, group.nodes[0])) {
+    return RefuseAll(id, v, reads, kLibraryProduct);
   }
   if (group.cost + CostOf(PrimitiveOf(v)) > kMaxGroupCost) {
     return RefuseAll(id, v, reads, kLarge);

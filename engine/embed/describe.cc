@@ -272,6 +272,7 @@ std::string ReportJson(const RunReport& report) {
                              {"device", step.device},
                              {"ops", step.ops},
                              {"why", step.why},
+                             {"library", step.library},
                              {"bytes_read", step.bytes_read},
                              {"bytes_written", step.bytes_written},
                              {"nanoseconds", step.nanoseconds}});

@@ -8,6 +8,7 @@
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/device.h"
 #include "engine/ir/graph_text.h"
+#include "engine/runtime/cuda_blas.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_impl.h"
 #include "engine/runtime/kernel_plan.h"
@@ -35,6 +36,19 @@ void SayOnce(const std::string& why) {
   std::call_once(said, [&] {
     Say(absl::StrCat(why, ": the interpreter computes instead"));
   });
+}
+
+// A library that is there and does not work is said; one that is not there is
+// none that a user meant to have.
+bool HasLibraryProducts() {
+  const absl::Status status = CudaBlas::Get().status();
+  if (absl::IsInternal(status)) {
+    static std::once_flag said;
+    std::call_once(said, [&] {
+      Say(absl::StrCat(status.message(), ": kernels compute products instead"));
+    });
+  }
+  return status.ok();
 }
 
 // One library for the steps on the device: what they share stays there.
@@ -100,6 +114,8 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   fusion.totals_with_rows = options.device == Device::kCpu;
   fusion.runtime_copies = options.device == Device::kCpu;
   fusion.tables = options.device == Device::kCpu;
+  fusion.library_products =
+      options.device == Device::kCuda && HasLibraryProducts();
   fusion.host_kernels = &options.host_kernels;
   if (!CodeStatus().ok() && options.device == Device::kCpu) {
     fusion.no_code = std::string(CodeStatus().message());

@@ -83,19 +83,25 @@ absl::StatusOr<void*> CudaDriver::PrimaryContext(int ordinal) const {
   return context;
 }
 
+absl::Status CudaDriver::InContext(
+    int ordinal, absl::FunctionRef<absl::Status()> body) const {
+  CLEAVE_ASSIGN_OR_RETURN(void* context, PrimaryContext(ordinal));
+  CLEAVE_RETURN_IF_ERROR(ToStatus(push_context_(context), "cuCtxPushCurrent"));
+  const absl::Status status = body();
+  void* popped = nullptr;
+  CLEAVE_RETURN_IF_ERROR(ToStatus(pop_context_(&popped), "cuCtxPopCurrent"));
+  return status;
+}
+
 absl::Status CudaDriver::Copy(int ordinal, void* target, const void* source,
                               int64_t bytes, void* stream) const {
   if (bytes == 0) return absl::OkStatus();
-  CLEAVE_ASSIGN_OR_RETURN(void* context, PrimaryContext(ordinal));
-  CLEAVE_RETURN_IF_ERROR(ToStatus(push_context_(context), "cuCtxPushCurrent"));
-  const absl::Status copied =
-      ToStatus(copy_(reinterpret_cast<uintptr_t>(target),
-                     reinterpret_cast<uintptr_t>(source),
-                     static_cast<size_t>(bytes), stream),
-               "cuMemcpyAsync");
-  void* popped = nullptr;
-  CLEAVE_RETURN_IF_ERROR(ToStatus(pop_context_(&popped), "cuCtxPopCurrent"));
-  return copied;
+  return InContext(ordinal, [&] {
+    return ToStatus(copy_(reinterpret_cast<uintptr_t>(target),
+                          reinterpret_cast<uintptr_t>(source),
+                          static_cast<size_t>(bytes), stream),
+                    "cuMemcpyAsync");
+  });
 }
 
 }  // namespace cleave

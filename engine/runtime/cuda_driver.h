@@ -16,6 +16,7 @@
 #include <map>
 #include <mutex>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -35,6 +36,10 @@ class CudaDriver {
   // the process sees, kept until the process ends. InvalidArgument for a number
   // that no device has.
   absl::StatusOr<void*> PrimaryContext(int ordinal) const;
+
+  // Calls `body` with that device's primary context as the thread's own.
+  absl::Status InContext(int ordinal,
+                         absl::FunctionRef<absl::Status()> body) const;
 
   // Copies bytes once `stream` (a CUstream; null is the default stream) has
   // done all before. Each address is the host's, or one of that device's.

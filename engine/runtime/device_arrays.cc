@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/cuda_blas.h"
 #include "engine/runtime/cuda_driver.h"
 #include "engine/runtime/kernel_impl.h"
 #include "ops/status_macros.h"
@@ -14,6 +15,7 @@ namespace cleave {
 
 using internal_kernel::BufferInstance;
 using internal_kernel::IndexRange;
+using internal_kernel::ProductInstance;
 using internal_kernel::Step;
 
 absl::Status Kernel::Impl::CheckPlace(const ArrayView& view,
@@ -142,6 +144,43 @@ absl::Status Kernel::Impl::CopyOutput(int output, const ArrayView& view,
   }
   if (memory != nullptr) CLEAVE_RETURN_IF_ERROR(memory->BringToHost(slot));
   std::memcpy(view.data, addresses[slot], bytes);
+  return absl::OkStatus();
+}
+
+absl::Status Kernel::Impl::RunProduct(const Step& step,
+                                      const StepInstance& instance,
+                                      Addresses addresses, KernelCall& call,
+                                      DeviceMemory& memory) {
+  const ProductInstance& products = *instance.product;
+  const auto buffer_of = [&](const BufferInstance& operand) {
+    halide_buffer_t buffer = {};
+    buffer.host = static_cast<uint8_t*>(addresses[operand.slot]);
+    return buffer;
+  };
+  const BufferInstance& of_left = instance.inputs[step.product->left.input];
+  const BufferInstance& of_right = instance.inputs[step.product->right.input];
+  const BufferInstance& of_result = instance.outputs[0];
+  halide_buffer_t left = buffer_of(of_left);
+  halide_buffer_t right = buffer_of(of_right);
+  halide_buffer_t result = buffer_of(of_result);
+  CLEAVE_RETURN_IF_ERROR(memory.Read(of_left.slot, of_left.bytes, left));
+  CLEAVE_RETURN_IF_ERROR(memory.Read(of_right.slot, of_right.bytes, right));
+  CLEAVE_RETURN_IF_ERROR(
+      memory.Write(of_result.slot, of_result.bytes, result));
+  CLEAVE_ASSIGN_OR_RETURN(const CudaBlas* blas, CudaBlas::Get());
+  for (int64_t i = 0; i < products.count; ++i) {
+    const auto at = [&](const halide_buffer_t& buffer,
+                        const ProductInstance::Place& place) {
+      return reinterpret_cast<void*>(buffer.device + place.bytes +
+                                     i * place.step_bytes);
+    };
+    DeviceProduct product = products.product;
+    product.left.data = at(left, products.left);
+    product.right.data = at(right, products.right);
+    product.result = at(result, products.result);
+    CLEAVE_RETURN_IF_ERROR(
+        blas->Multiply(product, call.device_ordinal(), call.stream()));
+  }
   return absl::OkStatus();
 }
 

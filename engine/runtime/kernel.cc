@@ -413,6 +413,9 @@ std::string RunReport::ToString() const {
         absl::StrFormat("%10.1f us  %-11s %10d bytes read %10d written  %s\n",
                         step.nanoseconds / 1e3, step.kind, step.bytes_read,
                         step.bytes_written, absl::StrJoin(step.ops, " ")));
+    if (!step.library.empty()) {
+      absl::StrAppend(&text, "              by ", step.library, "\n");
+    }
     if (!step.why.empty()) {
       const bool kernel = step.kind != GroupKindName(GroupKind::kReference) &&
                           step.kind != GroupKindName(GroupKind::kHost);

@@ -97,6 +97,8 @@ struct StepReport {
   // Why a reference kernel has no vector code, or why a kernel on the CPU is
   // not on the device.
   std::string why;
+  // The library of the device that computed it in a kernel's place: "cublas".
+  std::string library;
   int64_t bytes_read = 0;
   int64_t bytes_written = 0;
   int64_t nanoseconds = 0;

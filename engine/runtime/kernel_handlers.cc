@@ -1,5 +1,7 @@
 #include "engine/runtime/kernel_handlers.h"
 
+#include <dlfcn.h>
+
 #include <atomic>
 #include <cstdint>
 #include <string>
@@ -107,6 +109,14 @@ int GetCudaStream(void* context, void* cuda_context, void** stream) {
   return halide_error_code_success;
 }
 
+// The runtime asks for libcuda.so, which only development packages have: the
+// driver itself is libcuda.so.1, as CudaDriver loads it.
+void* LoadDriver(const char* name) {
+  void* const library =
+      dlopen(absl::StrCat(name, ".1").c_str(), RTLD_LAZY | RTLD_LOCAL);
+  return library != nullptr ? library : dlopen(name, RTLD_LAZY | RTLD_LOCAL);
+}
+
 template <typename Function>
 absl::Status Look(const LoadedObject& runtime, const char* name,
                   Function** function) {
@@ -124,12 +134,16 @@ absl::Status InstallCudaHandlers(const LoadedObject& runtime) {
   decltype(halide_set_cuda_acquire_context)* set_acquire;
   decltype(halide_set_cuda_release_context)* set_release;
   decltype(halide_set_cuda_get_stream)* set_stream;
+  decltype(halide_set_custom_load_library)* set_load;
   CLEAVE_RETURN_IF_ERROR(
       Look(runtime, "halide_set_cuda_acquire_context", &set_acquire));
   CLEAVE_RETURN_IF_ERROR(
       Look(runtime, "halide_set_cuda_release_context", &set_release));
   CLEAVE_RETURN_IF_ERROR(
       Look(runtime, "halide_set_cuda_get_stream", &set_stream));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(runtime, "halide_set_custom_load_library", &set_load));
+  set_load(&LoadDriver);
   set_acquire(&AcquireCudaContext);
   set_release(&ReleaseCudaContext);
   set_stream(&GetCudaStream);

@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/functional/function_ref.h"
 #include "absl/strings/string_view.h"
+#include "engine/runtime/cuda_blas.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_plan.h"
 #include "engine/runtime/pack.h"
@@ -50,6 +52,19 @@ struct IndexRange {
   const absl::Status* error = nullptr;  // owned by the plan
 };
 
+// `count` products of a library, one behind the other. The first one's sides
+// and result begin `bytes` into their arrays, each other one's `step_bytes`
+// behind the last one's.
+struct ProductInstance {
+  struct Place {
+    int64_t bytes = 0;
+    int64_t step_bytes = 0;
+  };
+  DeviceProduct product;  // without addresses
+  int64_t count = 1;
+  Place left, right, result;
+};
+
 struct StepInstance {
   bool skipped = false;  // it has no element to compute
   bool small = false;    // not worth the threads
@@ -57,6 +72,8 @@ struct StepInstance {
   std::vector<int32_t> dims;
   std::vector<BufferInstance> inputs;
   std::vector<BufferInstance> outputs;
+  // The products that a library computes in the kernel's place.
+  std::optional<ProductInstance> product;
   // The buffers of a kernel's inputs and outputs, without addresses and dims.
   std::vector<halide_buffer_t> buffers;
 };
@@ -130,6 +147,11 @@ class Kernel::Impl {
                        const StepInstance& instance, const DimValues& dims,
                        absl::Span<void*> addresses, Kept* kept,
                        KernelCall& call, DeviceMemory* memory);
+  // By the device's library.
+  static absl::Status RunProduct(const internal_kernel::Step& step,
+                                 const StepInstance& instance,
+                                 Addresses addresses, KernelCall& call,
+                                 DeviceMemory& memory);
   // Brings to the host what a step reads there.
   static absl::Status BringOperands(const internal_kernel::Step& step,
                                     const StepInstance& instance,

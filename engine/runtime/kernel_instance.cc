@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "engine/runtime/allocator.h"
+#include "engine/runtime/cuda_blas.h"
 #include "engine/runtime/kernel_impl.h"
 #include "ops/status_macros.h"
 
@@ -20,6 +21,7 @@ using internal_kernel::HalideTypeOf;
 using internal_kernel::IndexRange;
 using internal_kernel::Instance;
 using internal_kernel::Operand;
+using internal_kernel::ProductInstance;
 using internal_kernel::Step;
 using internal_kernel::StepCheck;
 using internal_kernel::StepInstance;
@@ -169,6 +171,71 @@ absl::StatusOr<bool> IsSmall(const Step& step, const DimValues& dims) {
          most <= kSmallOperations / std::max(step.cost, 1);
 }
 
+// Products that one call of the library is worth while for: with more the one
+// kernel of all of them is better.
+constexpr int64_t kMostProducts = 64;
+
+// One side of a product for known extents; `outer` and `inner` are axes of the
+// batch, -1 for none.
+absl::Status SetSide(const MatrixProduct::Side& from, const DimValues& dims,
+                     int64_t element_bytes, int outer, int inner,
+                     DeviceProduct::Side* side, ProductInstance::Place* place) {
+  const auto set = [&](const Dim& dim, int64_t scale,
+                       int64_t* to) -> absl::Status {
+    CLEAVE_ASSIGN_OR_RETURN(*to, dim.Evaluate(dims));
+    *to *= scale;
+    return absl::OkStatus();
+  };
+  CLEAVE_RETURN_IF_ERROR(set(from.of_own, 1, &side->of_own));
+  CLEAVE_RETURN_IF_ERROR(set(from.of_terms, 1, &side->of_terms));
+  CLEAVE_RETURN_IF_ERROR(set(from.offset, element_bytes, &place->bytes));
+  if (inner >= 0) {
+    CLEAVE_RETURN_IF_ERROR(set(from.of_batch[inner], 1, &side->of_batch));
+  }
+  if (outer < 0) return absl::OkStatus();
+  return set(from.of_batch[outer], element_bytes, &place->step_bytes);
+}
+
+// The products of a step that a library computes; nullopt where it takes none
+// of these extents.
+absl::StatusOr<std::optional<ProductInstance>> MakeProduct(
+    const Step& step, const DimValues& dims) {
+  constexpr std::nullopt_t kNone = std::nullopt;
+  if (!step.product.has_value()) return kNone;
+  const MatrixProduct& from = *step.product;
+  // The library has one axis of a batch: the shorter one of two is a loop.
+  if (from.batch.size() > 2) return kNone;
+  ProductInstance result;
+  DeviceProduct& product = result.product;
+  product.dtype = from.dtype;
+  CLEAVE_ASSIGN_OR_RETURN(product.rows, from.rows.Evaluate(dims));
+  CLEAVE_ASSIGN_OR_RETURN(product.columns, from.columns.Evaluate(dims));
+  CLEAVE_ASSIGN_OR_RETURN(product.terms, from.terms.Evaluate(dims));
+  if (std::min({product.rows, product.columns, product.terms}) <
+      kLeastProductExtent) {
+    return kNone;
+  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> batch,
+                          EvaluateShape(from.batch, dims));
+  const int axes = static_cast<int>(batch.size());
+  const int outer = axes < 2 ? -1 : batch[0] <= batch[1] ? 0 : 1;
+  const int inner = axes < 2 ? axes - 1 : 1 - outer;
+  if (outer >= 0) result.count = batch[outer];
+  if (inner >= 0) product.batch = batch[inner];
+  if (result.count > kMostProducts) return kNone;
+  const int64_t element_bytes = ByteSize(from.dtype);
+  const int64_t matrix = product.rows * product.columns;
+  product.result_of_batch = outer == 1 ? matrix * batch[1] : matrix;
+  result.result.step_bytes =
+      element_bytes * (outer == 0 ? matrix * batch[1] : matrix);
+  CLEAVE_RETURN_IF_ERROR(SetSide(from.left, dims, element_bytes, outer, inner,
+                                 &product.left, &result.left));
+  CLEAVE_RETURN_IF_ERROR(SetSide(from.right, dims, element_bytes, outer, inner,
+                                 &product.right, &result.right));
+  if (!CudaBlas::Takes(product)) return kNone;
+  return result;
+}
+
 }  // namespace
 
 absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
@@ -198,6 +265,7 @@ absl::StatusOr<StepInstance> Kernel::Impl::MakeStep(const Step& step,
     }
     result.dims.push_back(static_cast<int32_t>(value));
   }
+  CLEAVE_ASSIGN_OR_RETURN(result.product, MakeProduct(step, dims));
   if (step.device == Device::kCpu && MayHaveEmptyLoops(step, result.dims)) {
     for (BufferInstance& input : result.inputs) Widen(input);
   }

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/kernel_parameters.h"
+#include "engine/codegen/matrix_product.h"
 #include "engine/codegen/numerics.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/ir/copy_graph.h"
@@ -31,6 +32,26 @@ absl::StatusOr<Shape> Outer(const Shape& shape, const ExtractedGroup& group) {
                             dim.CheckedSubstitute(values));
   }
   return outer;
+}
+
+// The product in the terms of the whole graph.
+absl::StatusOr<MatrixProduct> Outer(MatrixProduct product,
+                                    const ExtractedGroup& group) {
+  CLEAVE_ASSIGN_OR_RETURN(product.batch, Outer(product.batch, group));
+  for (Dim* const dim : {&product.rows, &product.columns, &product.terms}) {
+    CLEAVE_ASSIGN_OR_RETURN(const Shape outer, Outer(Shape{*dim}, group));
+    *dim = outer[0];
+  }
+  for (MatrixProduct::Side* const side : {&product.left, &product.right}) {
+    CLEAVE_ASSIGN_OR_RETURN(side->of_batch, Outer(side->of_batch, group));
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Shape outer,
+        Outer(Shape{side->offset, side->of_own, side->of_terms}, group));
+    side->offset = outer[0];
+    side->of_own = outer[1];
+    side->of_terms = outer[2];
+  }
+  return product;
 }
 
 // Adds the checks of a group's gathers and divisions to its step. Each node is
@@ -122,6 +143,7 @@ bool ReadsByIndex(Primitive primitive) {
 }
 
 absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
+                                     const FusionOptions& fusion,
                                      const std::shared_ptr<Context>& context) {
   const FusionGroup& group = lowered.group;
   const ExtractedGroup& extracted = lowered.extracted;
@@ -161,6 +183,12 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
           absl::StrCat("`", PrimitiveName(ToPrimitive(op)),
                        "`: the rules have no `numeric` for it, which a kernel "
                        "needs"));
+    }
+  }
+  if (fusion.library_products) {
+    if (auto product = FindMatrixProduct(result.kernel)) {
+      CLEAVE_ASSIGN_OR_RETURN(step.product,
+                              Outer(*std::move(product), extracted));
     }
   }
   if (step.kind == GroupKind::kPointwise ||
@@ -246,7 +274,8 @@ absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
   for (LoweredGroup& group : lowered.groups) {
     const FusionGroup nodes = group.group;
     CLEAVE_ASSIGN_OR_RETURN(result.steps.emplace_back(),
-                            PlanStep(result.graph, std::move(group), context));
+                            PlanStep(result.graph, std::move(group), fusion,
+                                     context));
     Step& step = result.steps.back().step;
     CLEAVE_RETURN_IF_ERROR(AddChecks(result.graph, nodes, checked, step));
     AddFiniteInputs(result.graph, nodes, step);

@@ -17,6 +17,7 @@
 #include "engine/codegen/device.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
+#include "engine/codegen/matrix_product.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
 #include "engine/ir/host_kernel.h"
@@ -66,6 +67,9 @@ struct Step {
   // pointwise kernel's or a reduction's. None for others.
   int cost = 0;
   std::vector<Shape> shapes;
+  // The product that a library of the device computes where its extents are
+  // large; the code of the step does elsewhere.
+  std::optional<MatrixProduct> product;
   // The elements of a table.
   std::optional<Tensor> table;
   // Without code: a graph whose inputs and outputs are the operands.

@@ -401,6 +401,9 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
   if (step.kind == GroupKind::kRuntime) {
     return RunOwnCode(step, instance, addresses, call);
   }
+  if (instance.product.has_value()) {
+    return RunProduct(step, instance, addresses, call, *memory);
+  }
   absl::InlinedVector<halide_buffer_t, 8> buffers(instance.buffers.begin(),
                                                   instance.buffers.end());
   absl::InlinedVector<void*, 16> arguments = {nullptr};
@@ -446,6 +449,7 @@ void Kernel::Impl::Report(const Step& step, const StepInstance& instance,
   entry.device = std::string(DeviceName(step.device));
   entry.ops = step.ops;
   entry.why = step.why;
+  if (instance.product.has_value()) entry.library = "cublas";
   for (const BufferInstance& b : instance.inputs) entry.bytes_read += b.bytes;
   for (const BufferInstance& b : instance.outputs) {
     entry.bytes_written += b.bytes;
