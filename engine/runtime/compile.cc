@@ -5,8 +5,10 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/device.h"
+#include "engine/ir/context.h"
 #include "engine/ir/graph_text.h"
 #include "engine/runtime/cuda_blas.h"
 #include "engine/runtime/kernel.h"
@@ -36,6 +38,32 @@ void SayOnce(const std::string& why) {
   std::call_once(said, [&] {
     Say(absl::StrCat(why, ": the interpreter computes instead"));
   });
+}
+
+// Compiles what says, of the inputs that are to be finite of a step on a
+// device, whether an element is not.
+absl::Status AddFiniteChecks(const RuleSet& rules,
+                             const CompileOptions& options, Step& step) {
+  if (step.device != Device::kCuda) return absl::OkStatus();
+  for (const int i : step.finite_inputs) {
+    // An infinity or NaN is NaN when it is taken from itself.
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Graph graph,
+        ParseGraph(
+            absl::StrReplaceAll(R"(
+graph (%x: T[n]) -> (y: bool[]) {
+  %1: T[n] = sub(%x, %x)
+  %2: bool[n] = ne(%1, %1)
+  %3: bool[] = reduce_any(%2, axes: [0])
+  return y = %3
+})",
+                                {{"T", DTypeName(step.inputs[i].dtype)}}),
+            std::make_shared<Context>()));
+    CLEAVE_ASSIGN_OR_RETURN(Kernel kernel, Compile(graph, rules, options));
+    step.finite_checks.push_back(
+        std::make_shared<const Kernel>(std::move(kernel)));
+  }
+  return absl::OkStatus();
 }
 
 // A library that is there and does not work is said; one that is not there is
@@ -163,6 +191,9 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   if (!on_device.empty()) {
     CLEAVE_RETURN_IF_ERROR(
         AddDeviceCode(on_device, options.device, level, cache, *plan));
+  }
+  for (Step& step : plan->steps) {
+    CLEAVE_RETURN_IF_ERROR(AddFiniteChecks(rules, options, step));
   }
   return Kernel(std::make_unique<Kernel::Impl>(std::move(plan)));
 }

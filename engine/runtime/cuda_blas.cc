@@ -78,8 +78,8 @@ bool ToMatrix(const DeviceProduct::Side& side, int64_t own, int64_t terms,
 bool CudaBlas::Takes(const DeviceProduct& product) {
   const int64_t least =
       std::min({product.rows, product.columns, product.terms});
-  const int64_t most = std::max(
-      {product.rows, product.columns, product.terms, product.batch});
+  const int64_t most =
+      std::max({product.rows, product.columns, product.terms, product.batch});
   Matrix matrix;
   return least > 0 && product.batch > 0 && most <= kMost &&
          ToMatrix(product.left, product.rows, product.terms, &matrix) &&
@@ -117,8 +117,9 @@ absl::Status CudaBlas::Load() {
         absl::StrCat("there is no ", kFileNames[0], " nor an earlier one"));
   }
   const auto look = [&](const char* name, auto** function) {
-    *function = reinterpret_cast<std::remove_reference_t<decltype(**function)>*>(
-        dlsym(library, name));
+    *function =
+        reinterpret_cast<std::remove_reference_t<decltype(**function)>*>(
+            dlsym(library, name));
     return *function != nullptr ? absl::OkStatus()
                                 : absl::FailedPreconditionError(absl::StrCat(
                                       "libcublas.so has no ", name));
@@ -130,14 +131,13 @@ absl::Status CudaBlas::Load() {
   CLEAVE_RETURN_IF_ERROR(look("cublasGemmStridedBatchedEx", &multiply_));
   CLEAVE_RETURN_IF_ERROR(look("cublasGetStatusString", &status_string_));
   // A library that the driver is too old for is found here.
-  return driver_->InContext(
-      0, [&] { return FindHandle(0, nullptr).status(); });
+  return driver_->InContext(0, [&] { return FindHandle(0, nullptr).status(); });
 }
 
 absl::Status CudaBlas::ToStatus(Result result, absl::string_view what) const {
   if (result == 0) return absl::OkStatus();
-  return absl::InternalError(
-      absl::StrCat(what, " failed with ", result, ": ", status_string_(result)));
+  return absl::InternalError(absl::StrCat(what, " failed with ", result, ": ",
+                                          status_string_(result)));
 }
 
 absl::StatusOr<CudaBlas::Handle> CudaBlas::FindHandle(int ordinal,
@@ -197,8 +197,7 @@ absl::Status CudaBlas::Multiply(const DeviceProduct& product, int ordinal,
                   product.right.of_batch, product.left.data, type,
                   static_cast<int>(left.lead), product.left.of_batch, scalar(1),
                   product.result, type, static_cast<int>(product.columns),
-                  product.result_of_batch,
-                  static_cast<int>(product.batch),
+                  product.result_of_batch, static_cast<int>(product.batch),
                   is_double ? kComputeF64 : kComputeF32, kDefaultAlgorithm),
         "cublasGemmStridedBatchedEx");
   });

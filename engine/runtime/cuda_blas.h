@@ -90,7 +90,7 @@ class CudaBlas {
                       int n, int k, const void* alpha, const void* a,
                       int type_a, int lead_a, long long stride_a,  // NOLINT
                       const void* b, int type_b, int lead_b,
-                      long long stride_b,                           // NOLINT
+                      long long stride_b,  // NOLINT
                       const void* beta, void* c, int type_c, int lead_c,
                       long long stride_c, int batch, int compute,  // NOLINT
                       int algorithm) = nullptr;

@@ -45,28 +45,23 @@ absl::Status Kernel::Impl::CheckPlace(const ArrayView& view,
   return absl::OkStatus();
 }
 
-std::vector<bool> Kernel::Impl::TouchedByHost(const Instance& instance,
-                                              Arrays outputs) const {
+std::vector<bool> Kernel::Impl::TouchedByHost(const Instance& instance) const {
   std::vector<bool> touched(slots_.size(), false);
   for (size_t s = 0; s < instance.steps.size(); ++s) {
     const Step& step = plan_->steps[s];
     const StepInstance& one = instance.steps[s];
     for (const IndexRange& range : one.checks) touched[range.slot] = true;
-    // A run that begins again takes all of its inputs from the host.
-    if (!step.finite_inputs.empty()) {
-      std::fill_n(touched.begin(), plan_->graph.inputs().size(), true);
+    if (step.finite_checks.empty()) {
+      for (const int i : step.finite_inputs) {
+        touched[one.inputs[i].slot] = true;
+      }
     }
-    for (const int i : step.finite_inputs) touched[one.inputs[i].slot] = true;
     if (step.device != Device::kCpu) continue;
     for (const auto* operands : {&one.inputs, &one.outputs}) {
       for (const BufferInstance& buffer : *operands) {
         touched[buffer.slot] = true;
       }
     }
-  }
-  for (size_t o = 0; o < outputs.size(); ++o) {
-    if (output_made_[o] || outputs[o].device != Device::kCpu) continue;
-    touched[output_slots_[o]] = true;
   }
   return touched;
 }
@@ -82,7 +77,11 @@ absl::Status Kernel::Impl::AdoptArrays(
       std::none_of(outputs.begin(), outputs.end(), on_device)) {
     return absl::OkStatus();
   }
-  const std::vector<bool> touched = TouchedByHost(instance, outputs);
+  std::vector<bool> touched = TouchedByHost(instance);
+  for (size_t o = 0; o < outputs.size(); ++o) {
+    if (output_made_[o] || on_device(outputs[o])) continue;
+    touched[output_slots_[o]] = true;
+  }
   const auto make_room = [&](int slot, int64_t bytes) -> absl::Status {
     addresses[slot] = nullptr;
     if (!touched[slot]) return absl::OkStatus();
@@ -147,6 +146,37 @@ absl::Status Kernel::Impl::CopyOutput(int output, const ArrayView& view,
   return absl::OkStatus();
 }
 
+absl::Status Kernel::Impl::CheckFiniteOnDevice(const Step& step,
+                                               const StepInstance& instance,
+                                               Addresses addresses,
+                                               KernelCall& call,
+                                               DeviceMemory& memory) {
+  for (size_t k = 0; k < step.finite_inputs.size(); ++k) {
+    const int i = step.finite_inputs[k];
+    const BufferInstance& input = instance.inputs[i];
+    if (input.bytes == 0) continue;
+    halide_buffer_t buffer = {};
+    buffer.host = static_cast<uint8_t*>(addresses[input.slot]);
+    CLEAVE_RETURN_IF_ERROR(memory.Read(input.slot, input.bytes, buffer));
+    const int64_t elements = input.bytes / ByteSize(step.inputs[i].dtype);
+    ArrayView x;
+    x.data = reinterpret_cast<void*>(buffer.device);
+    x.dtype = step.inputs[i].dtype;
+    x.shape = absl::MakeConstSpan(&elements, 1);
+    x.device = Device::kCuda;
+    bool found = false;
+    ArrayView y;
+    y.data = &found;
+    y.dtype = DType::kBool;
+    RunOptions options;
+    options.call = call.options();
+    CLEAVE_RETURN_IF_ERROR(step.finite_checks[k]->RunViews(
+        absl::MakeConstSpan(&x, 1), absl::MakeConstSpan(&y, 1), options));
+    if (found) return internal_kernel::NotFinite();
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Kernel::Impl::RunProduct(const Step& step,
                                       const StepInstance& instance,
                                       Addresses addresses, KernelCall& call,
@@ -165,8 +195,7 @@ absl::Status Kernel::Impl::RunProduct(const Step& step,
   halide_buffer_t result = buffer_of(of_result);
   CLEAVE_RETURN_IF_ERROR(memory.Read(of_left.slot, of_left.bytes, left));
   CLEAVE_RETURN_IF_ERROR(memory.Read(of_right.slot, of_right.bytes, right));
-  CLEAVE_RETURN_IF_ERROR(
-      memory.Write(of_result.slot, of_result.bytes, result));
+  CLEAVE_RETURN_IF_ERROR(memory.Write(of_result.slot, of_result.bytes, result));
   CLEAVE_ASSIGN_OR_RETURN(const CudaBlas* blas, CudaBlas::Get());
   for (int64_t i = 0; i < products.count; ++i) {
     const auto at = [&](const halide_buffer_t& buffer,

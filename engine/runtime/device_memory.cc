@@ -160,6 +160,11 @@ absl::Status DeviceMemory::BringToHost(int slot) {
   return absl::OkStatus();
 }
 
+absl::Status DeviceMemory::BringToHost(int slot, void* host) {
+  slots_[slot].buffer.host = static_cast<uint8_t*>(host);
+  return BringToHost(slot);
+}
+
 absl::Status DeviceMemory::Deliver(int slot) {
   const Slot& place = slots_[slot];
   if (!place.is_callers) return BringToHost(slot);

@@ -78,6 +78,8 @@ class DeviceMemory {
   absl::Status Write(int slot, int64_t bytes, halide_buffer_t& buffer);
   // The host's memory has the value from here on.
   absl::Status BringToHost(int slot);
+  // The same for a value that has no memory there yet: this.
+  absl::Status BringToHost(int slot, void* host);
   // The caller has the value of an output: on the host, or where it was
   // adopted.
   absl::Status Deliver(int slot);

@@ -14,6 +14,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "engine/codegen/collapse_axes.h"
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/numerics.h"
@@ -98,7 +99,7 @@ TEST_P(DeviceRuns, ReducesColumnsOfManyRows) {
       Compile(ParseCase(kColumns), Numerics(), DeviceOptions()));
   ASSERT_OK_AND_ASSIGN(const Kernel host,
                        Compile(ParseCase(kColumns), Numerics(), CaseOptions()));
-  for (const int64_t rows : {1023, 1024, 1025, 70000}) {
+  for (const int64_t rows : {511, 512, 513, 70000}) {
     for (const int64_t columns : {1, 5, 65}) {
       Tensor x(DType::kF32, {rows, columns});
       for (int64_t i = 0; i < x.size(); ++i) x.SetDouble(i, i * 37 % 101 - 50);
@@ -106,6 +107,80 @@ TEST_P(DeviceRuns, ReducesColumnsOfManyRows) {
       ASSERT_OK_AND_ASSIGN(const auto want, host.Run({x}));
       EXPECT_TRUE(SameValue(got[0], want[0])) << rows << " " << columns;
       EXPECT_TRUE(SameValue(got[1], want[1])) << rows << " " << columns;
+    }
+  }
+}
+
+constexpr char kLongRows[] = R"(
+graph (%x: f32[b, 40000]) -> (y: f32[b, 40000], s: f32[b], i: i64[b], t: f32[]) {
+  %1: f32[b] = reduce_sum(%x, axes: [1])
+  %2: f32[b] = reduce_max(%x, axes: [1])
+  %3: f32[b, 40000] = broadcast_in_dim(%2, axes: [0], shape: [b, 40000])
+  %4: f32[b, 40000] = sub(%x, %3)
+  %5: i64[b] = argmax(%x, axes: [1])
+  %6: f32[] = reduce_sum(%x, axes: [0, 1])
+  return y = %4, s = %1, i = %5, t = %6
+})";
+
+// Rows of more elements than a block are reduced in blocks, and all elements in
+// groups of blocks. The numbers are whole, so that no order of a sum rounds.
+TEST_P(DeviceRuns, ReducesLongRowsInBlocks) {
+  ASSERT_OK_AND_ASSIGN(
+      const Kernel kernel,
+      Compile(ParseCase(kLongRows), Numerics(), DeviceOptions()));
+  ASSERT_OK_AND_ASSIGN(const Kernel host, Compile(ParseCase(kLongRows),
+                                                  Numerics(), CaseOptions()));
+  for (const int64_t rows : {1, 3, 70}) {
+    Tensor x(DType::kF32, {rows, 40000});
+    for (int64_t i = 0; i < x.size(); ++i) x.SetDouble(i, i * 37 % 101 - 50);
+    ASSERT_OK_AND_ASSIGN(const auto got, kernel.Run({x}));
+    ASSERT_OK_AND_ASSIGN(const auto want, host.Run({x}));
+    for (size_t i = 0; i < want.size(); ++i) {
+      EXPECT_TRUE(SameValue(got[i], want[i])) << rows << " " << i;
+    }
+  }
+}
+
+// A row's sum has one order on all targets, however many rows a block takes and
+// wherever it stores their values.
+TEST_P(DeviceRuns, GivesRowsTheBitsOfTheCpu) {
+  for (const char* dtype : {"f32", "bf16", "f64"}) {
+    // The device has a library of its own for exp of f64.
+    const char* const function =
+        absl::string_view(dtype) == "f64" ? "sqrt(" : "exp(";
+    for (const int length : {1, 3, 32, 300, 5000, 16384}) {
+      const std::string text =
+          absl::StrReplaceAll(R"(
+graph (%x: T[b, N]) -> (y: T[b, N], m: T[b], i: i64[b]) {
+  %1: T[b] = reduce_max(%x, axes: [1], tie: "even")
+  %2: T[b, N] = broadcast_in_dim(%1, axes: [0], shape: [b, N])
+  %3: T[b, N] = sub(%x, %2)
+  %4: T[b, N] = F(%3)
+  %5: T[b] = reduce_sum(%4, axes: [1])
+  %6: T[b, N] = broadcast_in_dim(%5, axes: [0], shape: [b, N])
+  %7: T[b, N] = div(%4, %6)
+  %8: i64[b] = argmax(%7, axes: [1])
+  return y = %7, m = %5, i = %8
+})",
+                              {{"T[", absl::StrCat(dtype, "[")},
+                               {"N]", absl::StrCat(length, "]")},
+                               {"F(", function}});
+      SCOPED_TRACE(text);
+      const Graph graph = ParseCase(text);
+      ASSERT_OK_AND_ASSIGN(const Kernel kernel,
+                           Compile(graph, Numerics(), DeviceOptions()));
+      ASSERT_OK_AND_ASSIGN(const Kernel host,
+                           Compile(graph, Numerics(), CaseOptions()));
+      std::mt19937_64 random(length);
+      for (const int64_t rows : {1, 5, 33, 300}) {
+        const Tensor x = SampleCase(graph.type(graph.inputs()[0].value),
+                                    {{"b", rows}}, random);
+        ASSERT_OK_AND_ASSIGN(const auto got, kernel.Run({x}));
+        ASSERT_OK_AND_ASSIGN(const auto want, host.Run({x}));
+        for (size_t i = 0; i < want.size(); ++i) {
+          EXPECT_TRUE(SameValue(got[i], want[i])) << rows << " " << i;
+        }
+      }
     }
   }
 }

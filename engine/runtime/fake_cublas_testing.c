@@ -48,12 +48,14 @@ static void Set(void* array, int type, long long at, double value) {
 }
 
 /* Matrices in column-major order: c = op(a) op(b), of m by k and k by n. */
-Status cublasGemmStridedBatchedEx(
-    void* handle, int transpose_a, int transpose_b, int m, int n, int k,
-    const void* alpha, const void* a, int type_a, int lead_a,
-    long long stride_a, const void* b, int type_b, int lead_b,
-    long long stride_b, const void* beta, void* c, int type_c, int lead_c,
-    long long stride_c, int batch, int compute, int algorithm) {
+Status cublasGemmStridedBatchedEx(void* handle, int transpose_a,
+                                  int transpose_b, int m, int n, int k,
+                                  const void* alpha, const void* a, int type_a,
+                                  int lead_a, long long stride_a, const void* b,
+                                  int type_b, int lead_b, long long stride_b,
+                                  const void* beta, void* c, int type_c,
+                                  int lead_c, long long stride_c, int batch,
+                                  int compute, int algorithm) {
   (void)handle;
   (void)compute;
   (void)algorithm;

@@ -168,7 +168,7 @@ Result cuLaunchKernel(void* function, unsigned blocks_x, unsigned blocks_y,
 }
 
 Result cuMemAlloc_v2(void** address, size_t bytes) {
-  *address = malloc(bytes);
+  *address = calloc(bytes, 1);
   return *address == NULL ? 2 : 0; /* CUDA_ERROR_OUT_OF_MEMORY */
 }
 

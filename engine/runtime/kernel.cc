@@ -290,14 +290,17 @@ absl::Status Kernel::Impl::Restart(Arrays inputs, Addresses addresses,
   std::vector<Tensor> tensors;
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ArrayView& input = inputs[i];
-    if (memory != nullptr) {
-      CLEAVE_RETURN_IF_ERROR(memory->BringToHost(static_cast<int>(i)));
-    }
     CLEAVE_ASSIGN_OR_RETURN(
         Tensor tensor,
         Tensor::CreateUninitialized(input.dtype,
                                     {input.shape.begin(), input.shape.end()}));
-    if (tensor.byte_size() > 0) {
+    if (tensor.byte_size() > 0 && addresses[i] == nullptr) {
+      CLEAVE_RETURN_IF_ERROR(
+          memory->BringToHost(static_cast<int>(i), tensor.mutable_data()));
+    } else if (tensor.byte_size() > 0) {
+      if (memory != nullptr) {
+        CLEAVE_RETURN_IF_ERROR(memory->BringToHost(static_cast<int>(i)));
+      }
       std::memcpy(tensor.mutable_data(), addresses[i], tensor.byte_size());
     }
     tensors.push_back(std::move(tensor));

@@ -147,6 +147,11 @@ class Kernel::Impl {
                        const StepInstance& instance, const DimValues& dims,
                        absl::Span<void*> addresses, Kept* kept,
                        KernelCall& call, DeviceMemory* memory);
+  // NotFinite() where an element of an input that is to be finite is not.
+  static absl::Status CheckFiniteOnDevice(const internal_kernel::Step& step,
+                                          const StepInstance& instance,
+                                          Addresses addresses, KernelCall& call,
+                                          DeviceMemory& memory);
   // By the device's library.
   static absl::Status RunProduct(const internal_kernel::Step& step,
                                  const StepInstance& instance,
@@ -202,9 +207,8 @@ class Kernel::Impl {
       const Instance& instance, Arrays inputs, Arrays outputs,
       absl::FunctionRef<absl::StatusOr<void*>(int64_t bytes)> allocate,
       absl::Span<void*> addresses, DeviceMemory& memory) const;
-  // Per slot whether the host may read or write it.
-  std::vector<bool> TouchedByHost(const Instance& instance,
-                                  Arrays outputs) const;
+  // Per slot whether a step may read or write it on the host.
+  std::vector<bool> TouchedByHost(const Instance& instance) const;
   // Copies an output that no step writes into the caller's memory.
   absl::Status CopyOutput(int output, const ArrayView& view,
                           Addresses addresses, DeviceMemory* memory) const;

@@ -327,10 +327,13 @@ void Kernel::Impl::PlanMemory(Instance* instance) const {
   };
   std::map<int, Life> lives;
   const int steps = static_cast<int>(instance->steps.size());
+  const std::vector<bool> touched = TouchedByHost(*instance);
   for (int s = 0; s < steps; ++s) {
     for (const BufferInstance& buffer : instance->steps[s].outputs) {
       // A host's results stay where it made them.
       if (plan_->steps[s].kind == GroupKind::kHost) continue;
+      // A value that only kernels of a device touch has no place here.
+      if (!touched[buffer.slot]) continue;
       lives[buffer.slot] = {buffer.slot, buffer.bytes, s, s};
     }
     for (const BufferInstance& buffer : instance->steps[s].inputs) {

@@ -273,9 +273,9 @@ absl::StatusOr<PlannedGraph> PlanSteps(const Graph& graph, const RuleSet& rules,
   bool needs_given = false;
   for (LoweredGroup& group : lowered.groups) {
     const FusionGroup nodes = group.group;
-    CLEAVE_ASSIGN_OR_RETURN(result.steps.emplace_back(),
-                            PlanStep(result.graph, std::move(group), fusion,
-                                     context));
+    CLEAVE_ASSIGN_OR_RETURN(
+        result.steps.emplace_back(),
+        PlanStep(result.graph, std::move(group), fusion, context));
     Step& step = result.steps.back().step;
     CLEAVE_RETURN_IF_ERROR(AddChecks(result.graph, nodes, checked, step));
     AddFiniteInputs(result.graph, nodes, step);

@@ -26,6 +26,10 @@
 #include "engine/runtime/kernel_library.h"
 #include "ops/tensor.h"
 
+namespace cleave {
+class Kernel;
+}  // namespace cleave
+
 namespace cleave::internal_kernel {
 
 class RegionKernels;
@@ -57,6 +61,9 @@ struct Step {
   int64_t sorted = INT64_MAX;
   // Numbers of inputs that are to be finite (FiniteOperands).
   std::vector<int> finite_inputs;
+  // For each of them, of a step on a CUDA device, the kernel that says whether
+  // one of the elements is not finite: they stay there.
+  std::vector<std::shared_ptr<const Kernel>> finite_checks;
   // The code of a step that is a kernel.
   std::shared_ptr<const KernelLibrary> library;
   KernelEntry entry = nullptr;

@@ -360,8 +360,10 @@ absl::Status Kernel::Impl::BringOperands(const Step& step,
   for (const IndexRange& range : instance.checks) {
     CLEAVE_RETURN_IF_ERROR(memory.BringToHost(range.slot));
   }
-  for (const int i : step.finite_inputs) {
-    CLEAVE_RETURN_IF_ERROR(memory.BringToHost(instance.inputs[i].slot));
+  if (step.finite_checks.empty()) {
+    for (const int i : step.finite_inputs) {
+      CLEAVE_RETURN_IF_ERROR(memory.BringToHost(instance.inputs[i].slot));
+    }
   }
   if (step.device != Device::kCpu) return absl::OkStatus();
   for (const BufferInstance& buffer : instance.inputs) {
@@ -391,7 +393,12 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
                 step.table->byte_size());
     return absl::OkStatus();
   }
+  if (!step.finite_checks.empty()) {
+    CLEAVE_RETURN_IF_ERROR(
+        CheckFiniteOnDevice(step, instance, addresses, call, *memory));
+  }
   for (const int i : step.finite_inputs) {
+    if (!step.finite_checks.empty()) break;
     const BufferInstance& buffer = instance.inputs[i];
     if (!AllFinite(step.inputs[i].dtype, addresses[buffer.slot],
                    buffer.bytes)) {

@@ -2,7 +2,9 @@
 
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <limits>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -566,6 +568,20 @@ Expr IsNanElement(DType dtype, const Expr& a) {
 
 Expr OrderKey(bool max, const Expr& a) {
   const Type type = Int(a.type().bits());
+  // The compiler of OpenCL does not know the bits of a number that is f64.
+  const std::optional<double> number = Halide::Internal::as_const_float(a);
+  if (number.has_value() && !std::isnan(*number)) {
+    const auto as_float = static_cast<float>(*number);
+    int64_t bits = 0;
+    if (a.type().bits() == 32) {
+      int32_t narrow = 0;
+      std::memcpy(&narrow, &as_float, sizeof narrow);
+      bits = narrow;
+    } else {
+      std::memcpy(&bits, &*number, sizeof bits);
+    }
+    return WithOrderedBits(Halide::Internal::make_const(type, bits));
+  }
   const Expr key = WithOrderedBits(reinterpret(type, a));
   return Choose(NanTest(a), max ? type.max() : type.min(), key);
 }

@@ -226,9 +226,8 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
     for (const Value user : users[id]) {
       parts |= IsReduction(graph_, user) || sinks[user.id] != sinks[id];
     }
-    // A device's blocks have little memory: they compute it again.
     if (sinks[id].size() > 1 && cost[id] >= kStoreCost && parts &&
-        !on_device_) {
+        (!on_device_ || FitsBlock(v))) {
       StoreValue(v, Stage::Role::kStored);
       cost[id] = 0;
     }

@@ -144,8 +144,8 @@ void Lowering::AddLaneReduction(Value v) {
   const bool is_max = primitive == Primitive::kReduceMax;
   // The lanes hold keys: to choose among floats takes many instructions, each
   // of which waits for the one before.
-  const bool keyed = !on_device_ && IsFloat(dtype) &&
-                     (is_max || primitive == Primitive::kReduceMin);
+  const bool keyed =
+      IsFloat(dtype) && (is_max || primitive == Primitive::kReduceMin);
   const auto key = [&](const Expr& a) {
     return keyed ? OrderKey(is_max, a) : a;
   };
@@ -154,7 +154,7 @@ void Lowering::AddLaneReduction(Value v) {
     if (keyed) return is_max ? Halide::max(a, b) : Halide::min(a, b);
     return CombineElements(primitive, dtype, a, b);
   };
-  const bool blocked = space_.keeps_none();
+  const bool blocked = space_.keeps_none() || SplitsRows();
   const bool by_lines = !blocked && std::count(space_.reduced.begin(),
                                                space_.reduced.end(), true) == 1;
   const int lanes = by_lines ? LanesOf(space_.shape.back()) : kReductionLanes;
@@ -243,16 +243,15 @@ void Lowering::AddLaneReduction(Value v) {
   const auto first = indices(0);
   if (blocked) {
     // One at least: devices have no memory of 0 bytes.
-    const RDom blocks(
-        0, Halide::max((length + kReductionBlock - 1) / kReductionBlock, 1),
-        "b");
-    std::vector<Expr> of = first;
-    of.back() = blocks.x;
-    result.role = Stage::Role::kWhole;
-    result.func() = IdentityElement(primitive, dtype);
-    result.func() =
-        CombineElements(primitive, dtype, result.func(), of_key(current(of)));
-    result.reduced = {blocks.x};
+    Expr blocks =
+        Halide::max((length + kReductionBlock - 1) / kReductionBlock, 1);
+    std::function<Expr(Expr)> of_block = [&](const Expr& b) {
+      std::vector<Expr> of = first;
+      of.back() = b;
+      return of_key(current(of));
+    };
+    GroupBlocks(v, &of_block, &blocks);
+    result = OverBlocks(v, of_block, blocks);
   } else {
     result.role = Stage::Role::kRow;
     result.func(Reversed(vars)) = of_key(current(first));
@@ -278,6 +277,13 @@ bool Lowering::SplitsColumns() const {
     return !extent.has_value() || *extent > kColumnBlock;
   }
   return false;
+}
+
+bool Lowering::SplitsRows() const {
+  if (!on_device_ || !space_.reduces_last() || space_.keeps_none())
+    return false;
+  const auto extent = space_.shape.back().Value();
+  return extent.has_value() && *extent > kReductionBlock;
 }
 
 // The elements of each block one after the other, then the blocks.
@@ -318,19 +324,64 @@ void Lowering::AddColumnBlocks(Value v) {
   const Func parts = part.func;
   stages_.push_back(std::move(part));
 
+  std::function<Expr(Expr)> of_block = [&](const Expr& b) {
+    std::vector<Expr> of;
+    for (const Var& var : Reversed(vars)) of.push_back(var);
+    of.push_back(b);
+    return Expr(parts(of));
+  };
+  Expr blocks = Halide::max((length + kColumnBlock - 1) / kColumnBlock, 1);
+  GroupBlocks(v, &of_block, &blocks);
+  FinishReduction(v, OverBlocks(v, of_block, blocks));
+}
+
+void Lowering::GroupBlocks(Value v, std::function<Expr(Expr)>* element,
+                           Expr* count) {
+  if (!on_device_) return;
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  const DType dtype = graph_.type(v).dtype;
+  const Var group("group");
+  std::vector<Var> pure = Reversed(VarsOf(v));
+  pure.push_back(group);
+  RDom domain(0, kGroupedBlocks, "g");
+  const Expr begin = group * kGroupedBlocks;
+  domain.where(Halide::likely(domain.x < *count - begin));
+  // The bound of a group is not seen by the inference of bounds.
+  const Expr block =
+      Halide::unsafe_promise_clamped(begin + domain.x, 0, *count - 1);
+  Stage stage;
+  stage.func = MakeFunc("group");
+  stage.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
+  stage.blocked = true;
+  stage.func(pure) = IdentityElement(primitive, dtype);
+  stage.func(pure) =
+      CombineElements(primitive, dtype, stage.func(pure), (*element)(block));
+  stage.reduced = {domain.x};
+  const Func groups = stage.func;
+  stages_.push_back(std::move(stage));
+  *count = (*count + kGroupedBlocks - 1) / kGroupedBlocks;
+  *element = [groups, pure](const Expr& g) {
+    std::vector<Expr> of(pure.begin(), pure.end());
+    of.back() = g;
+    return Expr(groups(of));
+  };
+}
+
+Stage Lowering::OverBlocks(Value v, const std::function<Expr(Expr)>& element,
+                           const Expr& count) {
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  const DType dtype = graph_.type(v).dtype;
+  const std::vector<Var> pure = Reversed(VarsOf(v));
+  const std::vector<Expr> here(pure.begin(), pure.end());
+  const RDom blocks(0, count, "b");
   Stage total;
   total.func = MakeFunc("total");
-  total.role = Stage::Role::kSerial;
-  const RDom blocks(
-      0, Halide::max((length + kColumnBlock - 1) / kColumnBlock, 1), "b");
-  std::vector<Expr> of;
-  for (const Var& var : Reversed(vars)) of.push_back(var);
-  of.push_back(blocks.x);
-  total.func(Reversed(vars)) = IdentityElement(primitive, dtype);
-  total.func(Reversed(vars)) =
-      CombineElements(primitive, dtype, total.func(Reversed(vars)), parts(of));
+  total.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
+  total.func(pure) = IdentityElement(primitive, dtype);
+  total.func(here) =
+      CombineElements(primitive, dtype, total.func(here), element(blocks.x));
   total.reduced = {blocks.x};
-  FinishReduction(v, std::move(total));
+  return total;
 }
 
 // One element after the other, in row-major order.

@@ -27,6 +27,11 @@ using Halide::Var;
 
 namespace {
 
+// Along a tile of a device: a line of 32 threads reads, and writes, elements
+// side by side.
+constexpr int kDeviceEdge = 32;
+// Lines of threads of its block: each does several rows of a tile.
+constexpr int kDeviceLines = 8;
 // Elements along a tile's edge: those of 4 bytes are a line of the cache.
 constexpr int kEdge = 16;
 // Tiles side by side of which the lines that are read follow each other.
@@ -54,7 +59,8 @@ bool ReadsLinesOfWindows(const Graph& graph, Value transpose) {
 // computed where it is read.
 void Lowering::TileTranspose(const std::vector<Value>& outputs) {
   transposed_.reset();
-  if (kind_ != GroupKind::kPointwise || plain_schedule_ || on_device_) return;
+  if (kind_ != GroupKind::kPointwise || plain_schedule_) return;
+  const int edge = on_device_ ? kDeviceEdge : kEdge;
   const Shape& shape = graph_.type(outputs.front()).shape;
   const auto is_tiled = [&](Value v) {
     const std::vector<int64_t> axes = graph_.attributes(v).GetInts("axes");
@@ -85,13 +91,14 @@ void Lowering::TileTranspose(const std::vector<Value>& outputs) {
     const Shape& extents = graph_.type(operand).shape;
     const size_t row = graph_.attributes(v).GetInts("axes").back();
     const size_t column = extents.size() - 1;
-    const bool fills = extents[row].Value().value_or(kEdge) >= kEdge &&
-                       extents[column].Value().value_or(kEdge) >= kEdge;
+    const bool fills = extents[row].Value().value_or(edge) >= edge &&
+                       extents[column].Value().value_or(edge) >= edge;
     // Tiles at the ends have elements that are none.
     Coordinates at(vars.begin(), vars.end());
     for (const size_t d : {row, column}) {
       const auto extent = extents[d].Value();
-      if (!fills || (extent.has_value() && *extent % kEdge == 0)) continue;
+      if (!fills && !on_device_) continue;
+      if (extent.has_value() && *extent % edge == 0) continue;
       at[d] = Halide::min(Halide::likely(at[d]), Extent(extents[d]) - 1);
     }
     Stage stage;
@@ -102,7 +109,7 @@ void Lowering::TileTranspose(const std::vector<Value>& outputs) {
     stages_.push_back(std::move(stage));
     transposed_ = v;
     turned_ = Func();
-    if (fills && ElementCost() <= kTurnedCost) TurnTiles();
+    if (fills && !on_device_ && ElementCost() <= kTurnedCost) TurnTiles();
     memo_.clear();
     return;
   }
@@ -156,14 +163,52 @@ Expr Lowering::Transposed(const Coordinates& at) {
   return Call(turned_, of);
 }
 
-void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
+size_t Lowering::AxisOfOperandRows() const {
   const std::vector<int64_t> from =
       graph_.attributes(*transposed_).GetInts("axes");
-  const size_t reads = std::find(from.begin(), from.end(),
-                                 static_cast<int64_t>(from.size()) - 1) -
-                       from.begin();
+  const auto last = static_cast<int64_t>(from.size()) - 1;
+  return std::find(from.begin(), from.end(), last) - from.begin();
+}
+
+// Through the memory that a block shares. A row there has one element more than
+// a tile, so that a column is not kept in one bank.
+void Lowering::ScheduleDeviceTransposed(Func out,
+                                        const std::vector<Var>& axes) {
   const Var x = axes.back();
-  const Var row = axes[reads];
+  const Var row = axes[AxisOfOperandRows()];
+  const Var in_x("in_x"), in_row("in_row"), line("line"), tiles("tiles");
+  out.split(x, x, in_x, kDeviceEdge, TailStrategy::GuardWithIf)
+      .split(row, row, in_row, kDeviceEdge, TailStrategy::GuardWithIf)
+      .split(in_row, in_row, line, kDeviceLines);
+  std::vector<Halide::VarOrRVar> order = {in_row, in_x, line};
+  order.insert(order.end(), axes.rbegin(), axes.rend());
+  out.reorder(order).unroll(in_row);
+  Var all = x;
+  for (size_t d = axes.size() - 1; d-- > 0;) {
+    const Var next("tiles");
+    out.fuse(all, axes[d], next);
+    all = next;
+  }
+  out.gpu_blocks(all).gpu_threads(in_x, line);
+  for (Stage& stage : stages_) {
+    if (stage.role != Stage::Role::kCopied) continue;
+    const std::vector<Var> args = stage.func.args();
+    const size_t from = graph_.attributes(*transposed_).GetInts("axes").back();
+    const Var of_row = args[args.size() - 1 - from];
+    const Var column = args.front();
+    const Var each("each"), read("read");
+    stage.func.compute_at(out, all)
+        .align_storage(column, kDeviceEdge + 1)
+        .split(of_row, each, read, kDeviceLines, TailStrategy::GuardWithIf)
+        .reorder(each, column, read)
+        .unroll(each)
+        .gpu_threads(column, read);
+  }
+}
+
+void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
+  const Var x = axes.back();
+  const Var row = axes[AxisOfOperandRows()];
   const Var in_x("in_x"), in_row("in_row"), lane("lane"), strip("strip");
   const bool turned = turned_.defined();
   const int width = VectorWidth(WidestElement(out));

@@ -6,6 +6,7 @@
 #ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_LOWERING_H_
 #define CLEAVE_ENGINE_CODEGEN_HALIDE_LOWERING_H_
 
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -30,7 +31,9 @@ inline constexpr int kReductionBlock = 16384;
 // Rows that one block of a sum over axes before the last takes on a device,
 // where a thread for each column would be few threads. Up to so many rows the
 // order of a sum is that of the interpreter.
-inline constexpr int kColumnBlock = 1024;
+inline constexpr int kColumnBlock = 512;
+// Blocks of a reduction whose results one thread of a device reduces.
+inline constexpr int kGroupedBlocks = 64;
 
 // Sums of narrow floats are kept in f32.
 inline DType SumType(DType dtype) {
@@ -147,13 +150,21 @@ class Lowering {
   void TurnTiles();
   // The element of transposed_'s operand.
   Halide::Expr Transposed(const Coordinates& at);
+  // The axis of the result that runs along the operand's rows.
+  size_t AxisOfOperandRows() const;
   void ScheduleTransposed(Halide::Func out,
                           const std::vector<Halide::Var>& axes);
+  void ScheduleDeviceTransposed(Halide::Func out,
+                                const std::vector<Halide::Var>& axes);
 
   // ---- Stages.
   void AddStages(const std::vector<Value>& needed);
   bool IsFull(Value v) const { return graph_.type(v).shape == space_.shape; }
   void StoreValue(Value v, Stage::Role role);
+  // Whether the memory that a block of a device's threads shares has room for
+  // the values of one row of v, beside those that are stored there already.
+  // Where it has none the threads compute them again.
+  bool FitsBlock(Value v) const;
   static Halide::Expr ForEach(const Halide::RDom& domain,
                               const Halide::Expr& value);
   // The value, whose relation to the loops Halide does not see.
@@ -181,6 +192,18 @@ class Lowering {
   void AddColumnBlocks(Value v);
   void FinishReduction(Value v, Stage stage);
   bool SplitsColumns() const;
+  // Whether rows are so long that blocks of them are reduced in parallel, on a
+  // device.
+  bool SplitsRows() const;
+  // On a device: a stage that reduces what `element` gives for each so many of
+  // `count` blocks, so that no thread waits for all. Then `element` and `count`
+  // are the stage's.
+  void GroupBlocks(Value v, std::function<Halide::Expr(Halide::Expr)>* element,
+                   Halide::Expr* count);
+  // The stage that reduces them, one after the other.
+  Stage OverBlocks(Value v,
+                   const std::function<Halide::Expr(Halide::Expr)>& element,
+                   const Halide::Expr& count);
   void AddArgReduction(Value v);
   void AddProduct(Value v);
   void AddStructured(Value v);  // lower_structured.cc
@@ -241,11 +264,22 @@ class Lowering {
                               const std::vector<Halide::Var>& axes);
   void ScheduleDeviceRows(Halide::Func out,
                           const std::vector<Halide::Var>& axes);
+  // The lanes of a row's reductions, and the rows that one block takes.
+  int DeviceLanes() const;
+  int DeviceBlockRows(int lanes) const;
+  // The loop over the steps of a row, a lane for each thread.
+  static void ScheduleDeviceSteps(Halide::Func f, const Halide::Var& x,
+                                  const Halide::Var& thread, int lanes,
+                                  std::vector<Halide::VarOrRVar>* order);
   void ScheduleDeviceColumns(Halide::Func out,
                              const std::vector<Halide::Var>& axes);
   void ScheduleDeviceContraction(Halide::Func out,
                                  const std::vector<Halide::Var>& axes);
-  void ScheduleDeviceWhole(Stage& stage);
+  void ScheduleDeviceLaneBlocks();
+  void ScheduleDeviceStage(Stage& stage);
+  // A kernel for the blocks of each reduction, and one for their results.
+  void ScheduleDeviceRowBlocks(Halide::Func out,
+                               const std::vector<Halide::Var>& axes);
   // A kernel of its own for each stage.
   void ScheduleDeviceColumnBlocks(Halide::Func out,
                                   const std::vector<Halide::Var>& axes);
@@ -253,7 +287,9 @@ class Lowering {
   // Whether `out` has the elements of one contraction, whose threads then make
   // tiles of them.
   bool IsTiledOnDevice(const std::vector<Halide::Var>& axes) const;
-  static void ScheduleDeviceLanes(Stage& stage, const Halide::LoopLevel& level);
+  // `rows`: whether a block takes several rows, along the stage's second axis.
+  static void ScheduleDeviceLanes(Stage& stage, const Halide::LoopLevel& level,
+                                  bool rows = false);
   // Bytes of the widest of a tuple's elements.
   static int WidestElement(const Halide::Func& f);
   // Lanes of a vector of elements of that many bytes.

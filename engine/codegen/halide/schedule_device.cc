@@ -1,9 +1,11 @@
-// Schedules for devices: a block of threads per row, per block of columns or
-// elements, per tile of a contraction. The lanes of a row's reduction are those
-// of the CPU's, so that its sum has the same order.
+// Schedules for devices: a block of threads per block of columns or elements,
+// per tile of a contraction.
 
+#include <algorithm>
+#include <cstdint>
 #include <vector>
 
+#include "engine/codegen/halide/device_loops.h"
 #include "engine/codegen/halide/lowering.h"
 
 namespace cleave {
@@ -23,13 +25,12 @@ namespace {
 constexpr int kBlockThreads = 128;
 constexpr int kThreadElements = 4;
 constexpr int kBlockColumns = 64;
+constexpr int kFewColumns = 32;
 // Rows that one thread computes of the results of a reduction of columns.
 constexpr int kColumnPiece = 16;
 // Blocks along the second and third axis of a grid: fewer than 65536.
 constexpr int kGridRows = 4096;
-// Steps of a reduction, or of a pass over a row, that have their loads on the
-// way at a time; and terms of a contraction.
-constexpr int kUnrolledSteps = 8;
+// Terms of a contraction that have their loads on the way at a time.
 constexpr int kUnrolledTerms = 4;
 // Columns and rows of a block that is copied in another order.
 constexpr int kCopiedEdge = 16;
@@ -40,33 +41,11 @@ constexpr int kTileThreadColumns = 16;
 constexpr int kThreadRows = 8;
 constexpr int kThreadColumns = 4;
 
-// A stage in the memory of a block. Halide 21 puts what a block shares behind
-// one another, each aligned to the widest type among it, but counts the bytes
-// without the gaps: of multiples of 8 bytes there are none.
-void ShareInBlock(Func f, const LoopLevel& level) {
-  f.compute_at(level);
-  const std::vector<Var> args = f.args();
-  if (!args.empty()) f.align_storage(args.front(), 8);
-}
-
-// The loop over r, `count` steps at a time.
-void UnrollSteps(Func f, int update, const RVar& r, int count) {
-  const RVar outer(r.name() + "_steps"), inner(r.name() + "_step");
-  f.update(update)
-      .split(r, outer, inner, count, TailStrategy::GuardWithIf)
-      .unroll(inner);
-}
-
-// One variable over all of `axes`, the first outermost, of a Func or a Stage.
-template <typename Loops>
-Var Fuse(Loops f, const std::vector<Var>& axes) {
-  Var all = axes.back();
-  for (size_t d = axes.size() - 1; d-- > 0;) {
-    const Var next("block");
-    f.fuse(all, axes[d], next);
-    all = next;
-  }
-  return all;
+// Threads side by side of a block along an axis.
+int BlockColumns(const Dim& extent) {
+  const auto columns = extent.Value();
+  const bool few = columns.has_value() && *columns <= kFewColumns;
+  return few ? kFewColumns : kBlockColumns;
 }
 
 }  // namespace
@@ -75,12 +54,15 @@ void Lowering::ScheduleOnDevice(Func out, const std::vector<Var>& axes) {
   if (kind_ == GroupKind::kContraction) {
     return ScheduleDeviceContraction(out, axes);
   }
+  if (SplitsRows()) return ScheduleDeviceRowBlocks(out, axes);
+  if (space_.keeps_none()) ScheduleDeviceLaneBlocks();
   for (Stage& stage : stages_) {
-    if (stage.role == Stage::Role::kWhole) ScheduleDeviceWhole(stage);
+    if (stage.role == Stage::Role::kWhole) ScheduleDeviceStage(stage);
   }
   if (axes.empty() || space_.reduced.empty() || space_.keeps_none()) {
     for (Stage& stage : stages_) {
       if (stage.role == Stage::Role::kWhole || stage.blocked) continue;
+      if (stage.role == Stage::Role::kCopied) continue;  // by tiles
       // A value of the whole, or of the one row that it needs.
       stage.func.compute_root().gpu_single_thread();
       for (int i = 0; i < stage.func.num_update_definitions(); ++i) {
@@ -99,6 +81,7 @@ void Lowering::ScheduleDeviceElements(Func out, const std::vector<Var>& axes) {
     out.gpu_single_thread();
     return;
   }
+  if (transposed_.has_value()) return ScheduleDeviceTransposed(out, axes);
   const Var all = Fuse(out, axes);
   const Var block("blocks"), thread("thread"), rest("rest"), each("each");
   Expr elements = 1;
@@ -116,91 +99,13 @@ void Lowering::ScheduleDeviceElements(Func out, const std::vector<Var>& axes) {
   out.gpu_tile(all, block, thread, kBlockThreads, TailStrategy::GuardWithIf);
 }
 
-void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
-  std::vector<Var> rows;
-  std::vector<VarOrRVar> order;
-  const bool full = axes.size() > space_.RowShape().size();
-  const Var steps("steps"), thread("thread");
-  if (full) {
-    const Var x = axes.back();
-    const Var rest("rest"), each("each");
-    out.split(x, steps, rest, kReductionLanes * kUnrolledSteps,
-              TailStrategy::GuardWithIf)
-        .split(rest, each, thread, kReductionLanes)
-        .unroll(each);
-    order.push_back(each);
-    order.push_back(steps);
-    for (size_t d = axes.size() - 1; d-- > 0;) {
-      if (space_.reduced[d]) order.push_back(axes[d]);
-    }
-    order.push_back(thread);
-    for (size_t d = 0; d < axes.size(); ++d) {
-      if (!space_.reduced[d]) rows.push_back(axes[d]);
-    }
-  } else {
-    rows = axes;
-  }
-  for (size_t d = rows.size(); d-- > 0;) order.push_back(rows[d]);
-  out.reorder(order);
-  const Var row = Fuse(out, rows);
-  out.gpu_blocks(row);
-  if (full) out.gpu_threads(thread);
-  const LoopLevel level(out, row);
-  for (Stage& stage : stages_) {
-    switch (stage.role) {
-      case Stage::Role::kPartial:
-      case Stage::Role::kHalving:
-        ScheduleDeviceLanes(stage, level);
-        break;
-      case Stage::Role::kWhole:
-        break;
-      default:
-        ShareInBlock(stage.func, level);
-    }
-  }
-}
-
-void Lowering::ScheduleDeviceLanes(Stage& stage, const LoopLevel& level) {
-  const Var lane("lane");
-  ShareInBlock(stage.func, level);
-  stage.func.bound(lane, 0, stage.lanes).gpu_threads(lane);
-  if (stage.role != Stage::Role::kPartial) return;
-  std::vector<VarOrRVar> order(stage.reduced.begin(), stage.reduced.end());
-  order.push_back(lane);
-  stage.func.update(0).reorder(order).gpu_threads(lane);
-  UnrollSteps(stage.func, 0, stage.reduced.front(), kUnrolledSteps);
-  if (stage.has_tail) stage.func.update(1).gpu_threads(stage.tail);
-}
-
-// A reduction over everything: a block of threads for each of its blocks, then
-// one after the other.
-void Lowering::ScheduleDeviceWhole(Stage& stage) {
-  stage.func.compute_root().gpu_single_thread();
-  for (int i = 0; i < stage.func.num_update_definitions(); ++i) {
-    if (!stage.reduced.empty()) {
-      UnrollSteps(stage.func, i, stage.reduced.front(), kUnrolledSteps);
-    }
-    stage.func.update(i).gpu_single_thread();
-  }
-  // As in ScheduleWhole: the last halving stands before its total.
-  if (stage.reduced.size() != 1 || &stage == stages_.data()) return;
-  Stage* const last = &stage - 1;
-  if (!last->blocked || last->lanes != 1) return;
-  const Var block("block"), lane("lane");
-  last->func.compute_root().bound(lane, 0, 1).gpu_blocks(block);
-  for (Stage* at = last; at-- != stages_.data();) {
-    if (!at->blocked) break;
-    ScheduleDeviceLanes(*at, LoopLevel(last->func, block));
-    if (at->role == Stage::Role::kPartial) break;
-  }
-}
-
 // Reductions over axes before the last: a thread per column.
 void Lowering::ScheduleDeviceColumns(Func out, const std::vector<Var>& axes) {
   const bool full = axes.size() > space_.RowShape().size();
   const Var x = axes.back();
   const Var columns("columns"), thread("thread");
-  out.split(x, columns, thread, kBlockColumns, TailStrategy::GuardWithIf);
+  out.split(x, columns, thread, BlockColumns(space_.shape.back()),
+            TailStrategy::GuardWithIf);
   std::vector<Var> blocks;
   std::vector<VarOrRVar> order;
   for (size_t d = axes.size() - 1; d-- > 0;) {
@@ -249,7 +154,7 @@ void Lowering::ScheduleDeviceColumnBlocks(Func out,
         f.gpu_single_thread();
         return;
       }
-      f.split(args[0], columns, column, kBlockColumns,
+      f.split(args[0], columns, column, BlockColumns(space_.shape.back()),
               TailStrategy::GuardWithIf);
       order.push_back(column);
       order.push_back(columns);
@@ -274,7 +179,7 @@ void Lowering::ScheduleDeviceColumnBlocks(Func out,
   // it may be empty where they are not.
   const Var columns("columns"), column("column"), pieces("pieces"),
       piece("piece"), each("each");
-  out.split(axes.back(), columns, column, kBlockColumns,
+  out.split(axes.back(), columns, column, BlockColumns(space_.shape.back()),
             TailStrategy::GuardWithIf);
   std::vector<VarOrRVar> order;
   std::vector<Var> kept;

@@ -1,0 +1,50 @@
+// Loops of a device's threads, as its schedules write them. Internal to this
+// folder.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_DEVICE_LOOPS_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_DEVICE_LOOPS_H_
+
+#include <cstddef>
+#include <vector>
+
+#include "Halide.h"
+
+namespace cleave {
+
+// Steps of a reduction, or of a pass over a row, that have their loads on the
+// way at a time.
+inline constexpr int kUnrolledSteps = 8;
+
+// A stage in the memory of a block. Halide 21 puts what a block shares behind
+// one another, each aligned to the widest type among it, but counts the bytes
+// without the gaps: of multiples of 8 bytes there are none.
+inline void ShareInBlock(Halide::Func f, const Halide::LoopLevel& level) {
+  f.compute_at(level);
+  const std::vector<Halide::Var> args = f.args();
+  if (!args.empty()) f.align_storage(args.front(), 8);
+}
+
+// The loop over r, `count` steps at a time.
+inline void UnrollSteps(Halide::Func f, int update, const Halide::RVar& r,
+                        int count) {
+  const Halide::RVar outer(r.name() + "_steps"), inner(r.name() + "_step");
+  f.update(update)
+      .split(r, outer, inner, count, Halide::TailStrategy::GuardWithIf)
+      .unroll(inner);
+}
+
+// One variable over all of `axes`, the first outermost, of a Func or a Stage.
+template <typename Loops>
+Halide::Var Fuse(Loops f, const std::vector<Halide::Var>& axes) {
+  Halide::Var all = axes.back();
+  for (size_t d = axes.size() - 1; d-- > 0;) {
+    const Halide::Var next("block");
+    f.fuse(all, axes[d], next);
+    all = next;
+  }
+  return all;
+}
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_DEVICE_LOOPS_H_
