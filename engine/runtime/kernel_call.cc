@@ -70,7 +70,10 @@ absl::Status KernelCall::Run(KernelEntry entry, absl::Span<void*> arguments,
   kernels_.store(kernels_.load(std::memory_order_relaxed) + 1,
                  std::memory_order_relaxed);
   arguments[0] = &context_;
-  return ToStatus(entry(arguments.data()), "a kernel");
+  const int result = entry(arguments.data());
+  // Loops behind it are their own callers'.
+  small_.store(false, std::memory_order_relaxed);
+  return ToStatus(result, "a kernel");
 }
 
 absl::Status KernelCall::ToStatus(int result, absl::string_view what) {

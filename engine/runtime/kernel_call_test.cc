@@ -249,5 +249,17 @@ TEST(KernelCall, SharesLoopsUnlessSerial) {
   }
 }
 
+// A small kernel's loops are its thread's; those of the code behind it are not.
+TEST(KernelCall, SharesLoopsBehindASmallKernel) {
+  const std::unique_ptr<ThreadPool> pool = MakeThreadPool(3);
+  KernelCall call(With(nullptr, pool.get()));
+  void* arguments[] = {nullptr};
+  const KernelEntry entry = [](void**) { return 0; };
+  ASSERT_THAT(call.Run(entry, absl::MakeSpan(arguments), /*small=*/true),
+              IsOk());
+  call.ParallelFor(100, [](int64_t, int64_t) {});
+  EXPECT_EQ(call.report().parallel_loops, 1);
+}
+
 }  // namespace
 }  // namespace cleave

@@ -17,6 +17,13 @@ constexpr int64_t kColumns = 512;
 // Elements of a task.
 constexpr int64_t kTaskElements = 8192;
 
+// Bytes of a result that one task clears: the processor writes so many at once
+// without reading them first.
+constexpr int64_t kClearedBytes = int64_t{4} << 20;
+// Rows per update from which on the whole result is cleared, and few rows are
+// written again.
+constexpr int64_t kSparseRows = 4;
+
 // Updates lie anywhere: those that come so many later are fetched beforehand,
 // so many bytes of each.
 constexpr uint32_t kAhead = 8;
@@ -41,7 +48,11 @@ Sorted SortByRow(const ScatteredRows& array, uint32_t* begin, uint32_t* order) {
   for (int64_t i = 0; i < array.updates; ++i) {
     if (is_row(array.indices[i])) ++begin[array.indices[i] + 2];
   }
-  for (int64_t r = 0; r <= array.rows; ++r) begin[r + 1] += begin[r];
+  uint32_t before = 0;
+  for (int64_t r = 0; r <= array.rows; ++r) {
+    before += begin[r + 1];
+    begin[r + 1] = before;
+  }
   for (int64_t i = 0; i < array.updates; ++i) {
     const int64_t row = array.indices[i];
     if (is_row(row)) order[begin[row + 1]++] = static_cast<uint32_t>(i);
@@ -117,25 +128,46 @@ absl::Status AddRows(const ScatteredRows& array, KernelCall& call) {
   const int64_t task = std::max<int64_t>(1, kTaskElements / array.width);
   const bool zeros = array.x == nullptr && array.base == nullptr;
   const int64_t row_bytes = array.width * ByteSize(array.dtype);
-  const auto is_empty = [&](int64_t row) {
-    return sorted.begin[row] == sorted.begin[row + 1];
+  auto* const y = static_cast<std::byte*>(array.y);
+  const auto count_tasks = [&](int64_t rows) {
+    return (rows + task - 1) / task;
   };
-  call.ParallelFor(
-      (array.rows + task - 1) / task, [&](int64_t first, int64_t last) {
-        const int64_t end = std::min(array.rows, last * task);
-        int64_t row = first * task;
-        while (row < end) {
-          if (!zeros || !is_empty(row)) {
-            add(array, sorted, row++);
-            continue;
+  if (zeros && array.updates * kSparseRows <= array.rows) {
+    const int64_t all = array.rows * row_bytes;
+    call.ParallelFor((all + kClearedBytes - 1) / kClearedBytes,
+                     [&](int64_t first, int64_t last) {
+                       const int64_t from = first * kClearedBytes;
+                       const int64_t to = std::min(all, last * kClearedBytes);
+                       std::memset(y + from, 0, to - from);
+                     });
+    call.ParallelFor(
+        count_tasks(sorted.count), [&](int64_t first, int64_t last) {
+          const int64_t end = std::min<int64_t>(sorted.count, last * task);
+          for (int64_t i = first * task; i < end; ++i) {
+            // The first update of its row stands for all.
+            const int64_t row = array.indices[sorted.order[i]];
+            if (sorted.begin[row] == i) add(array, sorted, row);
           }
-          // Memory is cleared at once without being read.
-          const int64_t from = row;
-          while (row < end && is_empty(row)) ++row;
-          std::memset(static_cast<std::byte*>(array.y) + from * row_bytes, 0,
-                      (row - from) * row_bytes);
+        });
+  } else {
+    const auto is_empty = [&](int64_t row) {
+      return sorted.begin[row] == sorted.begin[row + 1];
+    };
+    call.ParallelFor(count_tasks(array.rows), [&](int64_t first, int64_t last) {
+      const int64_t end = std::min(array.rows, last * task);
+      int64_t row = first * task;
+      while (row < end) {
+        if (!zeros || !is_empty(row)) {
+          add(array, sorted, row++);
+          continue;
         }
-      });
+        // Memory is cleared at once without being read.
+        const int64_t from = row;
+        while (row < end && is_empty(row)) ++row;
+        std::memset(y + from * row_bytes, 0, (row - from) * row_bytes);
+      }
+    });
+  }
   KernelCall::Free(begin);
   return absl::OkStatus();
 }

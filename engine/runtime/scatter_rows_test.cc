@@ -46,6 +46,7 @@ TEST(AddRows, AddsAsTheReferenceDoes) {
                                                  {1, 1, 9},
                                                  {7, 3, 50},
                                                  {300, 40, 100},
+                                                 {5000, 9, 70},
                                                  {4, 1025, 11}}) {
       for (const bool zeros : {false, true}) {
         SCOPED_TRACE(absl::StrCat(DTypeName(dtype), ", ", e.rows, " rows of ",
