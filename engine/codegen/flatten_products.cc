@@ -100,8 +100,12 @@ std::array<ContractedAxes, 2> AxesInOrder(const Graph& graph, Value v) {
 
 bool IsOutOfOrder(const Graph& graph, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return false;
-  // The weights, which are to be finite, have been put in order.
+  // The weights, which are to be finite, have been put in order, and windows of
+  // rows are met where they are.
   if (!FiniteOperands(graph, v).empty()) return false;
+  for (const Value operand : graph.operands(v)) {
+    if (WindowsOfRows(graph, operand).has_value()) return false;
+  }
   const std::array<ContractedAxes, 2> axes = AxesInOrder(graph, v);
   // Vectors are summed over.
   if (axes[0].own.empty() || axes[1].own.empty()) return false;

@@ -31,7 +31,8 @@ inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
   prepared = ScattersOfRows(prepared);
   prepared = TransposedProducts(prepared);
   prepared = PhasesOfConvolutions(prepared);
-  prepared = ProductsOfWindows(prepared);
+  prepared =
+      ProductsOfWindows(prepared, /*rows_of_images=*/fusion.runtime_copies);
   prepared = SumsOfProducts(prepared);
   if (fusion.tables && !extract.generalize_extents) {
     prepared = ScattersAtKnownPlaces(prepared);

@@ -397,6 +397,80 @@ Value ProductOfFoundWindows(const Convolution& conv, Value windows) {
   return builder.Transpose(product, Order({{1, 1}, {0, 1}, {2, k}}));
 }
 
+// The f32 of the longest vector.
+constexpr int64_t kVector = 16;
+
+// The columns of all tiles of the last axis, where tiles meet its places as
+// they lie in memory: one vector, or a number of them that tiles of two, three
+// or four divide.
+int64_t TileColumns(const Convolution& conv) {
+  const int64_t places = *conv.type.shape.back().Value();
+  int64_t vectors = (places + kVector - 1) / kVector;
+  if (vectors > 1 && vectors % 2 != 0 && vectors % 3 != 0) ++vectors;
+  return vectors * kVector;
+}
+
+// Whether tiles of rows of images are computed faster than the windows are
+// stored, and packed, for few rows of weights: columns beyond the last place
+// are computed in vain.
+bool MeetsRowsOfImages(const Convolution& conv) {
+  // The time that an element of a window takes to be stored, in that of a
+  // multiplication.
+  constexpr double kStored = 47;
+  // A tile of one vector takes a factor for each multiplication.
+  constexpr double kOneVector = 1.5;
+  constexpr double kFound = 1.05;
+  constexpr int64_t kLeastRows = 8;
+  if (conv.g > 0 || conv.k == 0 || conv.type.dtype != DType::kF32 ||
+      conv.attributes.GetDims("stride").back() != Dim(1)) {
+    return false;
+  }
+  const int64_t rows = *conv.type.shape[1].Value();
+  const auto places = static_cast<double>(*conv.type.shape.back().Value());
+  const auto columns = static_cast<double>(TileColumns(conv));
+  const double time =
+      columns / places * (columns > kVector ? kFound : kOneVector);
+  return rows >= kLeastRows && rows * (time - 1) < kStored;
+}
+
+// A product for each row of an image, whose columns are its places, found
+// where x is: nothing is stored but x with zeros around it. The zeros behind
+// its last axis let tiles go on beyond the last place.
+Value ProductOfRowsOfImages(const Convolution& conv) {
+  GraphBuilder& builder = conv.builder;
+  const int k = conv.k;
+  const int64_t columns = TileColumns(conv);
+  const int64_t beyond = columns - *conv.type.shape.back().Value();
+  Attributes attributes = conv.attributes;
+  std::vector<Dim> high = attributes.GetDims("high");
+  high.back() = high.back() + Dim(beyond);
+  attributes.Set("high", StaticValue::Dims(high));
+  TensorType type = conv.type;
+  type.shape.back() = Dim(columns);
+  const Convolution wide{attributes, type,         k,          0,
+                         conv.x,     conv.weights, conv.sizes, builder};
+  // [n, d, h, c, a, b, w]
+  const Value windows = builder.Transpose(
+      WindowsOf(wide, Padded(builder, conv.x, attributes)),
+      Order({{0, 1}, {2, k - 1}, {1, 1}, {2 + k, k}, {1 + k, 1}}));
+  Shape batch = {type.shape[0]};
+  batch.insert(batch.end(), type.shape.begin() + 2, type.shape.end() - 1);
+  const Value product =
+      Dot(builder, ForEach(conv, batch, conv.weights), windows, k,
+          Numbers(k + 1, 1 + k), Numbers(k, 1 + k));
+  // [n, d, h, o, w] to [n, o, d, h, w]
+  const Value result = builder.Transpose(
+      product, Order({{0, 1}, {k, 1}, {1, k - 1}, {k + 1, 1}}));
+  if (beyond == 0) return result;
+  const std::vector<Dim> none(type.shape.size(), Dim(0));
+  const std::vector<Dim> each(type.shape.size(), Dim(1));
+  Attributes slice;
+  slice.Set("start", StaticValue::Dims(none));
+  slice.Set("size", StaticValue::Dims(conv.type.shape));
+  slice.Set("stride", StaticValue::Dims(each));
+  return builder.Apply(Primitive::kSlice, {result}, slice);
+}
+
 // The places are the rows of the product: windows are copied whole.
 Value ProductOfRows(const Convolution& conv, Value windows) {
   GraphBuilder& builder = conv.builder;
@@ -460,7 +534,7 @@ Value SumOfWindows(const Convolution& conv) {
 }
 
 Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
-              GraphBuilder& builder) {
+              bool rows_of_images, GraphBuilder& builder) {
   Convolution conv = ReadConvolution(graph, v, operands, builder);
   Value product;
   if (IsSum(graph, v)) {
@@ -473,6 +547,9 @@ Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
       conv.x = Packed(graph, v, 0, conv.x, builder);
     }
     product = ProductOfPoints(conv);
+  } else if (rows_of_images && SizeOf(conv.type.shape) &&
+             !HasLargeWindows(graph, v) && MeetsRowsOfImages(conv)) {
+    product = ProductOfRowsOfImages(conv);
   } else if (!AreStored(graph, v)) {
     product = ProductOfFoundWindows(
         conv, WindowsOf(conv, Padded(builder, conv.x, conv.attributes)));
@@ -521,6 +598,21 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
   return (extent - last).Value().value_or(0) > 0;
 }
 
+std::optional<Value> WindowsOfRows(const Graph& graph, Value v) {
+  if (graph.node(v).op != ToOpId(Primitive::kTranspose)) return std::nullopt;
+  const Value windows = graph.operands(v)[0];
+  if (graph.node(windows).op != ToOpId(Primitive::kWindows)) {
+    return std::nullopt;
+  }
+  const auto rank = static_cast<int64_t>(graph.type(windows).rank());
+  const auto places =
+      static_cast<int64_t>(graph.attributes(windows).GetDims("counts").size());
+  // The places of the last axis stand last, behind the windows' own axes.
+  return graph.attributes(v).GetInts("axes").back() == rank - places - 1
+             ? std::optional(windows)
+             : std::nullopt;
+}
+
 std::vector<int> FiniteOperands(const Graph& graph, Value node) {
   const auto is = [&](Value v, Primitive primitive) {
     return graph.node(v).op == ToOpId(primitive);
@@ -538,9 +630,10 @@ std::vector<int> FiniteOperands(const Graph& graph, Value node) {
       finite.push_back(1 - side);
       continue;
     }
-    if (!IsStored(graph, v) && !is(v, Primitive::kReshape)) continue;
+    const bool found = WindowsOfRows(graph, v).has_value();
+    if (!found && !IsStored(graph, v) && !is(v, Primitive::kReshape)) continue;
     v = graph.operands(v)[0];
-    if (is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
+    if (!found && is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
     if (is(v, Primitive::kWindows) && HoldAbsent(graph, v)) {
       finite.push_back(1 - side);
     }
@@ -548,15 +641,17 @@ std::vector<int> FiniteOperands(const Graph& graph, Value node) {
   return finite;
 }
 
-Graph ProductsOfWindows(const Graph& graph) {
+Graph ProductsOfWindows(const Graph& graph, bool rows_of_images) {
   return RewriteNodes(
       graph,
       [&](Value v) {
         return IsProduct(graph, v) || IsPaddedInGroups(graph, v);
       },
       [&](GraphCopy& copy, Value v) {
-        return (IsProduct(graph, v) ? Product : OfPadded)(
-            graph, v, copy.Operands(v), copy.builder());
+        return IsProduct(graph, v)
+                   ? Product(graph, v, copy.Operands(v), rows_of_images,
+                             copy.builder())
+                   : OfPadded(graph, v, copy.Operands(v), copy.builder());
       });
 }
 

@@ -15,6 +15,7 @@
 #define CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/ir/graph.h"
@@ -33,17 +34,22 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
 
 // The graph with convolutions of floats as products. Windows are stored where
 // they are known to take kMaxWindowBytes at most; else the product finds them
-// in x. Groups are a batch of the product. One output of a group, of windows
-// larger than the result (the gradient of depthwise weights), is a sum over
-// windows. Others stay: without spatial axes or with groups, of open extents;
-// and groups of which each output reads few elements, or is one of few
-// (depthwise): these are taken of a tensor that is padded in memory. Products
-// add in the same order as convolutions: the values stay the same; sums add in
-// the order of reduce_sum. A graph with composite nodes comes back as it is.
-// O(nodes). An infinite or NaN weight turns the zeros around a padded tensor
-// into NaN, which are absent from a convolution: FiniteOperands are to be
-// finite.
-Graph ProductsOfWindows(const Graph& graph);
+// in x, as it does row by row of an image where the weights have few rows, the
+// last axis has no stride, and `rows_of_images` is set. Groups are a batch of
+// the product. One output of a group, of windows larger than the result (the
+// gradient of depthwise weights), is a sum over windows. Others stay: without
+// spatial axes or with groups, of open extents; and groups of which each output
+// reads few elements, or is one of few (depthwise): these are taken of a tensor
+// that is padded in memory. Products add in the same order as convolutions: the
+// values stay the same; sums add in the order of reduce_sum. A graph with
+// composite nodes comes back as it is. O(nodes). An infinite or NaN weight
+// turns the zeros around a padded tensor into NaN, which are absent from a
+// convolution: FiniteOperands are to be finite.
+Graph ProductsOfWindows(const Graph& graph, bool rows_of_images = true);
+
+// The windows that `v` is, with the places along their last axis behind all
+// other axes: a product meets them where they are taken of.
+std::optional<Value> WindowsOfRows(const Graph& graph, Value v);
 
 // The operands that are to be finite: the weights of a product of
 // ProductsOfWindows, or of a convolution of what is padded there, which meet

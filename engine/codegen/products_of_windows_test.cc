@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/codegen/pass_testing.h"
 #include "engine/ir/context.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
@@ -222,6 +223,24 @@ TEST(ProductsOfWindows, SumsLeaveAbsentElementsOut) {
                        Interpret(graph, {x, w}));
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, Interpret(sum, {x, w}));
   EXPECT_EQ(got[0].ToString(), want[0].ToString());
+}
+
+// Few rows of weights meet the rows of images where they are; columns that fill
+// the last vector are left out of the result.
+TEST(ProductsOfWindows, FindRowsOfImages) {
+  constexpr char kText[] =
+      R"(graph (%x: f32[2, 3, 9, 20], %w: f32[17, 3, 3, 3]) -> (y: f32[2, 17, 4, 17]) {
+  %1: f32[2, 17, 4, 17] = conv(%x, %w, batch_groups: 1, groups: 1, high: [0, -1], lhs_dilation: [1, 1], low: [0, 2], rhs_dilation: [1, 2], stride: [2, 1])
+  return y = %1
+})";
+  const std::string found = CheckPass(
+      kText, [](const Graph& graph) { return ProductsOfWindows(graph); });
+  EXPECT_THAT(found, HasSubstr("f32[2, 4, 17, 32] = dot_general"));
+  EXPECT_THAT(found, HasSubstr("slice"));
+  const std::string stored = CheckPass(kText, [](const Graph& graph) {
+    return ProductsOfWindows(graph, /*rows_of_images=*/false);
+  });
+  EXPECT_THAT(stored, Not(HasSubstr("slice")));
 }
 
 }  // namespace

@@ -85,6 +85,11 @@ Halide::Expr CombineElements(Primitive primitive, DType dtype,
                              const Halide::Expr& a, const Halide::Expr& b);
 Halide::Expr IdentityElement(Primitive primitive, DType dtype);
 
+// One parallel loop over `task` and the axes around it, the innermost first;
+// its variable (schedule.cc).
+Halide::Var ParallelWith(Halide::Func out, Halide::Var task,
+                         const std::vector<Halide::Var>& around);
+
 struct TileVars;  // tiled_dot.cc
 
 class Lowering {
@@ -223,6 +228,7 @@ class Lowering {
   void AddCumulative(Value v);
   void AddScatter(Value v);
   bool AddTiledDot(Value v);  // tiled_dot.cc
+  bool AddFoundDot(Value v);
   bool AddTiledReduction(Value v);
   void AddTileResult(Value v, const TileVars& vars);
   Halide::Expr AddProductTo(DType dtype, const Halide::Expr& sum,

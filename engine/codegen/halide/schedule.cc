@@ -41,8 +41,8 @@ constexpr int kScannedLines = 8;
 // Random numbers that are made at a time: they stay in the first cache.
 constexpr int kDrawnElements = 256;
 
-// One parallel loop over `task` and the axes around it, the innermost first;
-// its variable.
+}  // namespace
+
 Var ParallelWith(Func out, Var task, const std::vector<Var>& around) {
   for (size_t i = 0; i < around.size(); ++i) {
     const Var inner = task;
@@ -52,8 +52,6 @@ Var ParallelWith(Func out, Var task, const std::vector<Var>& around) {
   out.parallel(task);
   return task;
 }
-
-}  // namespace
 
 int Lowering::WidestElement(const Func& f) {
   int bytes = 1;

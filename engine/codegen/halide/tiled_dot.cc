@@ -12,6 +12,7 @@
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/products_of_windows.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -198,10 +199,86 @@ Lowering::TileShape Lowering::ChooseTile(const Dim& height, const Dim& width,
   return {best.rows, best.columns * lanes};
 }
 
+// Tiles of a product over several axes, of a right side whose columns lie side
+// by side already: windows of rows of images. Each tile reads them there.
+bool Lowering::AddFoundDot(Value v) {
+  const Value a = graph_.operands(v)[0];
+  const Value b = graph_.operands(v)[1];
+  const std::optional<Value> windows = WindowsOfRows(graph_, b);
+  const Attributes& attributes = graph_.attributes(v);
+  const auto batch = attributes.GetInts("batch_b");
+  const auto contract_a = attributes.GetInts("contract_a");
+  const auto contract_b = attributes.GetInts("contract_b");
+  const Shape& of_a = graph_.type(a).shape;
+  const Shape& of_b = graph_.type(b).shape;
+  const auto first = static_cast<int64_t>(batch.size());
+  // [batch.., rows, terms..] and [batch.., terms.., columns].
+  const auto follow = [](const std::vector<int64_t>& axes, int64_t from) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i] != from + static_cast<int64_t>(i)) return false;
+    }
+    return true;
+  };
+  const auto width = of_b.back().Value();
+  if (!windows.has_value() || plain_schedule_ || on_device_ ||
+      !width.has_value() || batch != attributes.GetInts("batch_a") ||
+      !follow(batch, 0) || !follow(contract_a, first + 1) ||
+      !follow(contract_b, first) ||
+      of_a.size() != batch.size() + 1 + contract_a.size() ||
+      of_b.size() != batch.size() + contract_b.size() + 1) {
+    return false;
+  }
+  const DType dtype = graph_.type(v).dtype;
+  const DType sum = SumType(dtype);
+  const Dim& height = of_a[batch.size()];
+  const int lanes = VectorWidth(ByteSize(sum));
+  const auto rows_of = height.Value().value_or(0);
+  TileShape shape{0, 0};
+  int64_t least = INT64_MAX;
+  // Sums and a row of the right side stay in registers.
+  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
+  for (const TileShape& one :
+       wide ? std::vector<TileShape>{{6, 4}, {8, 3}, {12, 2}, {8, 2}, {16, 1}}
+            : std::vector<TileShape>{{4, 3}, {6, 2}, {4, 2}, {8, 1}}) {
+    if (*width % (one.columns * lanes) != 0) continue;
+    const int64_t work = (rows_of + one.rows - 1) / one.rows * one.rows;
+    if (work >= least - least / 50) continue;
+    least = work;
+    shape = {one.rows, one.columns * lanes};
+  }
+  if (shape.rows == 0) return false;
+  const TileVars of(batch.size());
+  std::vector<Expr> extents;
+  for (size_t i = contract_a.size(); i-- > 0;) {
+    extents.push_back(Extent(of_a[contract_a[i]]));
+  }
+  const RDom domain = Domain(extents, "r");
+  const Expr above =
+      Halide::min(Halide::likely(of.q * shape.rows + of.j), Extent(height) - 1);
+  Coordinates left(of.batches.begin(), of.batches.end());
+  Coordinates right = left;
+  left.push_back(above);
+  for (int i = domain.dimensions(); i-- > 0;) {
+    left.push_back(domain[i]);
+    right.push_back(domain[i]);
+  }
+  right.push_back(of.p * shape.columns + of.i);
+  Stage tile = TileStage(MakeFunc("tile"), height, shape.rows, shape.columns);
+  const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
+  tile.func(vars) = NumberElement(sum, 0);
+  tile.func(vars) = AddProductTo(dtype, tile.func(vars),
+                                 ForEach(domain, At(a, left)), At(b, right));
+  tile.reduced = Variables(domain);
+  stages_.push_back(std::move(tile));
+  AddTileResult(v, of);
+  return true;
+}
+
 // One sum over one axis with rows of the left side and columns of the right: in
 // tiles that stay in registers, from panels of columns that are made
 // contiguous. False where the contraction is of another kind.
 bool Lowering::AddTiledDot(Value v) {
+  if (AddFoundDot(v)) return true;
   const Value a = graph_.operands(v)[0];
   const Value b = graph_.operands(v)[1];
   const Attributes& attributes = graph_.attributes(v);
@@ -461,11 +538,16 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   order.push_back(blocks);
   order.push_back(panels);
   for (size_t d = axes.size() - 2; d-- > 0;) order.push_back(axes[d]);
-  out.reorder(order)
-      .vectorize(n, VectorWidth(WidestElement(out)), TailStrategy::GuardWithIf)
-      .parallel(panels)
-      .parallel(blocks);
-  if (axes.size() > 2) out.parallel(axes.front());
+  out.reorder(order).vectorize(n, VectorWidth(WidestElement(out)),
+                               TailStrategy::GuardWithIf);
+  if (tile->reduced.size() > 1) {
+    // Rows of images are tasks enough.
+    const std::vector<Var> around(axes.rbegin() + 3, axes.rend());
+    ParallelWith(out, axes[axes.size() - 3], around);
+  } else {
+    out.parallel(panels).parallel(blocks);
+    if (axes.size() > 2) out.parallel(axes.front());
+  }
   for (Stage& stage : stages_) {
     Func f = stage.func;
     const int width = VectorWidth(WidestElement(f));
@@ -501,11 +583,9 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
       f.store_in(MemoryType::Stack);
       f.bound(i, 0, columns).bound(j, 0, rows);
       f.vectorize(i, width).unroll(i).unroll(j);
-      f.update(0)
-          .reorder({i, j, stage.reduced[0]})
-          .vectorize(i, width)
-          .unroll(i)
-          .unroll(j);
+      std::vector<Halide::VarOrRVar> inner = {i, j};
+      inner.insert(inner.end(), stage.reduced.begin(), stage.reduced.end());
+      f.update(0).reorder(inner).vectorize(i, width).unroll(i).unroll(j);
     }
   }
 }
