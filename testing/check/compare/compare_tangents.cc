@@ -313,6 +313,8 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
   std::map<int, absl::StatusOr<std::vector<RealTensor>>> over_reals;
   // Whether a result is steep in some element of the operand.
   std::optional<std::vector<std::vector<bool>>> steep;
+  // The slopes along all elements of the operand at once.
+  std::optional<Slopes> around;
   const double largest_change = LargestChange(inputs[active_], direction);
   TangentComparison comparison;
   size_t output = primal_.outputs().size();
@@ -355,9 +357,10 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
       // A direction's slope has no condition: what few digits leave of a steep
       // function is allowed some times as much where the rule itself is right.
       const bool narrow = SignificandBits(tangent.dtype()) < 24;
-      const auto is_allowed = [&](const Real& slope) -> absl::StatusOr<bool> {
+      const auto is_allowed = [&](const Real& slope,
+                                  double limit) -> absl::StatusOr<bool> {
         const double error = std::abs(got - slope.ToDouble());
-        if (!(error <= rounding) &&
+        if (!(error <= limit) &&
             !(narrow && error <= kNarrowAllowance * unit)) {
           return false;
         }
@@ -370,7 +373,8 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
         return IsSlope((*it->second)[tangent_output].reals[i], slope);
       };
       // No rule is right by a difference that is wrong.
-      CLEAVE_ASSIGN_OR_RETURN(const bool allowed, is_allowed(*coarse));
+      CLEAVE_ASSIGN_OR_RETURN(const bool allowed,
+                              is_allowed(*coarse, rounding));
       if (allowed) continue;
       if (!fine) {
         CLEAVE_ASSIGN_OR_RETURN(
@@ -400,7 +404,23 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
         ++comparison.ties;
         continue;
       }
-      CLEAVE_ASSIGN_OR_RETURN(const bool right, is_allowed(*slope));
+      // Where the result cancels, too, what it is made of shows in its slope
+      // along all elements: of log(det), the inverse.
+      if (!around) {
+        CLEAVE_ASSIGN_OR_RETURN(
+            around, SlopesAlong(function, inputs,
+                                Direction(inputs.size(), active_,
+                                          UnequalOnes(inputs[active_])),
+                                false));
+      }
+      double limit = rounding;
+      for (const std::optional<Real>& other : around->values[r]) {
+        if (!other) continue;
+        limit = std::max(
+            limit, kTermUlp * std::exp2(1 - SignificandBits(tangent.dtype())) *
+                       std::abs(other->ToDouble()));
+      }
+      CLEAVE_ASSIGN_OR_RETURN(const bool right, is_allowed(*slope, limit));
       if (right) continue;
       // Equal pivots: which of them is taken, rounding over the reals decides.
       bool is_beside = false;
