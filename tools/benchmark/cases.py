@@ -122,6 +122,7 @@ def make_cases(scale=1):
     add_blocks(add, down)
     add_training(add, down)
     add_places(add, down)
+    add_windows(add, down)
     flat = f32(down(1 << 24))
     add("chain_16m", "pointwise", "chain", [flat, flat], [flat], truth.chain)
     small = f32(4, 5)
@@ -318,6 +319,31 @@ def add_places(add, down):
     few = f32(x.shape[0], min(16, x.shape[1]))
     add("top_rows_vjp", "indexing", "top_rows", [x, few], [few, x],
         places.top_rows_vjp, transform="vjp")
+
+
+def add_windows(add, down):
+    """Convolutions of lines and volumes, and of several images."""
+    line, w = f32(8, down(64), 1024), f32(down(128), down(64), 5)
+    result = f32(8, w.shape[0], 1024)
+    add("convolution_line", "convolution", "convolution_line", [line, w],
+        [result], places.convolution, tolerance=1e-4,
+        flops=2 * result.size * w.shape[1] * 5)
+    volume, w = f32(2, down(16), 16, 28, 28), f32(down(32), down(16), 3, 3, 3)
+    result = f32(2, w.shape[0], 16, 28, 28)
+    add("convolution_volume", "convolution", "convolution_volume", [volume, w],
+        [result], places.convolution, tolerance=1e-4,
+        flops=2 * result.size * w.shape[1] * 27)
+    images, w = f32(8, down(64), 56, 56), f32(down(64), down(64), 3, 3)
+    add("convolution_images", "convolution", "convolution_3x3", [images, w],
+        [images], places.convolution, tolerance=1e-4,
+        flops=2 * images.size * w.shape[1] * 9)
+    words = down(50000)
+    table = f32(words, down(128))
+    ids = Array("i64", (down(4096),), f"class:{words}")
+    rows = f32(ids.size, table.shape[1])
+    add("embedding_vjp", "indexing", "embedding_rows", [table, ids, rows],
+        [rows, table], places.embedding_rows_vjp, transform="vjp",
+        tolerance=1e-5)
 
 
 # Distinct values; a prime number of them, so that rows differ.

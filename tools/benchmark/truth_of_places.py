@@ -52,6 +52,43 @@ def bilinear_twice_vjp(arrays, shapes):
     return bilinear_twice(arrays, shapes) + _at_places(shapes[0], value)
 
 
+def convolution(arrays, shapes):
+    """Over any number of axes, with zeros around that keep the extents."""
+    x, w = arrays
+    batch, channels, *extents = shapes[0]
+    outputs, _, *sizes = shapes[1]
+    taps = list(itertools.product(*map(range, sizes)))
+
+    def value(b, o, *at):
+        terms = []
+        for number, tap in enumerate(taps):
+            read = [i + t - s // 2 for i, t, s in zip(at, tap, sizes)]
+            if not all(0 <= i < n for i, n in zip(read, extents)):
+                continue
+            for c in range(channels):
+                place = b * channels + c
+                for i, n in zip(read, extents):
+                    place = place * n + i
+                terms.append(
+                    x[place] * w[(o * channels + c) * len(taps) + number])
+        return math.fsum(terms)
+
+    return _at_places((batch, outputs, *extents), value)
+
+
+def embedding_rows_vjp(arrays, shapes):
+    """The rows, and the cotangent of the table."""
+    w, ids, dy = arrays
+    words, width = shapes[0]
+    readers = {}
+    for b in range(shapes[1][0]):
+        readers.setdefault(ids[b], []).append(b)
+    result = _at_places(shapes[2], lambda b, d: w[ids[b] * width + d])
+    return result + _at_places(
+        (words, width),
+        lambda v, d: math.fsum(dy[b * width + d] for b in readers.get(v, ())))
+
+
 def roll_rows(arrays, shapes):
     rows, columns = shapes[0]
     return _at_places(

@@ -185,6 +185,10 @@ class Peer:
         "cumsum_rows": lambda x: jnp.cumsum(x, 1),
         "matmul_batched": jnp.matmul,
         "convolution_1x1": lambda x, w: jax.lax.conv(x, w, (1, 1), "VALID"),
+        "convolution_line": lambda x, w: jax.lax.conv(x, w, (1,), "SAME"),
+        "convolution_volume":
+            lambda x, w: jax.lax.conv(x, w, (1, 1, 1), "SAME"),
+        "vjp(embedding_rows)": vjp(lambda w, ids: w[ids]),
         "convolution_depthwise": convolution_depthwise,
         "max_pool_2x2": max_pool_2x2,
         "max_pool_3x3": max_pool_3x3,
