@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
 #include "engine/codegen/contracted_axes.h"
+#include "engine/codegen/found_windows.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/codegen/stored.h"
 #include "engine/ir/rewrite_graph.h"
@@ -104,7 +105,10 @@ bool IsOutOfOrder(const Graph& graph, Value v) {
   // rows are met where they are.
   if (!FiniteOperands(graph, v).empty()) return false;
   for (const Value operand : graph.operands(v)) {
-    if (WindowsOfRows(graph, operand).has_value()) return false;
+    if (WindowsOfRows(graph, operand).has_value() ||
+        WindowsOfTerms(graph, operand).has_value()) {
+      return false;
+    }
   }
   const std::array<ContractedAxes, 2> axes = AxesInOrder(graph, v);
   // Vectors are summed over.

@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/codegen/convolution_parts.h"
+#include "engine/codegen/found_windows.h"
 #include "engine/codegen/phases_of_convolutions.h"
 #include "engine/codegen/stored.h"
 #include "engine/ir/rewrite_graph.h"
@@ -17,6 +19,20 @@
 #include "ops/static_value.h"
 
 namespace cleave {
+
+using internal_windows::Convolution;
+using internal_windows::Dot;
+using internal_windows::FindsTerms;
+using internal_windows::ForEach;
+using internal_windows::MeetsRowsOfImages;
+using internal_windows::Numbers;
+using internal_windows::Order;
+using internal_windows::Padded;
+using internal_windows::ProductOfRowsOfImages;
+using internal_windows::SizeOf;
+using internal_windows::SumOfProducts;
+using internal_windows::WindowsOf;
+
 namespace {
 
 // Places that are too few to be the columns of a product.
@@ -26,20 +42,6 @@ constexpr int64_t kFewTerms = 32;
 constexpr int64_t kFewOutputs = 4;
 // Places of one image that are columns enough: little of a panel is left over.
 constexpr int64_t kColumnsOfImage = 512;
-
-bool IsNegative(const Dim& dim) { return dim.Value().value_or(0) < 0; }
-
-// The elements of a shape, where they are known.
-std::optional<int64_t> SizeOf(const Shape& shape) {
-  int64_t size = 1;
-  for (const Dim& dim : shape) {
-    const std::optional<int64_t> extent = dim.Value();
-    if (!extent || __builtin_mul_overflow(size, *extent, &size)) {
-      return std::nullopt;
-    }
-  }
-  return size;
-}
 
 // The groups of a convolution, and how they meet: [n, o, h, w] is made of x of
 // [n, c, ..] and w of [o, c, a, b] in each.
@@ -145,32 +147,6 @@ bool IsPaddedInGroups(const Graph& graph, Value v) {
   return any;
 }
 
-// Zeros around the spatial axes and between their elements, in memory. Elements
-// that a negative padding leaves out stay.
-Value Padded(GraphBuilder& builder, Value x, const Attributes& attributes,
-             bool stored = true) {
-  const auto dilations = attributes.GetInts("lhs_dilation");
-  const size_t leading = builder.type(x).shape.size() - dilations.size();
-  std::vector<int64_t> interior(leading, 0);
-  for (const int64_t dilation : dilations) interior.push_back(dilation - 1);
-  const std::vector<int64_t> none(interior.size(), 0);
-  Attributes pad;
-  pad.Set("interior", StaticValue::Ints(interior));
-  bool any = interior != none;
-  for (const char* side : {"low", "high"}) {
-    std::vector<Dim> zeros(leading, Dim(0));
-    for (const Dim& padding : attributes.GetDims(side)) {
-      zeros.push_back(IsNegative(padding) ? Dim(0) : padding);
-    }
-    any = any || zeros != std::vector<Dim>(zeros.size(), Dim(0));
-    pad.Set(side, StaticValue::Dims(zeros));
-  }
-  if (!any) return x;
-  const Value zero = builder.Constant(Exact(0), builder.type(x).dtype);
-  const Value padded = builder.Apply(Primitive::kPad, {x, zero}, pad);
-  return stored ? Stored(builder, padded) : padded;
-}
-
 // The convolution of what is padded in memory.
 Value OfPadded(const Graph& graph, Value v, absl::Span<const Value> operands,
                GraphBuilder& builder) {
@@ -182,33 +158,6 @@ Value OfPadded(const Graph& graph, Value v, absl::Span<const Value> operands,
   }
   return builder.Apply(Primitive::kConv, {padded, operands[1]}, attributes);
 }
-
-std::vector<int64_t> Numbers(int first, int count) {
-  std::vector<int64_t> numbers(count);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
-}
-
-std::vector<int> Order(std::initializer_list<std::pair<int, int>> ranges) {
-  std::vector<int> order;
-  for (const auto& [first, count] : ranges) {
-    for (int i = 0; i < count; ++i) order.push_back(first + i);
-  }
-  return order;
-}
-
-// A convolution on its way to a product. Where it has groups they are axis 1 of
-// x and axis 0 of the weights: [n, g, c, ..] and [g, o, c, a, b].
-struct Convolution {
-  const Attributes& attributes;
-  const TensorType& type;  // of the result
-  int k = 0;               // spatial axes
-  int g = 0;               // axes of groups, 0 or 1
-  Value x;
-  Value weights;
-  Shape sizes;
-  GraphBuilder& builder;
-};
 
 // Operand `i` of v, stored where movement lies behind it, as behind the turned
 // weights of the other operand's gradient: the product would find each element
@@ -261,42 +210,6 @@ Convolution ReadConvolution(const Graph& graph, Value v,
   shape.insert(shape.begin(), Dim(groups.count()));
   conv.weights = builder.Reshape(conv.weights, shape);
   return conv;
-}
-
-// [n, g, c, counts.., sizes..].
-Value WindowsOf(const Convolution& conv, Value padded) {
-  std::vector<Dim> low;
-  for (const Dim& padding : conv.attributes.GetDims("low")) {
-    low.push_back(IsNegative(padding) ? padding : Dim(0));
-  }
-  const Shape& shape = conv.type.shape;
-  Attributes windows;
-  windows.Set("counts", StaticValue::Dims({shape.begin() + 2, shape.end()}));
-  windows.Set("sizes", StaticValue::Dims(conv.sizes));
-  windows.Set("low", StaticValue::Dims(low));
-  windows.Set("strides", conv.attributes.Get("stride"));
-  windows.Set("dilations", conv.attributes.Get("rhs_dilation"));
-  const Value zero =
-      conv.builder.Constant(Exact(0), conv.builder.type(padded).dtype);
-  return conv.builder.Apply(Primitive::kWindows, {padded, zero}, windows);
-}
-
-// A product with the first `batch` axes of both as its batch.
-Value Dot(GraphBuilder& builder, Value a, Value b, int batch,
-          std::vector<int64_t> contract_a, std::vector<int64_t> contract_b) {
-  Attributes attributes;
-  attributes.Set("batch_a", StaticValue::Ints(Numbers(0, batch)));
-  attributes.Set("batch_b", StaticValue::Ints(Numbers(0, batch)));
-  attributes.Set("contract_a", StaticValue::Ints(std::move(contract_a)));
-  attributes.Set("contract_b", StaticValue::Ints(std::move(contract_b)));
-  return builder.Apply(Primitive::kDotGeneral, {a, b}, attributes);
-}
-
-// The weights for each of so many images, or rows of them.
-Value ForEach(const Convolution& conv, Shape batch, Value weights) {
-  const Shape& each = conv.builder.type(weights).shape;
-  batch.insert(batch.end(), each.begin(), each.end());
-  return conv.builder.BroadcastTo(weights, batch);
 }
 
 // Whether an image has places enough for the columns of a product of its own.
@@ -397,80 +310,6 @@ Value ProductOfFoundWindows(const Convolution& conv, Value windows) {
   return builder.Transpose(product, Order({{1, 1}, {0, 1}, {2, k}}));
 }
 
-// The f32 of the longest vector.
-constexpr int64_t kVector = 16;
-
-// The columns of all tiles of the last axis, where tiles meet its places as
-// they lie in memory: one vector, or a number of them that tiles of two, three
-// or four divide.
-int64_t TileColumns(const Convolution& conv) {
-  const int64_t places = *conv.type.shape.back().Value();
-  int64_t vectors = (places + kVector - 1) / kVector;
-  if (vectors > 1 && vectors % 2 != 0 && vectors % 3 != 0) ++vectors;
-  return vectors * kVector;
-}
-
-// Whether tiles of rows of images are computed faster than the windows are
-// stored, and packed, for few rows of weights: columns beyond the last place
-// are computed in vain.
-bool MeetsRowsOfImages(const Convolution& conv) {
-  // The time that an element of a window takes to be stored, in that of a
-  // multiplication.
-  constexpr double kStored = 47;
-  // A tile of one vector takes a factor for each multiplication.
-  constexpr double kOneVector = 1.5;
-  constexpr double kFound = 1.05;
-  constexpr int64_t kLeastRows = 8;
-  if (conv.g > 0 || conv.k == 0 || conv.type.dtype != DType::kF32 ||
-      conv.attributes.GetDims("stride").back() != Dim(1)) {
-    return false;
-  }
-  const int64_t rows = *conv.type.shape[1].Value();
-  const auto places = static_cast<double>(*conv.type.shape.back().Value());
-  const auto columns = static_cast<double>(TileColumns(conv));
-  const double time =
-      columns / places * (columns > kVector ? kFound : kOneVector);
-  return rows >= kLeastRows && rows * (time - 1) < kStored;
-}
-
-// A product for each row of an image, whose columns are its places, found
-// where x is: nothing is stored but x with zeros around it. The zeros behind
-// its last axis let tiles go on beyond the last place.
-Value ProductOfRowsOfImages(const Convolution& conv) {
-  GraphBuilder& builder = conv.builder;
-  const int k = conv.k;
-  const int64_t columns = TileColumns(conv);
-  const int64_t beyond = columns - *conv.type.shape.back().Value();
-  Attributes attributes = conv.attributes;
-  std::vector<Dim> high = attributes.GetDims("high");
-  high.back() = high.back() + Dim(beyond);
-  attributes.Set("high", StaticValue::Dims(high));
-  TensorType type = conv.type;
-  type.shape.back() = Dim(columns);
-  const Convolution wide{attributes, type,         k,          0,
-                         conv.x,     conv.weights, conv.sizes, builder};
-  // [n, d, h, c, a, b, w]
-  const Value windows = builder.Transpose(
-      WindowsOf(wide, Padded(builder, conv.x, attributes)),
-      Order({{0, 1}, {2, k - 1}, {1, 1}, {2 + k, k}, {1 + k, 1}}));
-  Shape batch = {type.shape[0]};
-  batch.insert(batch.end(), type.shape.begin() + 2, type.shape.end() - 1);
-  const Value product =
-      Dot(builder, ForEach(conv, batch, conv.weights), windows, k,
-          Numbers(k + 1, 1 + k), Numbers(k, 1 + k));
-  // [n, d, h, o, w] to [n, o, d, h, w]
-  const Value result = builder.Transpose(
-      product, Order({{0, 1}, {k, 1}, {1, k - 1}, {k + 1, 1}}));
-  if (beyond == 0) return result;
-  const std::vector<Dim> none(type.shape.size(), Dim(0));
-  const std::vector<Dim> each(type.shape.size(), Dim(1));
-  Attributes slice;
-  slice.Set("start", StaticValue::Dims(none));
-  slice.Set("size", StaticValue::Dims(conv.type.shape));
-  slice.Set("stride", StaticValue::Dims(each));
-  return builder.Apply(Primitive::kSlice, {result}, slice);
-}
-
 // The places are the rows of the product: windows are copied whole.
 Value ProductOfRows(const Convolution& conv, Value windows) {
   GraphBuilder& builder = conv.builder;
@@ -562,8 +401,12 @@ Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
         conv.k > 0 &&
         *conv.type.shape.back().Value() >= *conv.sizes.back().Value() &&
         *SizeOf(places) >= kFewColumns;
-    product = columns ? ProductOfColumns(conv, windows)
-                      : ProductOfRows(conv, windows);
+    if (rows_of_images && HasLargeWindows(graph, v) && FindsTerms(conv)) {
+      product = SumOfProducts(conv, windows);
+    } else {
+      product = columns ? ProductOfColumns(conv, windows)
+                        : ProductOfRows(conv, windows);
+    }
   }
   return builder.Reshape(product, conv.type.shape);
 }
@@ -598,21 +441,6 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
   return (extent - last).Value().value_or(0) > 0;
 }
 
-std::optional<Value> WindowsOfRows(const Graph& graph, Value v) {
-  if (graph.node(v).op != ToOpId(Primitive::kTranspose)) return std::nullopt;
-  const Value windows = graph.operands(v)[0];
-  if (graph.node(windows).op != ToOpId(Primitive::kWindows)) {
-    return std::nullopt;
-  }
-  const auto rank = static_cast<int64_t>(graph.type(windows).rank());
-  const auto places =
-      static_cast<int64_t>(graph.attributes(windows).GetDims("counts").size());
-  // The places of the last axis stand last, behind the windows' own axes.
-  return graph.attributes(v).GetInts("axes").back() == rank - places - 1
-             ? std::optional(windows)
-             : std::nullopt;
-}
-
 std::vector<int> FiniteOperands(const Graph& graph, Value node) {
   const auto is = [&](Value v, Primitive primitive) {
     return graph.node(v).op == ToOpId(primitive);
@@ -630,10 +458,13 @@ std::vector<int> FiniteOperands(const Graph& graph, Value node) {
       finite.push_back(1 - side);
       continue;
     }
-    const bool found = WindowsOfRows(graph, v).has_value();
-    if (!found && !IsStored(graph, v) && !is(v, Primitive::kReshape)) continue;
-    v = graph.operands(v)[0];
-    if (!found && is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
+    if (const auto found = WindowsOfRows(graph, v)) {
+      v = *found;
+    } else {
+      if (!IsStored(graph, v) && !is(v, Primitive::kReshape)) continue;
+      v = graph.operands(v)[0];
+      if (is(v, Primitive::kTranspose)) v = graph.operands(v)[0];
+    }
     if (is(v, Primitive::kWindows) && HoldAbsent(graph, v)) {
       finite.push_back(1 - side);
     }

@@ -10,12 +10,15 @@
 // Images of many places are a batch of the product instead, which needs no
 // transpose; kernels that are larger than the result (those of a weight's
 // gradient) are rows: [n, h, w, c, a, b].
+//
+// Windows of few rows of weights are not written: the product meets rows of
+// images where they are, [n, h, c, a, b, w], and gradients of weights take
+// their terms from there, [c a b, n, h, w].
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 #define CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "engine/ir/graph.h"
@@ -34,22 +37,20 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
 
 // The graph with convolutions of floats as products. Windows are stored where
 // they are known to take kMaxWindowBytes at most; else the product finds them
-// in x, as it does row by row of an image where the weights have few rows, the
-// last axis has no stride, and `rows_of_images` is set. Groups are a batch of
-// the product. One output of a group, of windows larger than the result (the
+// in x. With `rows_of_images` it finds them there, too, row by row of an image
+// where the weights have few rows and the last axis has no stride, and term by
+// term where windows are larger than the result, that is the gradient of
+// weights: then sums of large images are added up. Groups are a batch of the
+// product. One output of a group, of windows larger than the result (the
 // gradient of depthwise weights), is a sum over windows. Others stay: without
 // spatial axes or with groups, of open extents; and groups of which each output
 // reads few elements, or is one of few (depthwise): these are taken of a tensor
-// that is padded in memory. Products add in the same order as convolutions: the
-// values stay the same; sums add in the order of reduce_sum. A graph with
-// composite nodes comes back as it is. O(nodes). An infinite or NaN weight
-// turns the zeros around a padded tensor into NaN, which are absent from a
-// convolution: FiniteOperands are to be finite.
+// that is padded in memory. Other products add in the same order as
+// convolutions: the values stay the same; sums add in the order of reduce_sum.
+// A graph with composite nodes comes back as it is. O(nodes). An infinite or
+// NaN weight turns the zeros around a padded tensor into NaN, which are absent
+// from a convolution: FiniteOperands are to be finite.
 Graph ProductsOfWindows(const Graph& graph, bool rows_of_images = true);
-
-// The windows that `v` is, with the places along their last axis behind all
-// other axes: a product meets them where they are taken of.
-std::optional<Value> WindowsOfRows(const Graph& graph, Value v);
 
 // The operands that are to be finite: the weights of a product of
 // ProductsOfWindows, or of a convolution of what is padded there, which meet

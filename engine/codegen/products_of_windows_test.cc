@@ -243,5 +243,30 @@ TEST(ProductsOfWindows, FindRowsOfImages) {
   EXPECT_THAT(stored, Not(HasSubstr("slice")));
 }
 
+// The gradient of weights: channels by the places of the kernel are rows, found
+// where x is, and the cotangent's channels are columns, stored side by side.
+// Large images are products of their own.
+TEST(ProductsOfWindows, FindTermsOfGradients) {
+  const auto rewrite = [](const Graph& graph) {
+    return ProductsOfWindows(graph);
+  };
+  const std::string small = CheckPass(
+      R"(graph (%x: f32[3, 2, 6, 20], %w: f32[9, 2, 6, 20]) -> (y: f32[3, 9, 3, 3]) {
+  %1: f32[3, 9, 3, 3] = conv(%x, %w, batch_groups: 1, groups: 1, high: [1, 1], lhs_dilation: [1, 1], low: [1, 1], rhs_dilation: [1, 1], stride: [1, 1])
+  return y = %1
+})",
+      rewrite);
+  EXPECT_THAT(small, HasSubstr("f32[27, 16] = dot_general"));
+  EXPECT_THAT(small, Not(HasSubstr("reduce_sum")));
+  const std::string large = CheckPass(
+      R"(graph (%x: f32[1, 3, 42, 61], %w: f32[8, 3, 40, 60]) -> (y: f32[1, 8, 3, 2]) {
+  %1: f32[1, 8, 3, 2] = conv(%x, %w, batch_groups: 1, groups: 1, high: [0, 0], lhs_dilation: [1, 1], low: [0, 0], rhs_dilation: [1, 1], stride: [1, 1])
+  return y = %1
+})",
+      rewrite);
+  EXPECT_THAT(large, HasSubstr("f32[3, 6, 16] = dot_general"));
+  EXPECT_THAT(large, HasSubstr("reduce_sum"));
+}
+
 }  // namespace
 }  // namespace cleave

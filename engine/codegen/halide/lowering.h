@@ -311,6 +311,8 @@ class Lowering {
     int columns;
   };
   TileShape ChooseTile(const Dim& height, const Dim& width, DType sum) const;
+  TileShape ChooseFoundTile(int64_t height, int64_t width, int64_t places,
+                            int lanes) const;
 
   const Graph& graph_;
   const GroupKind kind_;

@@ -12,7 +12,7 @@
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
-#include "engine/codegen/products_of_windows.h"
+#include "engine/codegen/halide/tile_vars.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -26,9 +26,6 @@ using Halide::Var;
 
 namespace {
 
-// Rows that a panel meets in one task, about: the threads share a panel's rows
-// where the panels do not come out even.
-constexpr int kBlockRows = 64;
 // Operations behind a product from which their constants would drive the tile
 // out of the registers: they have a loop of their own then.
 constexpr int kEpilogueCost = 6;
@@ -36,6 +33,8 @@ constexpr int kEpilogueCost = 6;
 constexpr int kTiledCost = 16;
 // Columns that are too few to be the lanes of vectors.
 constexpr int kFewColumns = 8;
+// Rows of images, or images, that are tasks enough.
+constexpr int64_t kEnoughImages = 16;
 // Terms that are added up one after the other.
 constexpr int kTermsOfBlock = 32;
 
@@ -60,27 +59,6 @@ bool IsContiguousIn(const Expr& element, const Var& k) {
   visitor.name = k.name();
   element.accept(&visitor);
   return visitor.contiguous;
-}
-
-// Rows of a block, a multiple of a tile's: blocks of one height where the
-// extent is known.
-int BlockRows(const Dim& height, int rows) {
-  const auto up = [](int64_t x, int64_t to) { return (x + to - 1) / to * to; };
-  const int64_t extent = height.Value().value_or(0);
-  if (extent == 0) return kBlockRows / rows * rows;
-  const int64_t blocks = (extent + kBlockRows - 1) / kBlockRows;
-  return static_cast<int>(up((extent + blocks - 1) / blocks, rows));
-}
-
-// Tiles of so many rows and columns, for results of that height.
-Stage TileStage(Func func, const Dim& height, int rows, int columns) {
-  Stage tile;
-  tile.func = std::move(func);
-  tile.role = Stage::Role::kTile;
-  tile.lanes = columns;
-  tile.rows = rows;
-  tile.block_rows = BlockRows(height, rows);
-  return tile;
 }
 
 // The time of a multiplication in tiles of so many rows, in percent of that in
@@ -152,27 +130,6 @@ class TakeSide : public Halide::Internal::IRGraphMutator {
 
 }  // namespace
 
-// The variables of panels and tiles: column c of panel p is at place i of its
-// tiles, row j of tile q is row q rows + j; `k` is what is summed over.
-struct TileVars {
-  explicit TileVars(size_t batch) {
-    for (size_t d = 0; d < batch; ++d) {
-      batches.emplace_back(absl::StrCat("a", d));
-    }
-  }
-  std::vector<Expr> With(std::vector<Expr> indices) const {
-    indices.insert(indices.end(), batches.rbegin(), batches.rend());
-    return indices;
-  }
-  std::vector<Var> VarsWith(std::vector<Var> vars) const {
-    vars.insert(vars.end(), batches.rbegin(), batches.rend());
-    return vars;
-  }
-
-  std::vector<Var> batches;
-  Var c{"c"}, k{"k"}, p{"p"}, i{"i"}, j{"j"}, q{"q"}, row{"row"};
-};
-
 // The tile that fits the extents best, among the shapes whose sums stay in
 // registers beside a row of the panel and a factor: whole panels are even
 // tasks, too. If an extent is open, the first.
@@ -197,81 +154,6 @@ Lowering::TileShape Lowering::ChooseTile(const Dim& height, const Dim& width,
     if (work(shape) < work(best) - work(best) / 50) best = shape;
   }
   return {best.rows, best.columns * lanes};
-}
-
-// Tiles of a product over several axes, of a right side whose columns lie side
-// by side already: windows of rows of images. Each tile reads them there.
-bool Lowering::AddFoundDot(Value v) {
-  const Value a = graph_.operands(v)[0];
-  const Value b = graph_.operands(v)[1];
-  const std::optional<Value> windows = WindowsOfRows(graph_, b);
-  const Attributes& attributes = graph_.attributes(v);
-  const auto batch = attributes.GetInts("batch_b");
-  const auto contract_a = attributes.GetInts("contract_a");
-  const auto contract_b = attributes.GetInts("contract_b");
-  const Shape& of_a = graph_.type(a).shape;
-  const Shape& of_b = graph_.type(b).shape;
-  const auto first = static_cast<int64_t>(batch.size());
-  // [batch.., rows, terms..] and [batch.., terms.., columns].
-  const auto follow = [](const std::vector<int64_t>& axes, int64_t from) {
-    for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i] != from + static_cast<int64_t>(i)) return false;
-    }
-    return true;
-  };
-  const auto width = of_b.back().Value();
-  if (!windows.has_value() || plain_schedule_ || on_device_ ||
-      !width.has_value() || batch != attributes.GetInts("batch_a") ||
-      !follow(batch, 0) || !follow(contract_a, first + 1) ||
-      !follow(contract_b, first) ||
-      of_a.size() != batch.size() + 1 + contract_a.size() ||
-      of_b.size() != batch.size() + contract_b.size() + 1) {
-    return false;
-  }
-  const DType dtype = graph_.type(v).dtype;
-  const DType sum = SumType(dtype);
-  const Dim& height = of_a[batch.size()];
-  const int lanes = VectorWidth(ByteSize(sum));
-  const auto rows_of = height.Value().value_or(0);
-  TileShape shape{0, 0};
-  int64_t least = INT64_MAX;
-  // Sums and a row of the right side stay in registers.
-  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
-  for (const TileShape& one :
-       wide ? std::vector<TileShape>{{6, 4}, {8, 3}, {12, 2}, {8, 2}, {16, 1}}
-            : std::vector<TileShape>{{4, 3}, {6, 2}, {4, 2}, {8, 1}}) {
-    if (*width % (one.columns * lanes) != 0) continue;
-    const int64_t work = (rows_of + one.rows - 1) / one.rows * one.rows;
-    if (work >= least - least / 50) continue;
-    least = work;
-    shape = {one.rows, one.columns * lanes};
-  }
-  if (shape.rows == 0) return false;
-  const TileVars of(batch.size());
-  std::vector<Expr> extents;
-  for (size_t i = contract_a.size(); i-- > 0;) {
-    extents.push_back(Extent(of_a[contract_a[i]]));
-  }
-  const RDom domain = Domain(extents, "r");
-  const Expr above =
-      Halide::min(Halide::likely(of.q * shape.rows + of.j), Extent(height) - 1);
-  Coordinates left(of.batches.begin(), of.batches.end());
-  Coordinates right = left;
-  left.push_back(above);
-  for (int i = domain.dimensions(); i-- > 0;) {
-    left.push_back(domain[i]);
-    right.push_back(domain[i]);
-  }
-  right.push_back(of.p * shape.columns + of.i);
-  Stage tile = TileStage(MakeFunc("tile"), height, shape.rows, shape.columns);
-  const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
-  tile.func(vars) = NumberElement(sum, 0);
-  tile.func(vars) = AddProductTo(dtype, tile.func(vars),
-                                 ForEach(domain, At(a, left)), At(b, right));
-  tile.reduced = Variables(domain);
-  stages_.push_back(std::move(tile));
-  AddTileResult(v, of);
-  return true;
 }
 
 // One sum over one axis with rows of the left side and columns of the right: in
@@ -540,8 +422,11 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   for (size_t d = axes.size() - 2; d-- > 0;) order.push_back(axes[d]);
   out.reorder(order).vectorize(n, VectorWidth(WidestElement(out)),
                                TailStrategy::GuardWithIf);
-  if (tile->reduced.size() > 1) {
-    // Rows of images are tasks enough.
+  int64_t images = 1;
+  for (size_t d = 0; d + 2 < output_shape_.size(); ++d) {
+    images *= output_shape_[d].Value().value_or(0);
+  }
+  if (tile->reduced.size() > 1 && images >= kEnoughImages) {
     const std::vector<Var> around(axes.rbegin() + 3, axes.rend());
     ParallelWith(out, axes[axes.size() - 3], around);
   } else {

@@ -1,0 +1,142 @@
+// Products of windows that are found where they are taken of
+// (found_windows.h), in tiles.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/codegen/found_windows.h"
+#include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/halide/tile_vars.h"
+
+namespace cleave {
+
+using Halide::Expr;
+using Halide::Func;
+using Halide::RDom;
+
+namespace {
+
+// Rows that a panel meets in one task, about: the threads share a panel's rows
+// where the panels do not come out even.
+constexpr int kBlockRows = 64;
+// Rows of a block, a multiple of a tile's: blocks of one height where the
+// extent is known.
+int BlockRows(const Dim& height, int rows) {
+  const auto up = [](int64_t x, int64_t to) { return (x + to - 1) / to * to; };
+  const int64_t extent = height.Value().value_or(0);
+  if (extent == 0) return kBlockRows / rows * rows;
+  const int64_t blocks = (extent + kBlockRows - 1) / kBlockRows;
+  return static_cast<int>(up((extent + blocks - 1) / blocks, rows));
+}
+
+}  // namespace
+
+Stage TileStage(Func func, const Dim& height, int rows, int columns) {
+  Stage tile;
+  tile.func = std::move(func);
+  tile.role = Stage::Role::kTile;
+  tile.lanes = columns;
+  tile.rows = rows;
+  tile.block_rows = BlockRows(height, rows);
+  return tile;
+}
+
+// The tile of such a product: it divides the columns, and a few rows, which are
+// the places of a window, divide its own. {0, 0} where there is none.
+Lowering::TileShape Lowering::ChooseFoundTile(int64_t height, int64_t width,
+                                              int64_t places, int lanes) const {
+  // Rows of tiles of so many vectors, whose sums stay in registers beside a row
+  // of the right side.
+  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
+  const std::vector<TileShape> shapes =
+      wide ? std::vector<TileShape>{{6, 4},  {8, 3}, {12, 2}, {8, 2},
+                                    {20, 1}, {4, 4}, {4, 2},  {4, 1}}
+           : std::vector<TileShape>{{4, 3}, {6, 2}, {4, 2}, {10, 1}, {4, 1}};
+  TileShape best{0, 0};
+  int64_t least = INT64_MAX;
+  for (const TileShape& one : shapes) {
+    const auto rows = static_cast<int>(one.rows / places * places);
+    if (rows == 0 || width % (one.columns * lanes) != 0) continue;
+    const int64_t work = (height + rows - 1) / rows * rows;
+    // Within 2 % the first is better: it reads less for each product.
+    if (work >= least - least / 50) continue;
+    least = work;
+    best = {rows, one.columns * lanes};
+  }
+  return best;
+}
+
+// Tiles of a product over several axes, of a right side whose columns lie side
+// by side already: windows of rows of images, or columns that were stored so
+// for windows as rows. Each tile reads both sides there.
+bool Lowering::AddFoundDot(Value v) {
+  const Value a = graph_.operands(v)[0];
+  const Value b = graph_.operands(v)[1];
+  const std::optional<Value> terms = WindowsOfTerms(graph_, a);
+  const Attributes& attributes = graph_.attributes(v);
+  const auto batch = attributes.GetInts("batch_b");
+  const auto contract_a = attributes.GetInts("contract_a");
+  const auto contract_b = attributes.GetInts("contract_b");
+  const Shape& of_a = graph_.type(a).shape;
+  const Shape& of_b = graph_.type(b).shape;
+  const auto first = static_cast<int64_t>(batch.size());
+  // [batch.., rows, terms..] and [batch.., terms.., columns].
+  const auto follow = [](const std::vector<int64_t>& axes, int64_t from) {
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i] != from + static_cast<int64_t>(i)) return false;
+    }
+    return true;
+  };
+  const auto width = of_b.back().Value();
+  if ((!terms.has_value() && !WindowsOfRows(graph_, b).has_value()) ||
+      plain_schedule_ || on_device_ || !width.has_value() ||
+      batch != attributes.GetInts("batch_a") || !follow(batch, 0) ||
+      !follow(contract_a, first + 1) || !follow(contract_b, first) ||
+      of_a.size() != batch.size() + 1 + contract_a.size() ||
+      of_b.size() != batch.size() + contract_b.size() + 1) {
+    return false;
+  }
+  const DType dtype = graph_.type(v).dtype;
+  const DType sum = SumType(dtype);
+  const Dim& height = of_a[batch.size()];
+  const int lanes = VectorWidth(ByteSize(sum));
+  const int64_t known_height = height.Value().value_or(0);
+  const int64_t places =
+      terms.has_value()
+          ? graph_.attributes(*terms).GetDims("counts").back().Value().value_or(
+                INT64_MAX)
+          : 1;
+  const TileShape shape = ChooseFoundTile(known_height, *width, places, lanes);
+  if (shape.rows == 0) return false;
+  const TileVars of(batch.size());
+  std::vector<Expr> extents;
+  for (size_t i = contract_a.size(); i-- > 0;) {
+    extents.push_back(Extent(of_a[contract_a[i]]));
+  }
+  const RDom domain = Domain(extents, "r");
+  Expr above = of.q * shape.rows + of.j;
+  if (known_height == 0 || known_height % shape.rows != 0) {
+    above = Halide::min(Halide::likely(above), Extent(height) - 1);
+  }
+  Coordinates left(of.batches.begin(), of.batches.end());
+  Coordinates right = left;
+  left.push_back(above);
+  for (int i = domain.dimensions(); i-- > 0;) {
+    left.push_back(domain[i]);
+    right.push_back(domain[i]);
+  }
+  right.push_back(of.p * shape.columns + of.i);
+  Stage tile = TileStage(MakeFunc("tile"), height, shape.rows, shape.columns);
+  const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
+  tile.func(vars) = NumberElement(sum, 0);
+  tile.func(vars) = AddProductTo(dtype, tile.func(vars),
+                                 ForEach(domain, At(a, left)), At(b, right));
+  tile.reduced = Variables(domain);
+  stages_.push_back(std::move(tile));
+  AddTileResult(v, of);
+  return true;
+}
+
+}  // namespace cleave
