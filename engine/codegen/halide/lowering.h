@@ -270,9 +270,10 @@ class Lowering {
                               const std::vector<Halide::Var>& axes);
   void ScheduleDeviceRows(Halide::Func out,
                           const std::vector<Halide::Var>& axes);
-  // The lanes of a row's reductions, and the rows that one block takes.
+  // The lanes of a row's reductions, 0 where none has any, and the rows that
+  // one block takes. `full`: whether the output has the elements of the rows.
   int DeviceLanes() const;
-  int DeviceBlockRows(int lanes) const;
+  int DeviceBlockRows(int lanes, bool full) const;
   // The loop over the steps of a row, a lane for each thread.
   static void ScheduleDeviceSteps(Halide::Func f, const Halide::Var& x,
                                   const Halide::Var& thread, int lanes,

@@ -76,15 +76,17 @@ bool Lowering::FitsBlock(Value v) const {
 }
 
 int Lowering::DeviceLanes() const {
-  int lanes = 1;
+  int lanes = 0;
   for (const Stage& stage : stages_) lanes = std::max(lanes, stage.lanes);
-  return stages_.empty() ? kReductionLanes : lanes;
+  return lanes;
 }
 
-int Lowering::DeviceBlockRows(int lanes) const {
-  const auto length = space_.shape.back().Value();
-  if (!length.has_value() || *length >= kLongRow) return 1;
+int Lowering::DeviceBlockRows(int lanes, bool full) const {
   if (space_.RowShape().size() != 1) return 1;
+  // A row whose reductions have no lanes is one thread's.
+  if (lanes == 0 && !full) return kRowThreads;
+  const auto length = space_.shape.back().Value();
+  if (lanes == 0 || !length.has_value() || *length >= kLongRow) return 1;
   int64_t stored = 0;
   for (const Stage& stage : stages_) {
     if (stage.role == Stage::Role::kStored) {
@@ -108,11 +110,11 @@ void Lowering::ScheduleDeviceSteps(Func f, const Var& x, const Var& thread,
 
 // A block takes a row, or several short ones.
 void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
-  const int lanes = DeviceLanes();
-  const int block_rows = DeviceBlockRows(lanes);
   std::vector<Var> rows;
   std::vector<VarOrRVar> order;
   const bool full = axes.size() > space_.RowShape().size();
+  const int block_rows = DeviceBlockRows(DeviceLanes(), full);
+  const int lanes = DeviceLanes() > 0 ? DeviceLanes() : kReductionLanes;
   const Var thread("thread"), blocks("blocks"), row_thread("row_thread");
   if (full) {
     ScheduleDeviceSteps(out, axes.back(), thread, lanes, &order);
