@@ -27,4 +27,10 @@ ContractedAxes ContractedAxesOf(const Graph& graph, Value dot, int side) {
   return axes;
 }
 
+Dim ExtentOfAxes(const Shape& shape, const std::vector<int>& axes) {
+  Dim extent(1);
+  for (const int axis : axes) extent = extent * shape[axis];
+  return extent;
+}
+
 }  // namespace cleave

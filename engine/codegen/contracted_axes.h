@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/ir/graph.h"
+#include "ops/dim.h"
 
 namespace cleave {
 
@@ -15,6 +16,9 @@ struct ContractedAxes {
   std::vector<int> contract;  // in the order of the other operand's
   std::vector<int> own;       // ascending
 };
+
+// The extent of several axes as one.
+Dim ExtentOfAxes(const Shape& shape, const std::vector<int>& axes);
 
 // The axes of operand `side`, 0 or 1, of a dot_general.
 ContractedAxes ContractedAxesOf(const Graph& graph, Value dot, int side);

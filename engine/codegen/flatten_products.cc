@@ -117,12 +117,6 @@ bool IsOutOfOrder(const Graph& graph, Value v) {
          !LiesInOrder(graph, graph.operands(v)[1], axes[1]);
 }
 
-Dim Size(const Shape& shape, const std::vector<int>& axes) {
-  Dim size(1);
-  for (const int axis : axes) size = size * shape[axis];
-  return size;
-}
-
 // The operand as [batch.., own, contracted].
 Value Flat(const Graph& graph, Value operand, Value copy,
            const ContractedAxes& axes, GraphBuilder& builder) {
@@ -132,7 +126,7 @@ Value Flat(const Graph& graph, Value operand, Value copy,
   for (const int axis : axes.batch) flat.push_back(shape[axis]);
   for (const auto* kind : {&axes.own, &axes.contract}) {
     order.insert(order.end(), kind->begin(), kind->end());
-    flat.push_back(Size(shape, *kind));
+    flat.push_back(ExtentOfAxes(shape, *kind));
   }
   const Value x = builder.Reshape(builder.Transpose(copy, order), flat);
   return LiesInOrder(graph, operand, axes) ? x : Stored(builder, x);

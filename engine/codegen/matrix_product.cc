@@ -123,12 +123,6 @@ std::optional<Dim> StrideOfAll(const std::vector<int>& axes, const Shape& shape,
   return all.value_or(Dim(1));
 }
 
-Dim ExtentOfAll(const std::vector<int>& axes, const Shape& shape) {
-  Dim extent(1);
-  for (const int axis : axes) extent = extent * shape[axis];
-  return extent;
-}
-
 std::optional<MatrixProduct::Side> FindSide(const Graph& graph, Value dot,
                                             int side) {
   const ContractedAxes axes = ContractedAxesOf(graph, dot, side);
@@ -203,9 +197,9 @@ std::optional<MatrixProduct> FindMatrixProduct(const Graph& graph) {
   const Shape& of_right = graph.type(graph.operands(dot)[1]).shape;
   const ContractedAxes axes = ContractedAxesOf(graph, dot, 0);
   for (const int axis : axes.batch) product.batch.push_back(of_left[axis]);
-  product.rows = ExtentOfAll(axes.own, of_left);
-  product.columns = ExtentOfAll(ContractedAxesOf(graph, dot, 1).own, of_right);
-  product.terms = ExtentOfAll(axes.contract, of_left);
+  product.rows = ExtentOfAxes(of_left, axes.own);
+  product.columns = ExtentOfAxes(of_right, ContractedAxesOf(graph, dot, 1).own);
+  product.terms = ExtentOfAxes(of_left, axes.contract);
   product.left = *left;
   product.right = *right;
   MergeBatch(product);
@@ -217,8 +211,8 @@ bool IsLargeProduct(const Graph& graph, Value node) {
   for (const int side : {0, 1}) {
     const ContractedAxes axes = ContractedAxesOf(graph, node, side);
     const Shape& shape = graph.type(graph.operands(node)[side]).shape;
-    if (IsSmall(ExtentOfAll(axes.own, shape)) ||
-        IsSmall(ExtentOfAll(axes.contract, shape))) {
+    if (IsSmall(ExtentOfAxes(shape, axes.own)) ||
+        IsSmall(ExtentOfAxes(shape, axes.contract))) {
       return false;
     }
   }

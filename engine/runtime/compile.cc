@@ -32,12 +32,10 @@ namespace {
 
 constexpr char kEntryName[] = "kernel";
 
-// A host that has no code is many times slower, which its user should know.
-void SayOnce(const std::string& why) {
-  static std::once_flag said;
-  std::call_once(said, [&] {
-    Say(absl::StrCat(why, ": the interpreter computes instead"));
-  });
+// A user should know once what is many times slower than was meant, and `why`.
+void SayOnce(std::once_flag& said, absl::string_view why,
+             absl::string_view instead) {
+  std::call_once(said, [&] { Say(absl::StrCat(why, ": ", instead)); });
 }
 
 // Compiles what says, of the inputs that are to be finite of a step on a
@@ -72,9 +70,7 @@ bool HasLibraryProducts() {
   const absl::Status status = CudaBlas::Get().status();
   if (absl::IsInternal(status)) {
     static std::once_flag said;
-    std::call_once(said, [&] {
-      Say(absl::StrCat(status.message(), ": kernels compute products instead"));
-    });
+    SayOnce(said, status.message(), "kernels compute products instead");
   }
   return status.ok();
 }
@@ -147,7 +143,8 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   fusion.host_kernels = &options.host_kernels;
   if (!CodeStatus().ok() && options.device == Device::kCpu) {
     fusion.no_code = std::string(CodeStatus().message());
-    SayOnce(fusion.no_code);
+    static std::once_flag said;
+    SayOnce(said, fusion.no_code, "the interpreter computes instead");
   }
   CLEAVE_ASSIGN_OR_RETURN(PlannedGraph planned,
                           PlanSteps(graph, rules, fusion, extract));

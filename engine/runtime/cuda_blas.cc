@@ -3,10 +3,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
+#include <memory>
 
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/loaded_library.h"
 #include "ops/check.h"
 #include "ops/status_macros.h"
 
@@ -87,18 +88,8 @@ bool CudaBlas::Takes(const DeviceProduct& product) {
 }
 
 absl::StatusOr<const CudaBlas*> CudaBlas::Get() {
-  static auto* const blas = [] {
-    auto* const made = new absl::StatusOr<const CudaBlas*>;
-    auto* const loaded = new CudaBlas;
-    const absl::Status status = loaded->Load();
-    if (status.ok()) {
-      *made = loaded;
-    } else {
-      *made = status;
-      delete loaded;
-    }
-    return made;
-  }();
+  static const auto* const blas = new absl::StatusOr<const CudaBlas*>(
+      Loaded(std::unique_ptr<CudaBlas>(new CudaBlas), &CudaBlas::Load));
   return *blas;
 }
 
@@ -117,12 +108,7 @@ absl::Status CudaBlas::Load() {
         absl::StrCat("there is no ", kFileNames[0], " nor an earlier one"));
   }
   const auto look = [&](const char* name, auto** function) {
-    *function =
-        reinterpret_cast<std::remove_reference_t<decltype(**function)>*>(
-            dlsym(library, name));
-    return *function != nullptr ? absl::OkStatus()
-                                : absl::FailedPreconditionError(absl::StrCat(
-                                      "libcublas.so has no ", name));
+    return Look(library, "libcublas.so", name, function);
   };
   CLEAVE_RETURN_IF_ERROR(look("cublasCreate_v2", &create_));
   CLEAVE_RETURN_IF_ERROR(look("cublasDestroy_v2", &destroy_));

@@ -2,7 +2,10 @@
 
 #include <dlfcn.h>
 
+#include <memory>
+
 #include "absl/strings/str_cat.h"
+#include "engine/runtime/loaded_library.h"
 #include "ops/status_macros.h"
 
 namespace cleave {
@@ -10,29 +13,11 @@ namespace {
 
 constexpr char kFileName[] = "libcuda.so.1";
 
-template <typename Function>
-absl::Status Look(void* library, const char* name, Function** function) {
-  *function = reinterpret_cast<Function*>(dlsym(library, name));
-  if (*function != nullptr) return absl::OkStatus();
-  return absl::FailedPreconditionError(
-      absl::StrCat(kFileName, " has no ", name));
-}
-
 }  // namespace
 
 absl::StatusOr<const CudaDriver*> CudaDriver::Get() {
-  static auto* const driver = [] {
-    auto* const made = new absl::StatusOr<const CudaDriver*>;
-    auto* const loaded = new CudaDriver;
-    const absl::Status status = loaded->Load();
-    if (status.ok()) {
-      *made = loaded;
-    } else {
-      *made = status;
-      delete loaded;
-    }
-    return made;
-  }();
+  static const auto* const driver = new absl::StatusOr<const CudaDriver*>(
+      Loaded(std::unique_ptr<CudaDriver>(new CudaDriver), &CudaDriver::Load));
   return *driver;
 }
 
@@ -40,15 +25,19 @@ absl::Status CudaDriver::Load() {
   // Kept open: code of the driver runs until the process ends.
   void* const library = dlopen(kFileName, RTLD_LAZY | RTLD_LOCAL);
   if (library == nullptr) return absl::FailedPreconditionError(dlerror());
-  CLEAVE_RETURN_IF_ERROR(Look(library, "cuInit", &init_));
-  CLEAVE_RETURN_IF_ERROR(Look(library, "cuDeviceGetCount", &device_count_));
-  CLEAVE_RETURN_IF_ERROR(Look(library, "cuDeviceGet", &device_get_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, kFileName, "cuInit", &init_));
   CLEAVE_RETURN_IF_ERROR(
-      Look(library, "cuDevicePrimaryCtxRetain", &retain_context_));
-  CLEAVE_RETURN_IF_ERROR(Look(library, "cuCtxPushCurrent_v2", &push_context_));
-  CLEAVE_RETURN_IF_ERROR(Look(library, "cuCtxPopCurrent_v2", &pop_context_));
-  CLEAVE_RETURN_IF_ERROR(Look(library, "cuMemcpyAsync", &copy_));
-  CLEAVE_RETURN_IF_ERROR(Look(library, "cuGetErrorString", &error_string_));
+      Look(library, kFileName, "cuDeviceGetCount", &device_count_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, kFileName, "cuDeviceGet", &device_get_));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(library, kFileName, "cuDevicePrimaryCtxRetain", &retain_context_));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(library, kFileName, "cuCtxPushCurrent_v2", &push_context_));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(library, kFileName, "cuCtxPopCurrent_v2", &pop_context_));
+  CLEAVE_RETURN_IF_ERROR(Look(library, kFileName, "cuMemcpyAsync", &copy_));
+  CLEAVE_RETURN_IF_ERROR(
+      Look(library, kFileName, "cuGetErrorString", &error_string_));
   CLEAVE_RETURN_IF_ERROR(ToStatus(init_(0), "cuInit"));
   CLEAVE_RETURN_IF_ERROR(
       ToStatus(device_count_(&devices_), "cuDeviceGetCount"));

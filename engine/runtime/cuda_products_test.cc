@@ -61,6 +61,15 @@ struct ProductCase {
   std::vector<std::vector<int64_t>> shapes;
 };
 
+// Heads of attention that lie beside each other: two axes of a batch.
+constexpr char kHeads[] =
+    R"(graph (%q: f32[b, s, h, d], %k: f32[b, t, h, d]) -> (y: f32[b, h, s, t]) {
+  %1: f32[b, h, s, d] = transpose(%q, axes: [0, 2, 1, 3])
+  %2: f32[b, h, d, t] = transpose(%k, axes: [0, 2, 3, 1])
+  %3: f32[b, h, s, t] = dot_general(%1, %2, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [2])
+  return y = %3
+})";
+
 std::vector<ProductCase> ProductCases() {
   return {
       {"Matrices",
@@ -87,23 +96,8 @@ std::vector<ProductCase> ProductCases() {
   return y = %1
 })",
        {{3, 17, 18}, {3, 18, 19}}},
-      // Heads of attention that lie beside each other: two axes of a batch.
-      {"Heads",
-       R"(graph (%q: f32[b, s, h, d], %k: f32[b, t, h, d]) -> (y: f32[b, h, s, t]) {
-  %1: f32[b, h, s, d] = transpose(%q, axes: [0, 2, 1, 3])
-  %2: f32[b, h, d, t] = transpose(%k, axes: [0, 2, 3, 1])
-  %3: f32[b, h, s, t] = dot_general(%1, %2, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [2])
-  return y = %3
-})",
-       {{2, 17, 5, 16}, {2, 18, 5, 16}}},
-      {"ManyExamplesOfFewHeads",
-       R"(graph (%q: f32[b, s, h, d], %k: f32[b, t, h, d]) -> (y: f32[b, h, s, t]) {
-  %1: f32[b, h, s, d] = transpose(%q, axes: [0, 2, 1, 3])
-  %2: f32[b, h, d, t] = transpose(%k, axes: [0, 2, 3, 1])
-  %3: f32[b, h, s, t] = dot_general(%1, %2, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [2])
-  return y = %3
-})",
-       {{70, 17, 2, 16}, {70, 18, 2, 16}}},
+      {"Heads", kHeads, {{2, 17, 5, 16}, {2, 18, 5, 16}}},
+      {"ManyExamplesOfFewHeads", kHeads, {{70, 17, 2, 16}, {70, 18, 2, 16}}},
       // A part of what one product made for all three.
       {"Slice",
        R"(graph (%a: f32[64, 90], %b: f32[20, 30]) -> (y: f32[64, 20]) {

@@ -148,6 +148,9 @@ class Kernel::Impl {
                        absl::Span<void*> addresses, Kept* kept,
                        KernelCall& call, DeviceMemory* memory);
   // NotFinite() where an element of an input that is to be finite is not.
+  static absl::Status CheckFinite(const internal_kernel::Step& step,
+                                  const StepInstance& instance,
+                                  Addresses addresses);
   static absl::Status CheckFiniteOnDevice(const internal_kernel::Step& step,
                                           const StepInstance& instance,
                                           Addresses addresses, KernelCall& call,

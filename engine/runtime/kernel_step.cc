@@ -169,6 +169,19 @@ absl::Status Kernel::Impl::CheckIndices(const StepInstance& instance,
   return absl::OkStatus();
 }
 
+absl::Status Kernel::Impl::CheckFinite(const Step& step,
+                                       const StepInstance& instance,
+                                       Addresses addresses) {
+  for (const int i : step.finite_inputs) {
+    const BufferInstance& buffer = instance.inputs[i];
+    if (!AllFinite(step.inputs[i].dtype, addresses[buffer.slot],
+                   buffer.bytes)) {
+      return internal_kernel::NotFinite();
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Tensor>> Kernel::Impl::InterpretGiven(
     absl::Span<const Tensor> inputs, const absl::Status& why,
     const RunOptions& options) const {
@@ -393,17 +406,11 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
                 step.table->byte_size());
     return absl::OkStatus();
   }
-  if (!step.finite_checks.empty()) {
+  if (step.finite_checks.empty()) {
+    CLEAVE_RETURN_IF_ERROR(CheckFinite(step, instance, addresses));
+  } else {
     CLEAVE_RETURN_IF_ERROR(
         CheckFiniteOnDevice(step, instance, addresses, call, *memory));
-  }
-  for (const int i : step.finite_inputs) {
-    if (!step.finite_checks.empty()) break;
-    const BufferInstance& buffer = instance.inputs[i];
-    if (!AllFinite(step.inputs[i].dtype, addresses[buffer.slot],
-                   buffer.bytes)) {
-      return internal_kernel::NotFinite();
-    }
   }
   if (step.kind == GroupKind::kRuntime) {
     return RunOwnCode(step, instance, addresses, call);

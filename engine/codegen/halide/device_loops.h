@@ -5,6 +5,7 @@
 #define CLEAVE_ENGINE_CODEGEN_HALIDE_DEVICE_LOOPS_H_
 
 #include <cstddef>
+#include <utility>
 #include <vector>
 
 #include "Halide.h"
@@ -24,13 +25,17 @@ inline void ShareInBlock(Halide::Func f, const Halide::LoopLevel& level) {
   if (!args.empty()) f.align_storage(args.front(), 8);
 }
 
-// The loop over r, `count` steps at a time.
-inline void UnrollSteps(Halide::Func f, int update, const Halide::RVar& r,
-                        int count) {
+// The loop over r, `count` steps at a time: the loop of these, unrolled, and
+// the one around it.
+inline std::pair<Halide::RVar, Halide::RVar> UnrollSteps(Halide::Func f,
+                                                         int update,
+                                                         const Halide::RVar& r,
+                                                         int count) {
   const Halide::RVar outer(r.name() + "_steps"), inner(r.name() + "_step");
   f.update(update)
       .split(r, outer, inner, count, Halide::TailStrategy::GuardWithIf)
       .unroll(inner);
+  return {inner, outer};
 }
 
 // One variable over all of `axes`, the first outermost, of a Func or a Stage.

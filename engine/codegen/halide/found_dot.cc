@@ -13,35 +13,7 @@
 namespace cleave {
 
 using Halide::Expr;
-using Halide::Func;
 using Halide::RDom;
-
-namespace {
-
-// Rows that a panel meets in one task, about: the threads share a panel's rows
-// where the panels do not come out even.
-constexpr int kBlockRows = 64;
-// Rows of a block, a multiple of a tile's: blocks of one height where the
-// extent is known.
-int BlockRows(const Dim& height, int rows) {
-  const auto up = [](int64_t x, int64_t to) { return (x + to - 1) / to * to; };
-  const int64_t extent = height.Value().value_or(0);
-  if (extent == 0) return kBlockRows / rows * rows;
-  const int64_t blocks = (extent + kBlockRows - 1) / kBlockRows;
-  return static_cast<int>(up((extent + blocks - 1) / blocks, rows));
-}
-
-}  // namespace
-
-Stage TileStage(Func func, const Dim& height, int rows, int columns) {
-  Stage tile;
-  tile.func = std::move(func);
-  tile.role = Stage::Role::kTile;
-  tile.lanes = columns;
-  tile.rows = rows;
-  tile.block_rows = BlockRows(height, rows);
-  return tile;
-}
 
 // The tile of such a product: it divides the columns, and a few rows, which are
 // the places of a window, divide its own. {0, 0} where there is none.

@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "engine/codegen/element_support.h"
+#include "engine/codegen/halide/device_loops.h"
 #include "engine/codegen/halide/lowering.h"
 
 namespace cleave {
@@ -176,19 +177,14 @@ void Lowering::ScheduleDeviceTransposed(Func out,
                                         const std::vector<Var>& axes) {
   const Var x = axes.back();
   const Var row = axes[AxisOfOperandRows()];
-  const Var in_x("in_x"), in_row("in_row"), line("line"), tiles("tiles");
+  const Var in_x("in_x"), in_row("in_row"), line("line");
   out.split(x, x, in_x, kDeviceEdge, TailStrategy::GuardWithIf)
       .split(row, row, in_row, kDeviceEdge, TailStrategy::GuardWithIf)
       .split(in_row, in_row, line, kDeviceLines);
   std::vector<Halide::VarOrRVar> order = {in_row, in_x, line};
   order.insert(order.end(), axes.rbegin(), axes.rend());
   out.reorder(order).unroll(in_row);
-  Var all = x;
-  for (size_t d = axes.size() - 1; d-- > 0;) {
-    const Var next("tiles");
-    out.fuse(all, axes[d], next);
-    all = next;
-  }
+  const Var all = Fuse(out, axes);
   out.gpu_blocks(all).gpu_threads(in_x, line);
   for (Stage& stage : stages_) {
     if (stage.role != Stage::Role::kCopied) continue;

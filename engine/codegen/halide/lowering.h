@@ -90,7 +90,7 @@ Halide::Expr IdentityElement(Primitive primitive, DType dtype);
 Halide::Var ParallelWith(Halide::Func out, Halide::Var task,
                          const std::vector<Halide::Var>& around);
 
-struct TileVars;  // tiled_dot.cc
+struct TileVars;  // tile_vars.h
 
 class Lowering {
  public:
@@ -228,7 +228,7 @@ class Lowering {
   void AddCumulative(Value v);
   void AddScatter(Value v);
   bool AddTiledDot(Value v);  // tiled_dot.cc
-  bool AddFoundDot(Value v);
+  bool AddFoundDot(Value v);  // found_dot.cc
   bool AddTiledReduction(Value v);
   void AddTileResult(Value v, const TileVars& vars);
   Halide::Expr AddProductTo(DType dtype, const Halide::Expr& sum,

@@ -113,8 +113,9 @@ void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
   std::vector<Var> rows;
   std::vector<VarOrRVar> order;
   const bool full = axes.size() > space_.RowShape().size();
-  const int block_rows = DeviceBlockRows(DeviceLanes(), full);
-  const int lanes = DeviceLanes() > 0 ? DeviceLanes() : kReductionLanes;
+  const int reduced_lanes = DeviceLanes();
+  const int block_rows = DeviceBlockRows(reduced_lanes, full);
+  const int lanes = reduced_lanes > 0 ? reduced_lanes : kReductionLanes;
   const Var thread("thread"), blocks("blocks"), row_thread("row_thread");
   if (full) {
     ScheduleDeviceSteps(out, axes.back(), thread, lanes, &order);
@@ -238,11 +239,8 @@ void Lowering::ScheduleDeviceStage(Stage& stage) {
     std::vector<VarOrRVar> inner;
     for (const RVar& r : stage.reduced) inner.emplace_back(r);
     if (!stage.reduced.empty()) {
-      const RVar first = stage.reduced.front();
-      const RVar steps("steps"), step("step");
-      stage.func.update(i)
-          .split(first, steps, step, kUnrolledSteps, TailStrategy::GuardWithIf)
-          .unroll(step);
+      const auto [step, steps] =
+          UnrollSteps(stage.func, i, stage.reduced.front(), kUnrolledSteps);
       inner.front() = step;
       inner.insert(inner.begin() + 1, steps);
     }

@@ -26,6 +26,9 @@ using Halide::Var;
 
 namespace {
 
+// Rows that a panel meets in one task, about: the threads share a panel's rows
+// where the panels do not come out even.
+constexpr int kBlockRows = 64;
 // Operations behind a product from which their constants would drive the tile
 // out of the registers: they have a loop of their own then.
 constexpr int kEpilogueCost = 6;
@@ -59,6 +62,16 @@ bool IsContiguousIn(const Expr& element, const Var& k) {
   visitor.name = k.name();
   element.accept(&visitor);
   return visitor.contiguous;
+}
+
+// Rows of a block, a multiple of a tile's: blocks of one height where the
+// extent is known.
+int BlockRows(const Dim& height, int rows) {
+  const auto up = [](int64_t x, int64_t to) { return (x + to - 1) / to * to; };
+  const int64_t extent = height.Value().value_or(0);
+  if (extent == 0) return kBlockRows / rows * rows;
+  const int64_t blocks = (extent + kBlockRows - 1) / kBlockRows;
+  return static_cast<int>(up((extent + blocks - 1) / blocks, rows));
 }
 
 // The time of a multiplication in tiles of so many rows, in percent of that in
@@ -129,6 +142,16 @@ class TakeSide : public Halide::Internal::IRGraphMutator {
 };
 
 }  // namespace
+
+Stage TileStage(Func func, const Dim& height, int rows, int columns) {
+  Stage tile;
+  tile.func = std::move(func);
+  tile.role = Stage::Role::kTile;
+  tile.lanes = columns;
+  tile.rows = rows;
+  tile.block_rows = BlockRows(height, rows);
+  return tile;
+}
 
 // The tile that fits the extents best, among the shapes whose sums stay in
 // registers beside a row of the panel and a factor: whole panels are even
