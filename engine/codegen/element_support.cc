@@ -35,11 +35,6 @@ absl::Status CanLowerElement(Primitive primitive, DType result,
     case Primitive::kReal:
     case Primitive::kImag:
       return no("no vector code");
-    case Primitive::kFma:
-      if (dtype != DType::kF32 && dtype != DType::kF64) {
-        return no(absl::StrCat("no single rounding in ", DTypeName(dtype)));
-      }
-      return absl::OkStatus();
     case Primitive::kPow:
       if (IsInt(dtype)) return no("integer powers have no vector code");
       return absl::OkStatus();

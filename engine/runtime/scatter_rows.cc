@@ -2,174 +2,277 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
 
-#include "absl/strings/str_cat.h"
-#include "ops/check.h"
+#include "engine/runtime/updates_by_block.h"
+#include "ops/status_macros.h"
 
 namespace cleave::internal_kernel {
 namespace {
 
 // Elements of a row whose sums are kept at a time.
 constexpr int64_t kColumns = 512;
-// Elements of a task.
-constexpr int64_t kTaskElements = 8192;
+// Elements of a block: their sums fit the second cache of a core.
+constexpr int64_t kBlockElements = 32768;
+// Rows of so many elements at most are added to where they are; updates of
+// longer ones are sorted by their rows first.
+constexpr int64_t kShortRow = 8;
+// Rows per update from which on it pays to look for the rows that change.
+constexpr int64_t kSparseRows = 4;
 
 // Bytes of a result that one task clears: the processor writes so many at once
 // without reading them first.
 constexpr int64_t kClearedBytes = int64_t{4} << 20;
-// Rows per update from which on the whole result is cleared, and few rows are
-// written again.
-constexpr int64_t kSparseRows = 4;
 
 // Updates lie anywhere: those that come so many later are fetched beforehand,
 // so many bytes of each.
-constexpr uint32_t kAhead = 8;
+constexpr ptrdiff_t kAhead = 8;
 constexpr size_t kFetched = 512;
 constexpr size_t kCacheLine = 64;
 
-// The updates in the order of their rows: those of row r are
-// order[begin[r] .. begin[r + 1]); `count` in all.
-struct Sorted {
-  const uint32_t* begin;
-  const uint32_t* order;
-  uint32_t count;
+// A block of rows, and its updates in their order.
+struct Block {
+  int64_t first = 0;
+  int64_t rows = 0;
+  const RowUpdate* begin = nullptr;
+  const RowUpdate* end = nullptr;
+
+  ptrdiff_t updates() const { return end - begin; }
 };
 
-Sorted SortByRow(const ScatteredRows& array, uint32_t* begin, uint32_t* order) {
-  const auto is_row = [&](int64_t index) {
-    return index >= 0 && index < array.rows;
-  };
-  // Counts of row r at r + 1, then where each begins, which placing moves on to
-  // where the next one does.
-  std::fill_n(begin, array.rows + 2, 0);
-  for (int64_t i = 0; i < array.updates; ++i) {
-    if (is_row(array.indices[i])) ++begin[array.indices[i] + 2];
+struct Plus {
+  template <typename State, typename T>
+  static void Combine(State& state, T update) {
+    state += update;
   }
-  uint32_t before = 0;
-  for (int64_t r = 0; r <= array.rows; ++r) {
-    before += begin[r + 1];
-    begin[r + 1] = before;
+};
+struct Largest {
+  template <typename T>
+  static void Combine(T& state, T update) {
+    state = std::max(state, update);
   }
-  for (int64_t i = 0; i < array.updates; ++i) {
-    const int64_t row = array.indices[i];
-    if (is_row(row)) order[begin[row + 1]++] = static_cast<uint32_t>(i);
-  }
-  return {begin, order, begin[array.rows]};
-}
+};
 
-// `count` sums of a row from a column on: of x, or 0, and the row's updates.
-template <typename T, typename Sum>
-void AddUpdates(const ScatteredRows& array, const Sorted& sorted, int64_t row,
-                int64_t column, int64_t count, Sum* sums) {
-  const auto* const u = static_cast<const T*>(array.u) + column;
-  if (array.x == nullptr) {
-    std::fill_n(sums, count, Sum{0});
-  } else {
-    std::copy_n(static_cast<const T*>(array.x) + row * array.width + column,
-                count, sums);
-  }
-  const size_t fetched = std::min(count * sizeof(T), kFetched);
-  for (uint32_t i = sorted.begin[row]; i < sorted.begin[row + 1]; ++i) {
-    if (i + kAhead < sorted.count) {
-      const auto* const next = reinterpret_cast<const char*>(
-          u + sorted.order[i + kAhead] * array.width);
-      for (size_t b = 0; b < fetched; b += kCacheLine) {
-        __builtin_prefetch(next + b);
-      }
-    }
-    const T* const update = u + sorted.order[i] * array.width;
-    for (int64_t c = 0; c < count; ++c) sums[c] += update[c];
-  }
-}
-
+// `count` elements of x from `at` on, or of what stands for it.
 template <typename T, typename State>
-void AddTo(const ScatteredRows& array, const Sorted& sorted, int64_t row) {
+void Begin(const ScatteredRows& array, int64_t at, int64_t count,
+           State* states) {
+  if (array.x == nullptr) {
+    std::fill_n(states, count, static_cast<State>(array.fill));
+  } else {
+    std::copy_n(static_cast<const T*>(array.x) + at, count, states);
+  }
+}
+
+// The results of `count` elements from `at` on.
+template <typename T, typename State>
+void End(const ScatteredRows& array, int64_t at, int64_t count,
+         const State* states) {
+  T* const y = static_cast<T*>(array.y) + at;
+  if (array.base == nullptr) {
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<T>(states[i]);
+    return;
+  }
+  const T* const base = static_cast<const T*>(array.base) + at;
+  for (int64_t i = 0; i < count; ++i) {
+    y[i] = base[i] + static_cast<T>(states[i]);
+  }
+}
+
+// Rows that nothing is added to.
+template <typename T>
+void Leave(const ScatteredRows& array, int64_t row, int64_t rows) {
+  const int64_t at = row * array.width;
+  const int64_t count = rows * array.width;
+  T* const y = static_cast<T*>(array.y) + at;
+  Begin<T>(array, at, count, y);
+  if (array.base != nullptr) End<T>(array, at, count, y);
+}
+
+// The updates [begin, end) of one row; those up to `last` come behind them.
+template <typename T, typename State, typename Operation>
+void AddToRow(const ScatteredRows& array, int64_t row, const RowUpdate* begin,
+              const RowUpdate* end, const RowUpdate* last) {
   // Two numbers have the same sum in T as in a state of twice the digits that
   // is rounded once.
-  const uint32_t terms =
-      sorted.begin[row + 1] - sorted.begin[row] + (array.x == nullptr ? 0 : 1);
-  const bool in_place = std::is_same_v<T, State> || terms <= 2;
+  const bool in_place = std::is_same_v<T, State> ||
+                        end - begin + (array.x == nullptr ? 0 : 1) <= 2;
   std::array<State, kColumns> sums;
   for (int64_t column = 0; column < array.width; column += kColumns) {
     const int64_t count = std::min(kColumns, array.width - column);
-    const int64_t begin = row * array.width + column;
-    T* const y = static_cast<T*>(array.y) + begin;
+    const int64_t at = row * array.width + column;
+    const auto* const u = static_cast<const T*>(array.u) + column;
+    const size_t fetched = std::min(count * sizeof(T), kFetched);
+    const auto add = [&](auto* states) {
+      Begin<T>(array, at, count, states);
+      for (const RowUpdate* i = begin; i < end; ++i) {
+        if (last - i > kAhead) {
+          const auto* const next =
+              reinterpret_cast<const char*>(u + i[kAhead].index * array.width);
+          for (size_t b = 0; b < fetched; b += kCacheLine) {
+            __builtin_prefetch(next + b);
+          }
+        }
+        const T* const update = u + i->index * array.width;
+        for (int64_t c = 0; c < count; ++c) {
+          Operation::Combine(states[c], update[c]);
+        }
+      }
+    };
     if (in_place) {
-      AddUpdates<T>(array, sorted, row, column, count, y);
+      T* const y = static_cast<T*>(array.y) + at;
+      add(y);
+      if (array.base != nullptr) End<T>(array, at, count, y);
     } else {
-      AddUpdates<T>(array, sorted, row, column, count, sums.data());
-      for (int64_t c = 0; c < count; ++c) y[c] = static_cast<T>(sums[c]);
+      add(sums.data());
+      End<T>(array, at, count, sums.data());
     }
-    if (array.base == nullptr) continue;
-    const T* const base = static_cast<const T*>(array.base) + begin;
-    for (int64_t c = 0; c < count; ++c) y[c] = base[c] + y[c];
   }
 }
 
-}  // namespace
-
-absl::Status AddRows(const ScatteredRows& array, KernelCall& call) {
-  if (array.rows == 0 || array.width == 0) return absl::OkStatus();
-  CLEAVE_CHECK(array.updates < UINT32_MAX) << array.updates;
-  const size_t bytes = (array.rows + 2 + array.updates) * sizeof(uint32_t);
-  auto* const begin = static_cast<uint32_t*>(call.Allocate(bytes));
-  if (begin == nullptr) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat("no memory for ", bytes, " bytes, to scatter"));
+// The rows of a block one after the other, their updates sorted into `sorted`;
+// `counts` has room for a number per row.
+template <typename T, typename State, typename Operation>
+void AddByRow(const ScatteredRows& array, const Block& block, bool is_cleared,
+              uint32_t* counts, RowUpdate* sorted) {
+  std::fill_n(counts, block.rows, 0);
+  for (const RowUpdate* i = block.begin; i < block.end; ++i) ++counts[i->row];
+  uint32_t before = 0;
+  for (int64_t r = 0; r < block.rows; ++r) {
+    before += counts[r];
+    counts[r] = before - counts[r];
   }
-  const Sorted sorted = SortByRow(array, begin, begin + array.rows + 2);
-  const auto add = array.dtype == DType::kF32   ? AddTo<float, double>
-                   : array.dtype == DType::kF64 ? AddTo<double, double>
-                   : ByteSize(array.dtype) == 4 ? AddTo<uint32_t, uint32_t>
-                                                : AddTo<uint64_t, uint64_t>;
-  const int64_t task = std::max<int64_t>(1, kTaskElements / array.width);
-  const bool zeros = array.x == nullptr && array.base == nullptr;
-  const int64_t row_bytes = array.width * ByteSize(array.dtype);
-  auto* const y = static_cast<std::byte*>(array.y);
-  const auto count_tasks = [&](int64_t rows) {
-    return (rows + task - 1) / task;
+  for (const RowUpdate* i = block.begin; i < block.end; ++i) {
+    sorted[counts[i->row]++] = *i;
+  }
+  const RowUpdate* const last = sorted + block.updates();
+  int64_t done = 0;  // rows of the block
+  const auto leave_until = [&](int64_t row) {
+    if (!is_cleared && row > done) {
+      Leave<T>(array, block.first + done, row - done);
+    }
   };
-  if (zeros && array.updates * kSparseRows <= array.rows) {
-    const int64_t all = array.rows * row_bytes;
+  for (const RowUpdate* i = sorted; i < last;) {
+    const RowUpdate* end = i;
+    while (end < last && end->row == i->row) ++end;
+    leave_until(i->row);
+    AddToRow<T, State, Operation>(array, block.first + i->row, i, end, last);
+    done = i->row + 1;
+    i = end;
+  }
+  leave_until(block.rows);
+}
+
+// All rows of a block at a time; `states` has room for their elements.
+template <typename T, typename State, typename Operation>
+void AddInPlace(const ScatteredRows& array, const Block& block, State* states) {
+  const int64_t at = block.first * array.width;
+  const int64_t count = block.rows * array.width;
+  Begin<T>(array, at, count, states);
+  const auto* const u = static_cast<const T*>(array.u);
+  if (array.width == 1) {
+    for (const RowUpdate* i = block.begin; i < block.end; ++i) {
+      Operation::Combine(states[i->row], u[i->index]);
+    }
+    return End<T>(array, at, count, states);
+  }
+  for (const RowUpdate* i = block.begin; i < block.end; ++i) {
+    State* const row = states + i->row * array.width;
+    const T* const update = u + i->index * array.width;
+    for (int64_t c = 0; c < array.width; ++c) {
+      Operation::Combine(row[c], update[c]);
+    }
+  }
+  End<T>(array, at, count, states);
+}
+
+template <typename T, typename State, typename Operation>
+absl::Status Add(const ScatteredRows& array, KernelCall& call) {
+  const int64_t most_rows = std::max<int64_t>(1, kBlockElements / array.width);
+  CLEAVE_ASSIGN_OR_RETURN(
+      const UpdatesByBlock updates,
+      SortByBlock(array.indices, array.updates, array.rows, most_rows, call));
+  // What threads need beside each other: sums of a block, or a count for each
+  // row and sorted updates.
+  const int64_t block_rows = int64_t{1} << updates.log2_rows;
+  const bool is_short = array.width <= kShortRow;
+  const bool is_cleared = array.x == nullptr && array.base == nullptr &&
+                          array.fill == 0 &&
+                          array.updates * kSparseRows <= array.rows;
+  if (is_cleared) {
+    auto* const y = static_cast<std::byte*>(array.y);
+    const int64_t all = array.rows * array.width * sizeof(T);
     call.ParallelFor((all + kClearedBytes - 1) / kClearedBytes,
                      [&](int64_t first, int64_t last) {
                        const int64_t from = first * kClearedBytes;
                        const int64_t to = std::min(all, last * kClearedBytes);
                        std::memset(y + from, 0, to - from);
                      });
-    call.ParallelFor(
-        count_tasks(sorted.count), [&](int64_t first, int64_t last) {
-          const int64_t end = std::min<int64_t>(sorted.count, last * task);
-          for (int64_t i = first * task; i < end; ++i) {
-            // The first update of its row stands for all.
-            const int64_t row = array.indices[sorted.order[i]];
-            if (sorted.begin[row] == i) add(array, sorted, row);
-          }
-        });
-  } else {
-    const auto is_empty = [&](int64_t row) {
-      return sorted.begin[row] == sorted.begin[row + 1];
-    };
-    call.ParallelFor(count_tasks(array.rows), [&](int64_t first, int64_t last) {
-      const int64_t end = std::min(array.rows, last * task);
-      int64_t row = first * task;
-      while (row < end) {
-        if (!zeros || !is_empty(row)) {
-          add(array, sorted, row++);
-          continue;
-        }
-        // Memory is cleared at once without being read.
-        const int64_t from = row;
-        while (row < end && is_empty(row)) ++row;
-        std::memset(y + from * row_bytes, 0, (row - from) * row_bytes);
-      }
-    });
   }
-  KernelCall::Free(begin);
+  std::atomic<bool> is_refused{false};
+  call.ParallelFor(updates.blocks, [&](int64_t first, int64_t last) {
+    const uint32_t* const begin = updates.begin;
+    size_t most = 0;  // updates of a block
+    for (int64_t b = first; b < last; ++b) {
+      most = std::max<size_t>(most, begin[b + 1] - begin[b]);
+    }
+    const size_t counts_bytes = (block_rows + 1) / 2 * 2 * sizeof(uint32_t);
+    const size_t bytes =
+        std::max(counts_bytes + most * sizeof(RowUpdate),
+                 is_short ? block_rows * array.width * sizeof(State) : 0);
+    auto* const scratch = static_cast<std::byte*>(call.Allocate(bytes));
+    if (scratch == nullptr) {
+      is_refused.store(true, std::memory_order_relaxed);
+      return;
+    }
+    for (int64_t b = first; b < last; ++b) {
+      Block block;
+      block.first = b << updates.log2_rows;
+      block.rows = std::min(block_rows, array.rows - block.first);
+      block.begin = updates.updates + begin[b];
+      block.end = updates.updates + begin[b + 1];
+      if (is_short && block.updates() * kSparseRows > block.rows) {
+        AddInPlace<T, State, Operation>(array, block,
+                                        reinterpret_cast<State*>(scratch));
+      } else {
+        AddByRow<T, State, Operation>(
+            array, block, is_cleared, reinterpret_cast<uint32_t*>(scratch),
+            reinterpret_cast<RowUpdate*>(scratch + counts_bytes));
+      }
+    }
+    KernelCall::Free(scratch);
+  });
+  FreeUpdates(updates);
+  if (is_refused.load(std::memory_order_relaxed)) {
+    return absl::ResourceExhaustedError("no memory for the sums of a scatter");
+  }
   return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status AddRows(const ScatteredRows& array, KernelCall& call) {
+  if (array.rows == 0 || array.width == 0) return absl::OkStatus();
+  if (array.largest) {
+    switch (array.dtype) {
+      case DType::kI32:
+        return Add<int32_t, int32_t, Largest>(array, call);
+      case DType::kU32:
+        return Add<uint32_t, uint32_t, Largest>(array, call);
+      case DType::kI64:
+        return Add<int64_t, int64_t, Largest>(array, call);
+      default:
+        return Add<uint64_t, uint64_t, Largest>(array, call);
+    }
+  }
+  if (array.dtype == DType::kF32) return Add<float, double, Plus>(array, call);
+  if (array.dtype == DType::kF64) return Add<double, double, Plus>(array, call);
+  return ByteSize(array.dtype) == 4
+             ? Add<uint32_t, uint32_t, Plus>(array, call)
+             : Add<uint64_t, uint64_t, Plus>(array, call);
 }
 
 }  // namespace cleave::internal_kernel

@@ -1,4 +1,5 @@
-// AddRows: updates added to the rows of an array that indices name, on threads.
+// AddRows: updates added to the rows of an array that indices name, on threads;
+// or the largest of both kept.
 //
 //   ScatteredRows array;
 //   array.rows = 3;
@@ -25,7 +26,10 @@ struct ScatteredRows {
   int64_t rows = 0;
   int64_t width = 0;        // elements of a row
   int64_t updates = 0;      // rows of u, and indices
-  const void* x = nullptr;  // null: zeros
+  const void* x = nullptr;  // null: `fill` everywhere
+  int64_t fill = 0;
+  // Of integers: the largest of an element and its updates, not their sum.
+  bool largest = false;
   // Added to what the sums are, once these are rounded; null: nothing is.
   const void* base = nullptr;
   const int64_t* indices = nullptr;
@@ -33,13 +37,13 @@ struct ScatteredRows {
   void* y = nullptr;
 };
 
-// Updates are sorted by their rows; the thread that has a row adds its updates
-// in their order, so that the result does not depend on the threads. Sums of
-// floats are kept in f64 and rounded once; a row of x without updates is copied
-// as it is; integers wrap. An index that is no row drops its update. There are
-// fewer than 2^31 rows and updates. O(rows * width + updates * width).
-// ResourceExhausted where memory for two numbers per update and one per row is
-// refused.
+// Updates are sorted by blocks of rows; the thread that has a block adds its
+// updates in their order, so that the result does not depend on the threads.
+// Sums of floats are kept in f64 and rounded once; a row of x without updates is
+// copied as it is; integers wrap. An index that is no row drops its update.
+// There are fewer than 2^32 updates. O(rows * width + updates * width).
+// ResourceExhausted where memory is refused: for four numbers per update, and
+// for a block's sums or counts per thread.
 absl::Status AddRows(const ScatteredRows& array, KernelCall& call);
 
 }  // namespace cleave::internal_kernel

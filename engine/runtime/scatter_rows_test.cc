@@ -47,6 +47,10 @@ TEST(AddRows, AddsAsTheReferenceDoes) {
                                                  {7, 3, 50},
                                                  {300, 40, 100},
                                                  {5000, 9, 70},
+                                                 {5000, 9, 40000},
+                                                 {200000, 1, 1000},
+                                                 {200000, 1, 100000},
+                                                 {40000, 3, 50000},
                                                  {4, 1025, 11}}) {
       for (const bool zeros : {false, true}) {
         SCOPED_TRACE(absl::StrCat(DTypeName(dtype), ", ", e.rows, " rows of ",
@@ -69,11 +73,16 @@ TEST(AddRows, AddsAsTheReferenceDoes) {
                           {x, indices, u}));
         Tensor y(dtype, {e.rows, e.width});
         KernelCall call;
-        ASSERT_OK(AddRows(
-            {dtype, e.rows, e.width, e.updates, zeros ? nullptr : x.data(),
-             nullptr, reinterpret_cast<const int64_t*>(indices.data()),
-             u.data(), y.mutable_data()},
-            call));
+        ScatteredRows array;
+        array.dtype = dtype;
+        array.rows = e.rows;
+        array.width = e.width;
+        array.updates = e.updates;
+        if (!zeros) array.x = x.data();
+        array.indices = reinterpret_cast<const int64_t*>(indices.data());
+        array.u = u.data();
+        array.y = y.mutable_data();
+        ASSERT_OK(AddRows(array, call));
         EXPECT_EQ(std::memcmp(y.data(), want[0].data(), y.byte_size()), 0);
         // The same, added to numbers: -0 is 0 where there are no updates.
         Tensor base = Numbers(dtype, {e.rows, e.width}, generator);
@@ -81,12 +90,54 @@ TEST(AddRows, AddsAsTheReferenceDoes) {
         ASSERT_OK_AND_ASSIGN(
             const std::vector<Tensor> sum,
             EvalReference(Primitive::kAdd, {}, {base, want[0]}));
-        ASSERT_OK(AddRows(
-            {dtype, e.rows, e.width, e.updates, zeros ? nullptr : x.data(),
-             base.data(), reinterpret_cast<const int64_t*>(indices.data()),
-             u.data(), y.mutable_data()},
-            call));
+        array.base = base.data();
+        ASSERT_OK(AddRows(array, call));
         EXPECT_EQ(std::memcmp(y.data(), sum[0].data(), y.byte_size()), 0);
+      }
+    }
+  }
+}
+
+TEST(AddRows, KeepsTheLargestAsTheReferenceDoes) {
+  std::mt19937 generator(20261128);
+  for (const DType dtype :
+       {DType::kI32, DType::kI64, DType::kU32, DType::kU64}) {
+    for (const int64_t updates : {int64_t{0}, int64_t{100}, int64_t{40000}}) {
+      for (const bool filled : {false, true}) {
+        SCOPED_TRACE(absl::StrCat(DTypeName(dtype), ", ", updates, " updates"));
+        constexpr int64_t kRows = 3000;
+        Tensor x = Numbers(dtype, {kRows, 1}, generator);
+        if (filled) {
+          for (int64_t i = 0; i < kRows; ++i) x.SetInt(i, 7);
+        }
+        const Tensor u = Numbers(dtype, {updates, 1}, generator);
+        Tensor indices(DType::kI64, {updates, 1});
+        for (int64_t i = 0; i < updates; ++i) {
+          indices.SetInt(i,
+                         static_cast<int64_t>(generator() % (kRows + 2)) - 1);
+        }
+        ASSERT_OK_AND_ASSIGN(
+            const std::vector<Tensor> want,
+            EvalReference(Primitive::kScatter,
+                          {{"axes", StaticValue::Ints(std::vector<int>{0})},
+                           {"batch", 0},
+                           {"mode", "max"}},
+                          {x, indices, u}));
+        Tensor y(dtype, {kRows, 1});
+        ScatteredRows array;
+        array.dtype = dtype;
+        array.rows = kRows;
+        array.width = 1;
+        array.updates = updates;
+        array.largest = true;
+        array.fill = 7;
+        if (!filled) array.x = x.data();
+        array.indices = reinterpret_cast<const int64_t*>(indices.data());
+        array.u = u.data();
+        array.y = y.mutable_data();
+        KernelCall call;
+        ASSERT_OK(AddRows(array, call));
+        EXPECT_EQ(std::memcmp(y.data(), want[0].data(), y.byte_size()), 0);
       }
     }
   }

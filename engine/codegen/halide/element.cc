@@ -271,9 +271,30 @@ Expr Convert(DType from, DType to, const Expr& x) {
   return RoundElement(to, x);
 }
 
+// True if the result for numbers of a narrow float is one of its numbers.
+bool StaysNarrow(Primitive primitive) {
+  switch (primitive) {
+    case Primitive::kAbs:
+    case Primitive::kCeil:
+    case Primitive::kCopysign:
+    case Primitive::kFloor:
+    case Primitive::kMax:
+    case Primitive::kMin:
+    case Primitive::kNeg:
+    case Primitive::kNograd:
+    case Primitive::kRem:
+    case Primitive::kRoundNearestEven:
+    case Primitive::kSign:
+      return true;
+    default:
+      return false;
+  }
+}
+
 // The value where `dtype` has an element type of its own, else rounded.
-Expr Narrow(DType dtype, const Expr& value) {
-  return value.type().is_float() ? RoundElement(dtype, value) : value;
+Expr Narrow(Primitive primitive, DType dtype, const Expr& value) {
+  if (!value.type().is_float() || StaysNarrow(primitive)) return value;
+  return RoundElement(dtype, value);
 }
 
 Expr Comparison(Primitive primitive, const Expr& a, const Expr& b) {
@@ -469,6 +490,9 @@ Expr PointwiseElement(Primitive primitive, DType result,
     case Primitive::kSelect:
       return Choose(a, arguments[1], arguments[2]);
     case Primitive::kFma:
+      if (dtype != DType::kF32 && dtype != DType::kF64) {
+        return FusedMultiplyAddOfNarrow(dtype, a, arguments[1], arguments[2]);
+      }
       return FusedMultiplyAdd(a, arguments[1], arguments[2]);
     case Primitive::kLdexp:
       return Ldexp(dtype, a, arguments[1]);
@@ -477,17 +501,13 @@ Expr PointwiseElement(Primitive primitive, DType result,
   }
   if (IsComparison(primitive)) return Comparison(primitive, a, arguments[1]);
   if (arguments.size() == 1) {
-    return Narrow(result, Unary(primitive, dtype, a));
+    return Narrow(primitive, result, Unary(primitive, dtype, a));
   }
   if (primitive == Primitive::kNextafter && dtype != DType::kF32 &&
       dtype != DType::kF64) {
     return NextafterOfNarrow(dtype, a, arguments[1]);
   }
-  const Expr value = Binary(primitive, dtype, a, arguments[1]);
-  // One of two narrow numbers is narrow.
-  const bool picks =
-      primitive == Primitive::kMax || primitive == Primitive::kMin;
-  return picks ? value : Narrow(result, value);
+  return Narrow(primitive, result, Binary(primitive, dtype, a, arguments[1]));
 }
 
 Expr Choose(const Expr& condition, const Expr& a, const Expr& b) {

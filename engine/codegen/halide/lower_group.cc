@@ -14,6 +14,7 @@
 #include "engine/codegen/halide/float_ramps.h"
 #include "engine/codegen/halide/lowering.h"
 #include "engine/codegen/halide/nan_tests.h"
+#include "engine/codegen/halide/narrow_float.h"
 #include "engine/codegen/kernel_parameters.h"
 
 namespace cleave {
@@ -184,8 +185,14 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
     }
   }
   std::vector<int> cost(size, 0);
+  std::vector<bool> rests_on_reduction(size, false);
   for (uint32_t id = 0; id < size; ++id) {
     const Value v{id};
+    for (const Value operand : graph_.operands(v)) {
+      rests_on_reduction[id] = rests_on_reduction[id] ||
+                               rests_on_reduction[operand.id] ||
+                               IsReduction(graph_, operand);
+    }
     if (sinks[id].empty() || funcs_.count(v) > 0) continue;
     if (IsReduction(graph_, v)) {
       AddReduction(v);
@@ -215,7 +222,8 @@ void Lowering::AddStages(const std::vector<Value>& needed) {
         widened |= ClassOf(ToPrimitive(graph_.node(user).op)) !=
                    PrimitiveClass::kPointwise;
       }
-      if (widened && !returned && graph_.type(v).shape == space_.RowShape()) {
+      if (widened && !returned && rests_on_reduction[id] &&
+          graph_.type(v).shape == space_.RowShape()) {
         StoreValue(v, Stage::Role::kRow);
         cost[id] = 0;
       }
@@ -276,6 +284,7 @@ Halide::Module Lowering::Finish(const std::string& name, bool* exact) {
   for (Halide::ImageParam& image : images_) arguments.push_back(image);
   Halide::Pipeline pipeline(outputs_);
   LowerNanTests(pipeline);
+  LowerF16Conversions(pipeline, target_);
   AlignAllocations(pipeline);
   if (on_device_) MakeDeviceCallsStrict(pipeline, stored_, target_);
   bool float_ramps = false;

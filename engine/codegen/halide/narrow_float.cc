@@ -11,9 +11,12 @@ namespace {
 using Halide::cast;
 using Halide::Expr;
 using Halide::Float;
+using Halide::Int;
 using Halide::reinterpret;
 using Halide::UInt;
 using Halide::Internal::Call;
+using Halide::Internal::IRMutator;
+using Halide::Internal::Select;
 
 Expr U16(uint32_t value) {
   return Halide::Internal::make_const(UInt(16), uint64_t{value});
@@ -34,42 +37,84 @@ Expr NarrowValue(DType dtype, const Expr& bits) {
   return dtype == DType::kF16 ? F16ToF32(bits) : BF16ToF32(bits);
 }
 
+constexpr char kF16ToF32[] = "cleave_f16_to_f32";
+constexpr char kF32ToF16[] = "cleave_f32_to_f16";
+
 // The exponent is moved by a product with 2^112, which is exact and makes
 // normal numbers of the subnormal ones; infinities and NaN get theirs anew.
+// `bits` may be a vector.
 Expr FromF16(const Expr& bits) {
-  const Expr wide = cast(UInt(32), bits);
-  const Expr magnitude = (wide & U32(0x7fff)) << U32(13);
+  const int lanes = bits.type().lanes();
+  const auto u32 = [lanes](uint32_t value) {
+    return Halide::Internal::make_const(UInt(32, lanes), uint64_t{value});
+  };
+  const Expr wide = cast(UInt(32, lanes), bits);
+  const Expr magnitude = (wide & u32(0x7fff)) << u32(13);
+  const Expr two_to_112 = reinterpret(Float(32, lanes), u32(0x77800000));
   const Expr scaled = reinterpret(
-      UInt(32), Product(reinterpret(Float(32), magnitude),
-                        Expr(5192296858534827628530496329220096.f)));
-  const Expr special = magnitude | U32(0x7f800000);
-  const Expr sign = (wide & U32(0x8000)) << U32(16);
+      UInt(32, lanes),
+      Product(reinterpret(Float(32, lanes), magnitude), two_to_112));
+  const Expr quiet =
+      Select::make(magnitude > u32(0x7c00 << 13), u32(0x00400000), u32(0));
+  const Expr special = magnitude | u32(0x7f800000) | quiet;
+  const Expr sign = (wide & u32(0x8000)) << u32(16);
   return reinterpret(
-      Float(32),
-      Choose(magnitude >= U32(0x7c00 << 13), special, scaled) | sign);
+      Float(32, lanes),
+      Select::make(magnitude >= u32(0x7c00 << 13), special, scaled) | sign);
 }
 
+// `value` may be a vector.
 Expr ToF16(const Expr& value) {
-  const Expr bits = reinterpret(UInt(32), value);
-  const Expr magnitude = bits & U32(0x7fffffff);
-  const Expr sign = (bits >> U32(16)) & U32(0x8000);
+  const int lanes = value.type().lanes();
+  const auto u32 = [lanes](uint32_t value) {
+    return Halide::Internal::make_const(UInt(32, lanes), uint64_t{value});
+  };
+  const Expr bits = reinterpret(UInt(32, lanes), value);
+  const Expr magnitude = bits & u32(0x7fffffff);
+  const Expr sign = (bits >> u32(16)) & u32(0x8000);
   // Normal results: the exponent moved by 112, half of the last place added,
   // less one where the last bit that stays is even.
-  const Expr odd = (magnitude >> U32(13)) & U32(1);
+  const Expr odd = (magnitude >> u32(13)) & u32(1);
   const Expr normal =
-      (magnitude - U32(112u << 23) + U32(0xfff) + odd) >> U32(13);
+      (magnitude - u32(112u << 23) + u32(0xfff) + odd) >> u32(13);
   // Subnormal results: adding 1/2 puts their last place at that of 1/2.
-  const Expr sum = Call::make(Float(32), Call::strict_add,
-                              {reinterpret(Float(32), magnitude), Expr(0.5f)},
+  const Expr half = reinterpret(Float(32, lanes), u32(0x3f000000));
+  const Expr sum = Call::make(Float(32, lanes), Call::strict_add,
+                              {reinterpret(Float(32, lanes), magnitude), half},
                               Call::PureIntrinsic);
-  const Expr subnormal = reinterpret(UInt(32), sum) - U32(0x3f000000);
-  const Expr nan = U32(0x7e00) | ((magnitude >> U32(13)) & U32(0x3ff));
-  const Expr result =
-      Choose(magnitude > U32(0x7f800000), nan,
-             Choose(magnitude >= U32(0x477ff000), U32(0x7c00),
-                    Choose(magnitude < U32(0x38800000), subnormal, normal)));
-  return cast(UInt(16), result | sign);
+  const Expr subnormal = reinterpret(UInt(32, lanes), sum) - u32(0x3f000000);
+  const Expr nan = u32(0x7e00) | ((magnitude >> u32(13)) & u32(0x3ff));
+  const Expr result = Select::make(
+      magnitude > u32(0x7f800000), nan,
+      Select::make(
+          magnitude >= u32(0x477ff000), u32(0x7c00),
+          Select::make(magnitude < u32(0x38800000), subnormal, normal)));
+  return cast(UInt(16, lanes), result | sign);
 }
+
+class LowersF16 : public IRMutator {
+ public:
+  explicit LowersF16(bool by_instruction) : by_instruction_(by_instruction) {}
+
+ protected:
+  using IRMutator::visit;
+  Expr visit(const Call* op) override {
+    if (op->name == kF16ToF32) {
+      const Expr bits = mutate(op->args[0]);
+      if (!by_instruction_) return Named(bits, FromF16);
+      return cast(op->type, reinterpret(Float(16, op->type.lanes()), bits));
+    }
+    if (op->name == kF32ToF16) {
+      const Expr value = mutate(op->args[0]);
+      if (!by_instruction_) return Named(value, ToF16);
+      return reinterpret(op->type, cast(Float(16, op->type.lanes()), value));
+    }
+    return IRMutator::visit(op);
+  }
+
+ private:
+  const bool by_instruction_;
+};
 
 Expr ToBF16(const Expr& value) {
   const Expr bits = reinterpret(UInt(32), value);
@@ -82,15 +127,26 @@ Expr ToBF16(const Expr& value) {
 
 }  // namespace
 
-Expr F16ToF32(const Expr& bits) { return Named(bits, FromF16); }
+Expr F16ToF32(const Expr& bits) {
+  return Call::make(Float(32), kF16ToF32, {bits}, Call::PureExtern);
+}
 
 Expr BF16ToF32(const Expr& bits) {
   return reinterpret(Float(32), cast(UInt(32), bits) << U32(16));
 }
 
-Expr F32ToF16(const Expr& value) { return Named(value, ToF16); }
+Expr F32ToF16(const Expr& value) {
+  return Call::make(UInt(16), kF32ToF16, {value}, Call::PureExtern);
+}
 
 Expr F32ToBF16(const Expr& value) { return Named(value, ToBF16); }
+
+void LowerF16Conversions(Halide::Pipeline& pipeline,
+                         const Halide::Target& target) {
+  const bool by_instruction =
+      target.has_feature(Halide::Target::F16C) && !target.has_gpu_feature();
+  pipeline.add_custom_lowering_pass(new LowersF16(by_instruction));
+}
 
 Expr ToF32ForNarrowing(const Expr& value) {
   if (value.type().bits() == 32) return value;
@@ -107,6 +163,43 @@ Expr ToF32ForNarrowing(const Expr& value) {
   const Expr truncated = Choose(back > exact, bits - U32(1), bits);
   return reinterpret(Float(32),
                      Choose(back == exact, bits, truncated | U32(1)));
+}
+
+// The product is exact in f64, and its sum with c is rounded to odd there: to
+// the neighbour towards what is lost (the error of a sum is Knuth's) unless the
+// last bit is set. Roundings of that to f32 to odd, and to the narrow type, are
+// then one (Boldo and Melquiond, 2008).
+Expr FusedMultiplyAddOfNarrow(DType dtype, const Expr& a, const Expr& b,
+                              const Expr& c) {
+  const auto strict = [](Call::IntrinsicOp op, const Expr& x, const Expr& y) {
+    return Call::make(Float(64), op, {x, y}, Call::PureIntrinsic);
+  };
+  const auto plus = [&](const Expr& x, const Expr& y) {
+    return strict(Call::strict_add, x, y);
+  };
+  const auto minus = [&](const Expr& x, const Expr& y) {
+    return strict(Call::strict_sub, x, y);
+  };
+  const Expr product =
+      strict(Call::strict_mul, cast(Float(64), a), cast(Float(64), b));
+  return Named(product, [&](const Expr& p) {
+    const Expr wide = cast(Float(64), c);
+    return Named(plus(p, wide), [&](const Expr& sum) {
+      const Expr of_c = minus(sum, p);
+      const Expr lost = plus(minus(p, minus(sum, of_c)), minus(wide, of_c));
+      return Named(lost, [&](const Expr& error) {
+        const Expr bits = reinterpret(Int(64), sum);
+        const Expr zero = Expr(0.0);
+        const Expr one = Expr(int64_t{1});
+        const Expr grows = LessElement(error, zero) == LessElement(sum, zero);
+        const Expr inexact =
+            LessElement(error, zero) || LessElement(zero, error);
+        const Expr odd = Choose(inexact && (bits & one) == Expr(int64_t{0}),
+                                Choose(grows, bits + one, bits - one), bits);
+        return RoundElement(dtype, reinterpret(Float(64), odd));
+      });
+    });
+  });
 }
 
 Expr NextafterOfNarrow(DType dtype, const Expr& x, const Expr& y) {
