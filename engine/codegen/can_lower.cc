@@ -211,8 +211,14 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
     if (!AddsUp(graph, node) || !IsZero(graph, operands[2])) return {};
     return {operands[1]};
   }
-  if (!AddsRows(graph, node) || graph.type(operands[1]).rank() != 2) return {};
-  if (IsZero(graph, operands[0])) return {operands[1], operands[2]};
+  if (!ScattersRows(graph, node) || graph.type(operands[1]).rank() != 2) {
+    return {};
+  }
+  const auto fill = FilledWith(graph, operands[0]);
+  const bool needs_none = IsInt(dtype)
+                              ? fill.has_value() && fill->ToInt64().has_value()
+                              : IsZero(graph, operands[0]);
+  if (needs_none) return {operands[1], operands[2]};
   return {operands[0], operands[1], operands[2]};
 }
 
@@ -251,6 +257,14 @@ std::vector<Value> LargeOperandsOfLoop(const Graph& graph, Value node) {
 
 }  // namespace
 
+Value StoredBelow(const Graph& graph, Value node, Value operand) {
+  if (graph.node(node).op != ToOpId(Primitive::kScatter)) return operand;
+  while (graph.node(operand).op == ToOpId(Primitive::kReshape)) {
+    operand = graph.operands(operand)[0];
+  }
+  return operand;
+}
+
 bool HasRuntimeCode(const Graph& graph, Value node,
                     const FusionOptions& options) {
   if (!options.no_code.empty()) return false;
@@ -261,7 +275,7 @@ bool HasRuntimeCode(const Graph& graph, Value node,
   const std::vector<Value> own = RuntimeOperands(graph, node, options);
   return !own.empty() &&
          std::none_of(own.begin(), own.end(), [&](Value operand) {
-           return IsMovement(graph, operand);
+           return IsMovement(graph, StoredBelow(graph, node, operand));
          });
 }
 
@@ -315,7 +329,8 @@ Graph StoreRuntimeOperands(const Graph& graph, const FusionOptions& options) {
     }
     result.erase(std::remove_if(result.begin(), result.end(),
                                 [&](Value operand) {
-                                  return !IsMovement(graph, operand);
+                                  return !IsMovement(
+                                      graph, StoredBelow(graph, v, operand));
                                 }),
                  result.end());
     return result;

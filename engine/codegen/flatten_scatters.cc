@@ -1,18 +1,20 @@
 #include "engine/codegen/flatten_scatters.h"
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "absl/types/span.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dim.h"
+#include "ops/dtype.h"
 #include "ops/primitive.h"
 
 namespace cleave {
 namespace {
 
 bool HasSeveralAxes(const Graph& graph, Value v) {
-  return AddsRows(graph, v) && graph.type(graph.operands(v)[1]).rank() > 2;
+  return ScattersRows(graph, v) && graph.type(graph.operands(v)[1]).rank() > 2;
 }
 
 // The first `axes` axes as one.
@@ -27,10 +29,11 @@ Value Flat(GraphBuilder& builder, Value x, int axes) {
 
 }  // namespace
 
-bool AddsRows(const Graph& graph, Value node) {
+bool ScattersRows(const Graph& graph, Value node) {
   if (graph.node(node).op != ToOpId(Primitive::kScatter)) return false;
   const Attributes& attributes = graph.attributes(node);
-  return attributes.Get("mode").AsString() == "add" &&
+  const std::string& mode = attributes.Get("mode").AsString();
+  return (mode == "add" || (mode == "max" && IsInt(graph.type(node).dtype))) &&
          attributes.GetInts("axes") == std::vector<int64_t>{0} &&
          attributes.GetInt("batch") == 0;
 }

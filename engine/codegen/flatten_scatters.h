@@ -12,10 +12,11 @@
 
 namespace cleave {
 
-// Whether the node is a scatter that adds along axis 0, without a batch.
-bool AddsRows(const Graph& graph, Value node);
+// Whether the node is a scatter along axis 0, without a batch, that adds, or
+// keeps the largest of integers.
+bool ScattersRows(const Graph& graph, Value node);
 
-// The graph with each scatter that AddsRows in that form; updates are added in
+// The graph with each scatter that ScattersRows in that form; updates come in
 // the same order. A graph with composite nodes comes back as it is. O(nodes).
 Graph FlattenScatters(const Graph& graph);
 

@@ -123,6 +123,10 @@ absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
 // Unimplemented with the reason where a node has no vector code.
 absl::Status CanLower(const Graph& graph, Value node);
 
+// What the runtime's own code reads as the operand of `node`: the operand, or of
+// a scatter what it reshapes, since memory has no shape.
+Value StoredBelow(const Graph& graph, Value node, Value operand);
+
 // Whether the runtime's own code computes the node, which is to be stored.
 bool HasRuntimeCode(const Graph& graph, Value node,
                     const FusionOptions& options);

@@ -13,6 +13,8 @@
 #include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "engine/codegen/fusion.h"
+#include "engine/ir/filled_with.h"
 #include "engine/ir/interpreter.h"
 #include "engine/runtime/all_finite.h"
 #include "engine/runtime/allocator.h"
@@ -314,19 +316,29 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
   }
   if (graph.node(scatter).op == ToOpId(Primitive::kScatter)) {
     const auto operands = graph.operands(scatter);
-    const BufferInstance* const x = buffer_of(operands[0]);
-    const BufferInstance& indices = *buffer_of(operands[1]);
+    // Memory has no shape: reshaped operands are their buffers.
+    const auto stored = [&](int i) {
+      return buffer_of(StoredBelow(graph, scatter, operands[i]));
+    };
+    const BufferInstance* const x = stored(0);
+    const BufferInstance& indices = *stored(1);
     const std::vector<int64_t>& shape = instance.outputs[0].shape;
     ScatteredRows array;
     array.dtype = step.outputs[0].dtype;
     array.rows = shape[0];
     array.width = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1},
                                   std::multiplies<>());
-    array.updates = indices.shape[0];
-    if (x != nullptr) array.x = addresses[x->slot];
+    array.updates = std::accumulate(indices.shape.begin(), indices.shape.end(),
+                                    int64_t{1}, std::multiplies<>());
+    array.largest = graph.attributes(scatter).Get("mode").AsString() == "max";
+    if (x != nullptr) {
+      array.x = addresses[x->slot];
+    } else if (IsInt(array.dtype)) {
+      array.fill = *FilledWith(graph, operands[0])->ToInt64();
+    }
     if (base != nullptr) array.base = addresses[base->slot];
     array.indices = static_cast<const int64_t*>(addresses[indices.slot]);
-    array.u = addresses[buffer_of(operands[2])->slot];
+    array.u = addresses[stored(2)->slot];
     array.y = y;
     return AddRows(array, call);
   }

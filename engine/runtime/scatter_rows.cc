@@ -20,8 +20,10 @@ constexpr int64_t kBlockElements = 32768;
 // Rows of so many elements at most are added to where they are; updates of
 // longer ones are sorted by their rows first.
 constexpr int64_t kShortRow = 8;
-// Rows per update from which on it pays to look for the rows that change.
+// Rows per update from which on it pays to look for the rows that change; a
+// short row takes less time than the look.
 constexpr int64_t kSparseRows = 4;
+constexpr int64_t kSparseShortRows = 32;
 
 // Bytes of a result that one task clears: the processor writes so many at once
 // without reading them first.
@@ -199,9 +201,10 @@ absl::Status Add(const ScatteredRows& array, KernelCall& call) {
   // row and sorted updates.
   const int64_t block_rows = int64_t{1} << updates.log2_rows;
   const bool is_short = array.width <= kShortRow;
+  const int64_t sparse = is_short ? kSparseShortRows : kSparseRows;
   const bool is_cleared = array.x == nullptr && array.base == nullptr &&
                           array.fill == 0 &&
-                          array.updates * kSparseRows <= array.rows;
+                          array.updates * sparse <= array.rows;
   if (is_cleared) {
     auto* const y = static_cast<std::byte*>(array.y);
     const int64_t all = array.rows * array.width * sizeof(T);
@@ -234,7 +237,7 @@ absl::Status Add(const ScatteredRows& array, KernelCall& call) {
       block.rows = std::min(block_rows, array.rows - block.first);
       block.begin = updates.updates + begin[b];
       block.end = updates.updates + begin[b + 1];
-      if (is_short && block.updates() * kSparseRows > block.rows) {
+      if (is_short && block.updates() * sparse > block.rows) {
         AddInPlace<T, State, Operation>(array, block,
                                         reinterpret_cast<State*>(scratch));
       } else {
