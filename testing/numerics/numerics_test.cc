@@ -93,10 +93,15 @@ std::vector<double> Points(int64_t count) {
   return points;
 }
 
-// Each primitive once, that has a numeric of several dtypes, too.
-std::set<std::string> NumericNames() {
-  const std::vector<std::string> names = Rules().Names(ItemKind::kNumeric);
-  return std::set<std::string>(names.begin(), names.end());
+// The primitives that have a numeric of the dtype.
+std::set<std::string> NumericNames(DType dtype) {
+  std::set<std::string> names;
+  for (const std::string& name : Rules().Names(ItemKind::kNumeric)) {
+    const auto numeric = Rules().Numeric(*FindPrimitive(name), dtype);
+    CLEAVE_CHECK(numeric.ok()) << numeric.status();
+    if (*numeric != nullptr) names.insert(name);
+  }
+  return names;
 }
 
 std::vector<Tensor> OneOperand() {
@@ -218,20 +223,23 @@ TEST_P(NumericsOfF64, HoldTheirBound) {
   std::uniform_real_distribution<double> middle(-1, 1);
   std::vector<double> points = SpecialValues(DType::kF64);
   for (const double v : GuardValues(
-           {0.3, 0.85, 1, 1 - 2e-11, 20, 0x1p-1022, 0x1p-1074, 708.396418532264,
-            709.782712893384, 710, 745.1332191019412, 746},
+           {0x1p-54, 0.3, 0.7071067811865476, 0.85, 1, 1 - 2e-11,
+            1.4142135623730951, 20, 37, 40, 0x1p-1022, 0x1p-1074,
+            708.396418532264, 709.782712893384, 710, 745.1332191019412, 746},
            DType::kF64)) {
     points.push_back(v);
     points.push_back(-v);
   }
   // Anywhere, in the middle, ever nearer to 1, where tanh has values of its
   // own, and where exp has.
-  for (const double v : UlpUniformGrid(DType::kF64, 500, random)) {
+  for (const double v : UlpUniformGrid(DType::kF64, 4000, random)) {
     points.push_back(v);
   }
   for (int i = 0; i < 2000; ++i) {
     points.push_back(middle(random));
     points.push_back(1 - std::ldexp(1 + middle(random) / 2, -i % 53));
+    points.push_back(1 + std::ldexp(1 + middle(random) / 2, -i % 53));
+    points.push_back(3 * middle(random));
     points.push_back(20 * middle(random));
     points.push_back(746 * middle(random));
   }
@@ -246,11 +254,11 @@ TEST_P(NumericsOfF64, HoldTheirBound) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, NumericsOfF64,
-                         testing::Values("erfinv", "exp", "tanh"),
+                         testing::ValuesIn(NumericNames(DType::kF64)),
                          [](const auto& info) { return info.param; });
 
 INSTANTIATE_TEST_SUITE_P(All, ShippedNumerics,
-                         testing::ValuesIn(NumericNames()),
+                         testing::ValuesIn(NumericNames(DType::kF32)),
                          [](const auto& info) { return info.param; });
 
 // The primitives that the rules promise as vector arithmetic.
