@@ -222,11 +222,27 @@ TEST_P(NumericsOfF64, HoldTheirBound) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> middle(-1, 1);
   std::vector<double> points = SpecialValues(DType::kF64);
-  for (const double v : GuardValues(
-           {0x1p-54, 0.3, 0.7071067811865476, 0.85, 1, 1 - 2e-11,
-            1.4142135623730951, 20, 37, 40, 0x1p-1022, 0x1p-1074,
-            708.396418532264, 709.782712893384, 710, 745.1332191019412, 746},
-           DType::kF64)) {
+  for (const double v : GuardValues({0x1p-54,
+                                     0.3,
+                                     0.7071067811865476,
+                                     0.85,
+                                     1,
+                                     1 - 2e-11,
+                                     1.4142135623730951,
+                                     6,
+                                     20,
+                                     26.5,
+                                     27.2,
+                                     37,
+                                     40,
+                                     0x1p-1022,
+                                     0x1p-1074,
+                                     708.396418532264,
+                                     709.782712893384,
+                                     710,
+                                     745.1332191019412,
+                                     746},
+                                    DType::kF64)) {
     points.push_back(v);
     points.push_back(-v);
   }
@@ -241,6 +257,7 @@ TEST_P(NumericsOfF64, HoldTheirBound) {
     points.push_back(1 + std::ldexp(1 + middle(random) / 2, -i % 53));
     points.push_back(3 * middle(random));
     points.push_back(20 * middle(random));
+    points.push_back(28 * middle(random));
     points.push_back(746 * middle(random));
   }
   const Tensor x = Vector(DType::kF64, points);
@@ -248,6 +265,8 @@ TEST_P(NumericsOfF64, HoldTheirBound) {
                        Interpret(graph, {x}));
   NumericError worst;
   ASSERT_OK(MeasureError(primitive, {x}, results[0], &worst));
+  std::cout << "  " << GetParam() << " of f64: within " << numeric->ulp << ", "
+            << worst.ToString() << "\n";
   EXPECT_LE(worst.ulp, numeric->ulp) << worst.ToString();
   EXPECT_GE(worst.ulp, numeric->ulp / 2)
       << "the claim is too loose: " << worst.ToString();
