@@ -233,12 +233,23 @@ bool Lowering::AddTiledDot(Value v) {
   const RDom domain(0, Extent(graph_.type(a).shape[contract_a[0]]), "r");
   const Expr above =
       Halide::min(Halide::likely(of.q * rows + of.j), Extent(height) - 1);
+  Expr left = element(a, batch_a, contract_a[0], domain.x, above);
+  if (sum != graph_.type(a).dtype) {
+    // A tile reads elements of rows one by one: narrow ones are widened before,
+    // by vectors.
+    const Var m("m");
+    Stage widened;
+    widened.func = MakeFunc("rows");
+    widened.role = Stage::Role::kTileRows;
+    widened.func(of.VarsWith({of.k, m})) =
+        element(a, batch_a, contract_a[0], of.k, m);
+    left = widened.func(of.With({domain.x, above}));
+    stages_.push_back(std::move(widened));
+  }
   const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
   tile.func(vars) = NumberElement(sum, 0);
-  tile.func(vars) =
-      AddProductTo(dtype, tile.func(vars),
-                   element(a, batch_a, contract_a[0], domain.x, above),
-                   panel.func(of.With({of.i, domain.x, of.p})));
+  tile.func(vars) = AddProductTo(dtype, tile.func(vars), left,
+                                 panel.func(of.With({of.i, domain.x, of.p})));
   tile.reduced = {domain.x};
   stages_.push_back(std::move(panel));
   stages_.push_back(std::move(tile));
