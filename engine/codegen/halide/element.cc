@@ -11,6 +11,7 @@
 #include "engine/codegen/halide/named.h"
 #include "engine/codegen/halide/nan_tests.h"
 #include "engine/codegen/halide/narrow_float.h"
+#include "engine/codegen/halide/remainders.h"
 #include "engine/codegen/library_function.h"
 #include "ops/check.h"
 #include "ops/reference/reference.h"
@@ -384,7 +385,7 @@ Expr Binary(Primitive primitive, DType dtype, const Expr& a, const Expr& b) {
     case Primitive::kDiv:
       return Divide(a, b);
     case Primitive::kRem:
-      if (a.type().is_float()) return Library("fmod", a, b);
+      if (a.type().is_float()) return Remainder(a, b);
       return DivideIntegers(primitive, a, b);
     case Primitive::kFloorDiv:
     case Primitive::kFloorMod:

@@ -15,6 +15,7 @@
 #include "engine/codegen/halide/lowering.h"
 #include "engine/codegen/halide/nan_tests.h"
 #include "engine/codegen/halide/narrow_float.h"
+#include "engine/codegen/halide/remainders.h"
 #include "engine/codegen/kernel_parameters.h"
 
 namespace cleave {
@@ -285,6 +286,7 @@ Halide::Module Lowering::Finish(const std::string& name, bool* exact) {
   Halide::Pipeline pipeline(outputs_);
   LowerNanTests(pipeline);
   LowerF16Conversions(pipeline, target_);
+  LowerRemainders(pipeline, target_);
   AlignAllocations(pipeline);
   if (on_device_) MakeDeviceCallsStrict(pipeline, stored_, target_);
   bool float_ramps = false;
