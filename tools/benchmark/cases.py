@@ -4,16 +4,22 @@ import array
 import dataclasses
 import math
 import random
+import struct
 
 import truth
 import truth_of_blocks as blocks
+import truth_of_dtypes as dtypes
 import truth_of_gradients as gradients
 import truth_of_places as places
 
 
+# Bytes of an element.
+_SIZES = {"f16": 2, "f32": 4, "f64": 8, "i64": 8}
+
+
 @dataclasses.dataclass(frozen=True)
 class Array:
-    dtype: str  # f32 or i64
+    dtype: str  # of _SIZES
     shape: tuple
     data: str = "normal"  # normal, small, positive, logarithm, class:COUNT
 
@@ -23,7 +29,7 @@ class Array:
 
     @property
     def bytes(self):
-        return self.size * {"f32": 4, "i64": 8}[self.dtype]
+        return self.size * _SIZES[self.dtype]
 
     def __str__(self):
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
@@ -123,6 +129,7 @@ def make_cases(scale=1):
     add_training(add, down)
     add_places(add, down)
     add_windows(add, down)
+    add_dtypes(add, down)
     flat = f32(down(1 << 24))
     add("chain_16m", "pointwise", "chain", [flat, flat], [flat], truth.chain)
     small = f32(4, 5)
@@ -346,12 +353,41 @@ def add_windows(add, down):
         tolerance=1e-5)
 
 
+def add_dtypes(add, down):
+    """Halves and doubles, and remainders and scatters by element."""
+    shape = down(2048), down(1024)
+    x, row = Array("f16", shape), Array("f16", shape[1:])
+    half = {"tolerance": 2e-3}
+    add("gelu_f16", "halves", "gelu_f16", [x], [x], truth.gelu, **half)
+    add("softmax_f16", "halves", "softmax_f16", [x], [x], truth.softmax, **half)
+    add("layer_norm_f16", "halves", "layer_norm_f16", [x, row, row], [x],
+        dtypes.layer_norm, tolerance=4e-3)
+    add("lerp_f16", "halves", "lerp_f16", [x, x, x], [x], dtypes.lerp,
+        tolerance=1e-2)
+    n = down(512)
+    square = Array("f16", (n, n))
+    add("matmul_f16", "halves", "matmul_f16", [square, square], [square],
+        truth.matmul, tolerance=1e-2, flops=2 * n**3)
+    x = Array("f64", shape)
+    for name in ("gelu", "log", "sigmoid"):
+        data = Array("f64", shape, "positive") if name == "log" else x
+        add(f"{name}_f64", "doubles", f"{name}_f64", [data], [x],
+            getattr(dtypes, name), tolerance=1e-14)
+    x = f32(*shape)
+    add("remainder", "pointwise", "remainder_all",
+        [x, f32(*shape, data="positive")], [x], dtypes.remainder)
+    x, few = f32(down(8192), down(512)), down(64)
+    places = Array("i64", (x.shape[0], few), f"class:{x.shape[1]}")
+    add("scatter_elements", "indexing", "scatter_elements",
+        [x, places, f32(*places.shape)], [x], dtypes.scatter_elements)
+
+
 # Distinct values; a prime number of them, so that rows differ.
 _PERIOD = 65537
 
 
 def make_data(what, seed):
-    """The elements of an Array, as array.array."""
+    """The elements of an Array, as array.array; halves as floats."""
     generator = random.Random(seed)
     if what.data.startswith("class:"):
         count = int(what.data[len("class:"):])
@@ -364,5 +400,25 @@ def make_data(what, seed):
         "positive": lambda: 0.5 + generator.random(),
         "logarithm": lambda: -7 - abs(generator.gauss(0, 1)),
     }[what.data]
-    period = array.array("f", (make() for _ in range(min(_PERIOD, what.size))))
+    values = [make() for _ in range(min(_PERIOD, what.size))]
+    if what.dtype == "f16":
+        form = f"{len(values)}e"
+        values = struct.unpack(form, struct.pack(form, *values))
+    period = array.array("d" if what.dtype == "f64" else "f", values)
     return (period * (what.size // _PERIOD + 1))[:what.size]
+
+
+def to_bytes(what, elements):
+    """The elements of an Array as files have them."""
+    if what.dtype == "f16":
+        return struct.pack(f"{len(elements)}e", *elements)
+    return elements.tobytes()
+
+
+def from_bytes(what, data):
+    """The elements of an Array of floats."""
+    if what.dtype == "f16":
+        return struct.unpack(f"{len(data) // 2}e", data)
+    elements = array.array("d" if what.dtype == "f64" else "f")
+    elements.frombytes(data)
+    return elements

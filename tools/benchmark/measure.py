@@ -1,6 +1,5 @@
 """One case on all contestants: verified, then timed in turns."""
 
-import array
 import statistics
 import sys
 import time
@@ -36,7 +35,8 @@ class Bench:
             if key not in self._data:
                 path = f"input{len(self._data)}.bin"
                 elements = cases.make_data(what, seed)
-                (self.folder / path).write_bytes(elements.tobytes())
+                (self.folder / path).write_bytes(
+                    cases.to_bytes(what, elements))
                 self._data[key] = path, elements
             result.append(self._data[key])
         return result
@@ -64,8 +64,7 @@ class Bench:
         worker.ask("store", case.name, *paths)
         largest = 0.0
         for path, what, sample in zip(paths, case.outputs, samples):
-            output = array.array("f")
-            output.frombytes((self.folder / path).read_bytes())
+            output = cases.from_bytes(what, (self.folder / path).read_bytes())
             (self.folder / path).unlink()
             if len(output) != what.size:
                 raise workers.WorkerError(

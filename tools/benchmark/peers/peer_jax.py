@@ -223,6 +223,14 @@ class Peer:
         "linear_of_heads": linear_of_heads,
         "layer_norm_of_one": layer_norm,
         "selective_scan": selective_scan,
+        "gelu_f16": lambda x: jax.nn.gelu(x, approximate=False),
+        "softmax_f16": jax.nn.softmax,
+        "layer_norm_f16": layer_norm,
+        "lerp_f16": lambda a, b, weight: a + weight * (b - a),
+        "matmul_f16": jnp.matmul,
+        "remainder_all": jnp.remainder,
+        "scatter_elements": lambda x, at, v: x.at[
+            jnp.arange(x.shape[0])[:, None], at].add(v),
         "adam_step": adam_step,
         "chain": chain,
         "multiply_add": lambda x, y: x * y + x,
@@ -237,7 +245,11 @@ class Peer:
 
     @staticmethod
     def array(data, dtype, shape):
-        dtype = {"f32": np.float32, "i64": np.int32}[dtype]
+        dtype = {
+            "f16": np.float16,
+            "f32": np.float32,
+            "i64": np.int32
+        }[dtype]
         # JAX counts in 32 bits unless told otherwise; so do its users.
         source = np.frombuffer(data, np.int64 if dtype == np.int32 else dtype)
         return jnp.asarray(source.astype(dtype).reshape(shape))

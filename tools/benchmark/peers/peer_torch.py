@@ -154,6 +154,16 @@ class Peer:
             x, w, stride=2, padding=1),
         "linear_of_heads": linear_of_heads,
         "layer_norm_of_one": layer_norm,
+        "gelu_f16": F.gelu,
+        "softmax_f16": softmax,
+        "layer_norm_f16": layer_norm,
+        "lerp_f16": torch.lerp,
+        "matmul_f16": torch.matmul,
+        "gelu_f64": F.gelu,
+        "log_f64": torch.log,
+        "sigmoid_f64": torch.sigmoid,
+        "remainder_all": torch.remainder,
+        "scatter_elements": lambda x, at, v: x.scatter_add(1, at, v),
         "adam_step": adam_step,
         "chain": chain,
         "multiply_add": lambda x, y: x * y + x,
@@ -173,7 +183,12 @@ class Peer:
 
     @staticmethod
     def array(data, dtype, shape):
-        dtype = {"f32": torch.float32, "i64": torch.int64}[dtype]
+        dtype = {
+            "f16": torch.float16,
+            "f32": torch.float32,
+            "f64": torch.float64,
+            "i64": torch.int64
+        }[dtype]
         return torch.frombuffer(bytearray(data),
                                 dtype=dtype).reshape(shape).clone()
 
