@@ -257,12 +257,17 @@ std::vector<Value> LargeOperandsOfLoop(const Graph& graph, Value node) {
 
 }  // namespace
 
-Value StoredBelow(const Graph& graph, Value node, Value operand) {
-  if (graph.node(node).op != ToOpId(Primitive::kScatter)) return operand;
-  while (graph.node(operand).op == ToOpId(Primitive::kReshape)) {
-    operand = graph.operands(operand)[0];
+Value BelowReshapes(const Graph& graph, Value v) {
+  while (graph.node(v).op == ToOpId(Primitive::kReshape)) {
+    v = graph.operands(v)[0];
   }
-  return operand;
+  return v;
+}
+
+Value StoredBelow(const Graph& graph, Value node, Value operand) {
+  return graph.node(node).op == ToOpId(Primitive::kScatter)
+             ? BelowReshapes(graph, operand)
+             : operand;
 }
 
 bool HasRuntimeCode(const Graph& graph, Value node,
@@ -284,8 +289,8 @@ std::optional<Value> AddedScatter(const Graph& graph, Value node,
   if (graph.node(node).op != ToOpId(Primitive::kAdd)) return std::nullopt;
   const auto operands = graph.operands(node);
   for (const int k : {0, 1}) {
-    const Value scatter = operands[k];
-    const Value stored = operands[1 - k];
+    const Value scatter = BelowReshapes(graph, operands[k]);
+    const Value stored = BelowReshapes(graph, operands[1 - k]);
     if (graph.node(scatter).op == ToOpId(Primitive::kScatter) &&
         stored != scatter && !IsMovement(graph, stored) &&
         IsZero(graph, graph.operands(scatter)[0]) &&

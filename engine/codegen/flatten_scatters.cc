@@ -17,6 +17,38 @@ bool HasSeveralAxes(const Graph& graph, Value v) {
   return ScattersRows(graph, v) && graph.type(graph.operands(v)[1]).rank() > 2;
 }
 
+// Whether v reshapes a sum, which it alone reads, of a scatter of rows and of
+// what has the shape of v already, reshaped.
+bool ReshapesSum(const Graph& graph, Value v, const std::vector<int>& readers) {
+  if (graph.node(v).op != ToOpId(Primitive::kReshape)) return false;
+  const Value sum = graph.operands(v)[0];
+  if (graph.node(sum).op != ToOpId(Primitive::kAdd) || readers[sum.id] != 1) {
+    return false;
+  }
+  const auto operands = graph.operands(sum);
+  for (const int k : {0, 1}) {
+    const Value other = operands[1 - k];
+    if (ScattersRows(graph, operands[k]) &&
+        graph.node(other).op == ToOpId(Primitive::kReshape) &&
+        graph.type(graph.operands(other)[0]).shape == graph.type(v).shape) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// How many nodes and outputs read each value.
+std::vector<int> CountReaders(const Graph& graph) {
+  std::vector<int> readers(graph.size(), 0);
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    for (const Value operand : graph.operands(Value{id})) {
+      ++readers[operand.id];
+    }
+  }
+  for (const auto& output : graph.outputs()) ++readers[output.value.id];
+  return readers;
+}
+
 // The first `axes` axes as one.
 Value Flat(GraphBuilder& builder, Value x, int axes) {
   const Shape& shape = builder.type(x).shape;
@@ -39,10 +71,22 @@ bool ScattersRows(const Graph& graph, Value node) {
 }
 
 Graph FlattenScatters(const Graph& graph) {
+  const std::vector<int> readers = CountReaders(graph);
   return RewriteNodes(
-      graph, [&](Value v) { return HasSeveralAxes(graph, v); },
+      graph,
+      [&](Value v) {
+        return HasSeveralAxes(graph, v) || ReshapesSum(graph, v, readers);
+      },
       [&](GraphCopy& copy, Value v) {
         GraphBuilder& builder = copy.builder();
+        if (!ScattersRows(graph, v)) {
+          std::vector<Value> terms;
+          for (const Value term : graph.operands(graph.operands(v)[0])) {
+            terms.push_back(
+                builder.Reshape(copy.of(term), graph.type(v).shape));
+          }
+          return builder.Apply(Primitive::kAdd, terms);
+        }
         const absl::Span<const Value> operands = copy.Operands(v);
         const int axes = graph.type(graph.operands(v)[1]).rank() - 1;
         const Value x = operands[0];

@@ -4,6 +4,12 @@
 //
 //   scatter(%x, %i, %u, axes: [0])     // %i: [a, b, 1], %u: [a, b, d]
 //   -> scatter(%x, reshape(%i), reshape(%u))    // [a b, 1], [a b, d]
+//
+// A sum of one with reshaped numbers, which is reshaped back, is made in their
+// own shape, so that it need not be copied:
+//
+//   reshape(add(reshape(%x), scatter(..)))      // %x: [m, n]
+//   -> add(%x, reshape(scatter(..)))
 
 #ifndef CLEAVE_ENGINE_CODEGEN_FLATTEN_SCATTERS_H_
 #define CLEAVE_ENGINE_CODEGEN_FLATTEN_SCATTERS_H_
@@ -16,8 +22,9 @@ namespace cleave {
 // keeps the largest of integers.
 bool ScattersRows(const Graph& graph, Value node);
 
-// The graph with each scatter that ScattersRows in that form; updates come in
-// the same order. A graph with composite nodes comes back as it is. O(nodes).
+// The graph with each scatter that ScattersRows, and each such sum, in that
+// form; updates come in the same order. A graph with composite nodes comes back
+// as it is. O(nodes).
 Graph FlattenScatters(const Graph& graph);
 
 }  // namespace cleave

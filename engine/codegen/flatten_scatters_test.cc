@@ -50,6 +50,38 @@ TEST(FlattenScatters, HaveTheValuesOfThose) {
   EXPECT_EQ(again[0].ToString(), all[0].ToString());
 }
 
+TEST(FlattenScatters, AddsInTheShapeOfTheNumbers) {
+  constexpr char kSum[] =
+      "graph (%x: f32[2, 3], %i: i64[4, 1], %u: f32[4, 1]) -> (y: f32[2, 3]) "
+      "{\n"
+      "  %1: f32[6, 1] = reshape(%x, shape: [6, 1])\n"
+      "  %2: f32[] = constant(dtype: f32, value: 0)\n"
+      "  %3: f32[6, 1] = broadcast_in_dim(%2, axes: [], shape: [6, 1])\n"
+      "  %4: f32[6, 1] = scatter(%3, %i, %u, axes: [0], batch: 0, mode: "
+      "\"add\")\n"
+      "  %5: f32[6, 1] = add(%1, %4)\n"
+      "  %6: f32[2, 3] = reshape(%5, shape: [2, 3])\n"
+      "  return y = %6\n}";
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(kSum, std::make_shared<Context>()));
+  const Graph flat = FlattenScatters(graph);
+  EXPECT_THAT(PrintGraph(flat), HasSubstr("f32[2, 3] = add(%x, "));
+  Tensor x(DType::kF32, {2, 3});
+  Tensor i(DType::kI64, {4, 1});
+  Tensor u(DType::kF32, {4, 1});
+  const int64_t places[] = {5, 0, 5, 3};
+  for (int64_t k = 0; k < 4; ++k) {
+    i.SetInt(k, places[k]);
+    u.SetDouble(k, 0.5 + k);
+  }
+  for (int64_t k = 0; k < 6; ++k) x.SetDouble(k, 1.0 + k);
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
+                       Interpret(graph, {x, i, u}));
+  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
+                       Interpret(flat, {x, i, u}));
+  EXPECT_EQ(got[0].ToString(), want[0].ToString());
+}
+
 TEST(FlattenScatters, LeavesOthers) {
   std::string text = kScatter;
   text.replace(text.find("\"add\""), 5, "\"max\"");

@@ -123,8 +123,11 @@ absl::StatusOr<FusionPlan> PlanFusion(const Graph& graph,
 // Unimplemented with the reason where a node has no vector code.
 absl::Status CanLower(const Graph& graph, Value node);
 
-// What the runtime's own code reads as the operand of `node`: the operand, or of
-// a scatter what it reshapes, since memory has no shape.
+// `v`, or what it reshapes.
+Value BelowReshapes(const Graph& graph, Value v);
+
+// The value that the runtime's own code reads as an operand of `node`: the
+// operand, or below the reshapes of a scatter's, since memory has no shape.
 Value StoredBelow(const Graph& graph, Value node, Value operand);
 
 // Whether the runtime's own code computes the node, which is to be stored.
@@ -141,7 +144,8 @@ struct PartOfJoined {
 PartOfJoined JoinedPart(const Graph& graph, Value node, Value operand);
 
 // The scatter of rows into zeros that `node`, an addition, adds to stored
-// numbers: the runtime's code does both at once. Nullopt where it is none.
+// numbers, each of them reshaped or not: the runtime's code does both at once.
+// Nullopt where it is none.
 std::optional<Value> AddedScatter(const Graph& graph, Value node,
                                   const FusionOptions& options);
 

@@ -285,6 +285,16 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
   return absl::OkStatus();
 }
 
+namespace {
+
+// Elements of a buffer.
+int64_t CountOf(const BufferInstance& buffer) {
+  return std::accumulate(buffer.shape.begin(), buffer.shape.end(), int64_t{1},
+                         std::multiplies<>());
+}
+
+}  // namespace
+
 absl::Status Kernel::Impl::RunOwnCode(const Step& step,
                                       const StepInstance& instance,
                                       Addresses addresses, KernelCall& call) {
@@ -310,9 +320,9 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
   const BufferInstance* base = nullptr;
   if (graph.node(result).op == ToOpId(Primitive::kAdd)) {
     const auto operands = graph.operands(result);
-    base = buffer_of(operands[0]);
-    scatter = operands[base == nullptr ? 0 : 1];
-    if (base == nullptr) base = buffer_of(operands[1]);
+    base = buffer_of(BelowReshapes(graph, operands[0]));
+    scatter = BelowReshapes(graph, operands[base == nullptr ? 0 : 1]);
+    if (base == nullptr) base = buffer_of(BelowReshapes(graph, operands[1]));
   }
   if (graph.node(scatter).op == ToOpId(Primitive::kScatter)) {
     const auto operands = graph.operands(scatter);
@@ -321,15 +331,15 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
       return buffer_of(StoredBelow(graph, scatter, operands[i]));
     };
     const BufferInstance* const x = stored(0);
-    const BufferInstance& indices = *stored(1);
-    const std::vector<int64_t>& shape = instance.outputs[0].shape;
+    const BufferInstance& updates = *stored(2);
     ScatteredRows array;
     array.dtype = step.outputs[0].dtype;
-    array.rows = shape[0];
-    array.width = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1},
-                                  std::multiplies<>());
-    array.updates = std::accumulate(indices.shape.begin(), indices.shape.end(),
-                                    int64_t{1}, std::multiplies<>());
+    array.updates = CountOf(*stored(1));
+    // Without updates any row will do.
+    array.width = array.updates > 0 ? CountOf(updates) / array.updates : 1;
+    if (array.width > 0) {
+      array.rows = CountOf(instance.outputs[0]) / array.width;
+    }
     array.largest = graph.attributes(scatter).Get("mode").AsString() == "max";
     if (x != nullptr) {
       array.x = addresses[x->slot];
@@ -337,8 +347,8 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
       array.fill = *FilledWith(graph, operands[0])->ToInt64();
     }
     if (base != nullptr) array.base = addresses[base->slot];
-    array.indices = static_cast<const int64_t*>(addresses[indices.slot]);
-    array.u = addresses[stored(2)->slot];
+    array.indices = static_cast<const int64_t*>(addresses[stored(1)->slot]);
+    array.u = addresses[updates.slot];
     array.y = y;
     return AddRows(array, call);
   }

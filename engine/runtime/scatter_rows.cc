@@ -197,8 +197,8 @@ absl::Status Add(const ScatteredRows& array, KernelCall& call) {
   CLEAVE_ASSIGN_OR_RETURN(
       const UpdatesByBlock updates,
       SortByBlock(array.indices, array.updates, array.rows, most_rows, call));
-  // What threads need beside each other: sums of a block, or a count for each
-  // row and sorted updates.
+  // A thread needs room for the sums of a block, or for a count of each row and
+  // sorted updates.
   const int64_t block_rows = int64_t{1} << updates.log2_rows;
   const bool is_short = array.width <= kShortRow;
   const int64_t sparse = is_short ? kSparseShortRows : kSparseRows;

@@ -28,7 +28,7 @@ struct ScatteredRows {
   int64_t updates = 0;      // rows of u, and indices
   const void* x = nullptr;  // null: `fill` everywhere
   int64_t fill = 0;
-  // Of integers: the largest of an element and its updates, not their sum.
+  // Integers alone: the largest of an element and its updates, not their sum.
   bool largest = false;
   // Added to what the sums are, once these are rounded; null: nothing is.
   const void* base = nullptr;

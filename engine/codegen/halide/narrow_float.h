@@ -1,7 +1,7 @@
 // f16 and bf16 as expressions: conversions to the same bits on every target,
-// rounding to nearest even and keeping NaN. Those of f16 are calls until the
-// pipeline is lowered: one instruction for a vector where the processor has it
-// (F16C), arithmetic of bit patterns elsewhere. Internal to this folder.
+// rounding to nearest even and keeping NaN. Conversions of f16 are calls until
+// the pipeline is lowered: one instruction for a vector where the processor has
+// it (F16C), arithmetic of bit patterns elsewhere. Internal to this folder.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_NARROW_FLOAT_H_
 #define CLEAVE_ENGINE_CODEGEN_HALIDE_NARROW_FLOAT_H_
