@@ -39,8 +39,8 @@ struct ScatteredRows {
 
 // Updates are sorted by blocks of rows; the thread that has a block adds its
 // updates in their order, so that the result does not depend on the threads.
-// Sums of floats are kept in f64 and rounded once; a row of x without updates is
-// copied as it is; integers wrap. An index that is no row drops its update.
+// Sums of floats are kept in f64 and rounded once; a row of x without updates
+// is copied as it is; integers wrap. An index that is no row drops its update.
 // There are fewer than 2^32 updates. O(rows * width + updates * width).
 // ResourceExhausted where memory is refused: for four numbers per update, and
 // for a block's sums or counts per thread.
