@@ -2,9 +2,7 @@
 
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <limits>
-#include <optional>
 #include <string>
 #include <utility>
 
@@ -549,12 +547,6 @@ Expr Extreme(bool max, const Expr& a, const Expr& b) {
   });
 }
 
-// Numbers in sign and magnitude, as integers in their order, and back.
-Expr WithOrderedBits(const Expr& bits) {
-  return bits ^ ((bits >> (bits.type().bits() - 1)) &
-                 reinterpret(bits.type(), MagnitudeMask(bits.type())));
-}
-
 }  // namespace
 
 Expr MaxElement(DType dtype, const Expr& a, const Expr& b) {
@@ -585,30 +577,6 @@ Expr LessElement(const Expr& a, const Expr& b) { return Less(a, b); }
 
 Expr IsNanElement(DType dtype, const Expr& a) {
   return a.type().is_float() ? NanTest(a) : Halide::Internal::const_false();
-}
-
-Expr OrderKey(bool max, const Expr& a) {
-  const Type type = Int(a.type().bits());
-  // The compiler of OpenCL does not know the bits of a number that is f64.
-  const std::optional<double> number = Halide::Internal::as_const_float(a);
-  if (number.has_value() && !std::isnan(*number)) {
-    const auto as_float = static_cast<float>(*number);
-    int64_t bits = 0;
-    if (a.type().bits() == 32) {
-      int32_t narrow = 0;
-      std::memcpy(&narrow, &as_float, sizeof narrow);
-      bits = narrow;
-    } else {
-      std::memcpy(&bits, &*number, sizeof bits);
-    }
-    return WithOrderedBits(Halide::Internal::make_const(type, bits));
-  }
-  const Expr key = WithOrderedBits(reinterpret(type, a));
-  return Choose(NanTest(a), max ? type.max() : type.min(), key);
-}
-
-Expr OfOrderKey(const Expr& key) {
-  return reinterpret(Float(key.type().bits()), WithOrderedBits(key));
 }
 
 Expr FusedMultiplyAdd(const Expr& a, const Expr& b, const Expr& c) {
