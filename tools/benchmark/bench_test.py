@@ -57,9 +57,10 @@ class BenchTest(unittest.TestCase):
                 self.assertEqual(result["failed"], {})
                 self.assertGreaterEqual(result["kernels"], 1)
                 # Sums of some 10,000 elements of both signs, which cancel.
-                cancels = result["name"] == "sum_axis_0_thin"
-                self.assertLess(result["errors"]["cleave"],
-                                1e-3 if cancels else 1e-4)
+                limit = 1e-3 if result["name"] == "sum_axis_0_thin" else 1e-4
+                if result["class"] == "halves":
+                    limit = 1e-2
+                self.assertLess(result["errors"]["cleave"], limit)
                 self.assertIn("cleave", result["compile_ms"])
                 # The second process found all kernels on disk.
                 self.assertEqual(result["compiled_again"], 0)
