@@ -18,6 +18,8 @@ constexpr int64_t kMostChunks = 64;
 constexpr int64_t kFewBlocks = 32;
 constexpr int64_t kMostBlocks = 1024;
 
+bool IsRow(int64_t index, int64_t rows) { return index >= 0 && index < rows; }
+
 int Log2OfBlock(int64_t rows, int64_t most_rows) {
   int log2 = 0;
   while ((int64_t{2} << log2) <= most_rows &&
@@ -53,21 +55,17 @@ absl::StatusOr<UpdatesByBlock> SortByBlock(const int64_t* indices,
   // By chunk: the counts of its updates, then where the next one goes.
   uint32_t* const places = begin + begins;
   auto* const sorted = reinterpret_cast<RowUpdate*>(places + counts);
-  const auto for_each = [&](auto visit) {
-    call.ParallelFor(chunks, [&](int64_t first, int64_t last) {
-      for (int64_t c = first; c < last; ++c) {
-        uint32_t* const of_chunk = places + c * blocks;
-        const int64_t end = updates * (c + 1) / chunks;
-        for (int64_t i = updates * c / chunks; i < end; ++i) {
-          const int64_t row = indices[i];
-          if (row < 0 || row >= rows) continue;
-          visit(&of_chunk[row >> result.log2_rows], i);
-        }
-      }
-    });
-  };
   std::fill_n(places, chunks * blocks, 0);
-  for_each([](uint32_t* count, int64_t) { ++*count; });
+  const int log2 = result.log2_rows;
+  call.ParallelFor(chunks, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      uint32_t* const of_chunk = places + c * blocks;
+      const int64_t end = updates * (c + 1) / chunks;
+      for (int64_t i = updates * c / chunks; i < end; ++i) {
+        if (IsRow(indices[i], rows)) ++of_chunk[indices[i] >> log2];
+      }
+    }
+  });
   uint32_t before = 0;
   for (int64_t b = 0; b < blocks; ++b) {
     begin[b] = before;
@@ -78,10 +76,18 @@ absl::StatusOr<UpdatesByBlock> SortByBlock(const int64_t* indices,
     }
   }
   begin[blocks] = before;
-  const int64_t within = (int64_t{1} << result.log2_rows) - 1;
-  for_each([&](uint32_t* place, int64_t i) {
-    sorted[(*place)++] = {static_cast<uint32_t>(indices[i] & within),
-                          static_cast<uint32_t>(i)};
+  const int64_t within = (int64_t{1} << log2) - 1;
+  call.ParallelFor(chunks, [&](int64_t first, int64_t last) {
+    for (int64_t c = first; c < last; ++c) {
+      uint32_t* const next = places + c * blocks;
+      const int64_t end = updates * (c + 1) / chunks;
+      for (int64_t i = updates * c / chunks; i < end; ++i) {
+        if (!IsRow(indices[i], rows)) continue;
+        sorted[next[indices[i] >> log2]++] = {
+            static_cast<uint32_t>(indices[i] & within),
+            static_cast<uint32_t>(i)};
+      }
+    }
   });
   result.begin = begin;
   result.updates = sorted;
