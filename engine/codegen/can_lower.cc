@@ -239,11 +239,8 @@ std::vector<Value> LargeOperandsOfLoop(const Graph& graph, Value node) {
   std::vector<Value> large;
   for (const Value operand : graph.operands(node)) {
     if (graph.types(operand).size() != 1) continue;
-    Value base = operand;
-    while (graph.node(base).op == ToOpId(Primitive::kReshape)) {
-      base = graph.operands(base)[0];
-    }
-    if (!IsMovement(graph, base)) continue;  // memory has no shape
+    // Memory has no shape.
+    if (!IsMovement(graph, BelowReshapes(graph, operand))) continue;
     int64_t size = 1;
     bool open = false;
     for (const Dim& dim : graph.type(operand).shape) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/types/span.h"
+#include "engine/ir/count_readers.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dim.h"
 #include "ops/dtype.h"
@@ -35,18 +36,6 @@ bool ReshapesSum(const Graph& graph, Value v, const std::vector<int>& readers) {
     }
   }
   return false;
-}
-
-// How many nodes and outputs read each value.
-std::vector<int> CountReaders(const Graph& graph) {
-  std::vector<int> readers(graph.size(), 0);
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    for (const Value operand : graph.operands(Value{id})) {
-      ++readers[operand.id];
-    }
-  }
-  for (const auto& output : graph.outputs()) ++readers[output.value.id];
-  return readers;
 }
 
 // The first `axes` axes as one.

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/contracted_axes.h"
+#include "engine/ir/count_readers.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
@@ -31,11 +32,7 @@ bool SwapsOperands(const Graph& graph, Value transpose) {
 
 // Per node whether it is such a transpose.
 std::vector<bool> Swaps(const Graph& graph) {
-  std::vector<int> readers(graph.size(), 0);
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    for (const Value operand : graph.operands(Value{id})) ++readers[operand.id];
-  }
-  for (const NamedValue& output : graph.outputs()) ++readers[output.value.id];
+  const std::vector<int> readers = CountReaders(graph);
   std::vector<bool> swaps(graph.size(), false);
   for (uint32_t id = 0; id < graph.size(); ++id) {
     const Value v{id};

@@ -14,6 +14,7 @@
 #include "engine/eager/storage.h"
 #include "engine/eager/tensor_access.h"
 #include "engine/ir/bind.h"
+#include "engine/ir/count_readers.h"
 #include "engine/ir/substitute.h"
 #include "ops/status_macros.h"
 
@@ -31,13 +32,7 @@ absl::StatusOr<std::vector<Tensor>> RunNodes(const Graph& graph,
       CLEAVE_RETURN_IF_ERROR(CheckGuard(at, {}));
     }
   }
-  std::vector<int> readers(graph.size());
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    for (const Value operand : graph.operands(Value{id})) {
-      ++readers[operand.id];
-    }
-  }
-  for (const NamedValue& output : graph.outputs()) ++readers[output.value.id];
+  std::vector<int> readers = CountReaders(graph);
   // Per node, its results.
   std::vector<std::vector<Tensor>> values(graph.size());
   for (size_t i = 0; i < inputs.size(); ++i) {

@@ -31,6 +31,35 @@ Tensor Numbers(DType dtype, const std::vector<int64_t>& shape,
   return tensor;
 }
 
+// The rows of so many updates; some are no rows.
+Tensor Indices(int64_t updates, int64_t rows, std::mt19937& generator) {
+  Tensor indices(DType::kI64, {updates, 1});
+  for (int64_t i = 0; i < updates; ++i) {
+    indices.SetInt(i, static_cast<int64_t>(generator() % (rows + 2)) - 1);
+  }
+  return indices;
+}
+
+// A scatter of rows.
+Attributes OfRows(const char* mode) {
+  return {{"axes", StaticValue::Ints(std::vector<int>{0})},
+          {"batch", 0},
+          {"mode", mode}};
+}
+
+// The rows `u` scattered into `y`, from zeros on; they outlive the result.
+ScatteredRows Scattered(const Tensor& indices, const Tensor& u, Tensor* y) {
+  ScatteredRows array;
+  array.dtype = y->dtype();
+  array.rows = y->shape()[0];
+  array.width = y->shape()[1];
+  array.updates = u.shape()[0];
+  array.indices = reinterpret_cast<const int64_t*>(indices.data());
+  array.u = u.data();
+  array.y = y->mutable_data();
+  return array;
+}
+
 bool HasSameBytes(const Tensor& a, const Tensor& b) {
   const auto bytes = [](const Tensor& x) {
     return absl::string_view(reinterpret_cast<const char*>(x.data()),
@@ -66,30 +95,14 @@ TEST(AddRows, AddsAsTheReferenceDoes) {
         const Tensor x = zeros ? Tensor(dtype, {e.rows, e.width})
                                : Numbers(dtype, {e.rows, e.width}, generator);
         const Tensor u = Numbers(dtype, {e.updates, e.width}, generator);
-        Tensor indices(DType::kI64, {e.updates, 1});
-        for (int64_t i = 0; i < e.updates; ++i) {
-          // Some are no rows.
-          indices.SetInt(i,
-                         static_cast<int64_t>(generator() % (e.rows + 2)) - 1);
-        }
+        const Tensor indices = Indices(e.updates, e.rows, generator);
         ASSERT_OK_AND_ASSIGN(
             const std::vector<Tensor> want,
-            EvalReference(Primitive::kScatter,
-                          {{"axes", StaticValue::Ints(std::vector<int>{0})},
-                           {"batch", 0},
-                           {"mode", "add"}},
-                          {x, indices, u}));
+            EvalReference(Primitive::kScatter, OfRows("add"), {x, indices, u}));
         Tensor y(dtype, {e.rows, e.width});
         KernelCall call;
-        ScatteredRows array;
-        array.dtype = dtype;
-        array.rows = e.rows;
-        array.width = e.width;
-        array.updates = e.updates;
+        ScatteredRows array = Scattered(indices, u, &y);
         if (!zeros) array.x = x.data();
-        array.indices = reinterpret_cast<const int64_t*>(indices.data());
-        array.u = u.data();
-        array.y = y.mutable_data();
         ASSERT_OK(AddRows(array, call));
         EXPECT_TRUE(HasSameBytes(y, want[0]));
         // The same, added to numbers: -0 is 0 where there are no updates.
@@ -119,30 +132,15 @@ TEST(AddRows, KeepsTheLargestAsTheReferenceDoes) {
           for (int64_t i = 0; i < kRows; ++i) x.SetInt(i, 7);
         }
         const Tensor u = Numbers(dtype, {updates, 1}, generator);
-        Tensor indices(DType::kI64, {updates, 1});
-        for (int64_t i = 0; i < updates; ++i) {
-          indices.SetInt(i,
-                         static_cast<int64_t>(generator() % (kRows + 2)) - 1);
-        }
+        const Tensor indices = Indices(updates, kRows, generator);
         ASSERT_OK_AND_ASSIGN(
             const std::vector<Tensor> want,
-            EvalReference(Primitive::kScatter,
-                          {{"axes", StaticValue::Ints(std::vector<int>{0})},
-                           {"batch", 0},
-                           {"mode", "max"}},
-                          {x, indices, u}));
+            EvalReference(Primitive::kScatter, OfRows("max"), {x, indices, u}));
         Tensor y(dtype, {kRows, 1});
-        ScatteredRows array;
-        array.dtype = dtype;
-        array.rows = kRows;
-        array.width = 1;
-        array.updates = updates;
+        ScatteredRows array = Scattered(indices, u, &y);
         array.largest = true;
         array.fill = 7;
         if (!filled) array.x = x.data();
-        array.indices = reinterpret_cast<const int64_t*>(indices.data());
-        array.u = u.data();
-        array.y = y.mutable_data();
         KernelCall call;
         ASSERT_OK(AddRows(array, call));
         EXPECT_TRUE(HasSameBytes(y, want[0]));

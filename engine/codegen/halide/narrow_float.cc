@@ -21,8 +21,8 @@ using Halide::Internal::Select;
 Expr U16(uint32_t value) {
   return Halide::Internal::make_const(UInt(16), uint64_t{value});
 }
-Expr U32(uint32_t value) {
-  return Halide::Internal::make_const(UInt(32), uint64_t{value});
+Expr U32(uint32_t value, int lanes = 1) {
+  return Halide::Internal::make_const(UInt(32, lanes), uint64_t{value});
 }
 Expr Product(const Expr& a, const Expr& b) {
   return Call::make(a.type(), Call::strict_mul, {a, b}, Call::PureIntrinsic);
@@ -45,9 +45,7 @@ constexpr char kF32ToF16[] = "cleave_f32_to_f16";
 // `bits` may be a vector.
 Expr FromF16(const Expr& bits) {
   const int lanes = bits.type().lanes();
-  const auto u32 = [lanes](uint32_t value) {
-    return Halide::Internal::make_const(UInt(32, lanes), uint64_t{value});
-  };
+  const auto u32 = [lanes](uint32_t v) { return U32(v, lanes); };
   const Expr wide = cast(UInt(32, lanes), bits);
   const Expr magnitude = (wide & u32(0x7fff)) << u32(13);
   const Expr two_to_112 = reinterpret(Float(32, lanes), u32(0x77800000));
@@ -66,9 +64,7 @@ Expr FromF16(const Expr& bits) {
 // `value` may be a vector.
 Expr ToF16(const Expr& value) {
   const int lanes = value.type().lanes();
-  const auto u32 = [lanes](uint32_t value) {
-    return Halide::Internal::make_const(UInt(32, lanes), uint64_t{value});
-  };
+  const auto u32 = [lanes](uint32_t v) { return U32(v, lanes); };
   const Expr bits = reinterpret(UInt(32, lanes), value);
   const Expr magnitude = bits & u32(0x7fffffff);
   const Expr sign = (bits >> u32(16)) & u32(0x8000);
