@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "engine/elaborate/elaborator.h"
 #include "ops/budget.h"
 #include "ops/check.h"
@@ -367,7 +368,9 @@ Elaborator::Result Elaborator::EvalMember(const Expr& e, Scope& scope) {
   return Fail(
       DiagnosticKind::kUnknownName, e.range,
       absl::StrCat("the record has no `", e.text, "`"),
-      closest.empty() ? "" : absl::StrCat("did you mean `", closest, "`?"));
+      closest.empty()
+          ? absl::StrCat("its fields: `", absl::StrJoin(names, "`, `"), "`")
+          : absl::StrCat("did you mean `", closest, "`?"));
 }
 
 absl::StatusOr<RuleList> Elaborator::AsElements(const RuleValue& value,

@@ -1,5 +1,6 @@
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -8,7 +9,6 @@
 #include "absl/strings/str_replace.h"
 #include "engine/codegen/compile_group.h"
 #include "engine/codegen/device.h"
-#include "engine/ir/context.h"
 #include "engine/ir/graph_text.h"
 #include "engine/runtime/cuda_blas.h"
 #include "engine/runtime/kernel.h"
@@ -56,7 +56,7 @@ graph (%x: T[n]) -> (y: bool[]) {
   return y = %3
 })",
                                 {{"T", DTypeName(step.inputs[i].dtype)}}),
-            std::make_shared<Context>()));
+            rules.context()));
     CLEAVE_ASSIGN_OR_RETURN(Kernel kernel, Compile(graph, rules, options));
     step.finite_checks.push_back(
         std::make_shared<const Kernel>(std::move(kernel)));
@@ -184,6 +184,18 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
     if (kind == GroupKind::kLoop) {
       CLEAVE_RETURN_IF_ERROR(AddRegions(rules, options, plan->steps.back()));
     }
+  }
+  // A library's code reaches the arrays of a device, also those that steps of
+  // the CPU read and write: where the device has no step, the code of this one.
+  std::optional<Graph> none;
+  if (on_device.empty() && options.device == Device::kCuda) {
+    CLEAVE_ASSIGN_OR_RETURN(none, ParseGraph(R"(
+graph (%x: f32[]) -> (y: f32[]) {
+  %1: f32[] = neg(%x)
+  return y = %1
+})",
+                                             rules.context()));
+    on_device.push_back({&*none, GroupKind::kPointwise, kEntryName});
   }
   if (!on_device.empty()) {
     CLEAVE_RETURN_IF_ERROR(

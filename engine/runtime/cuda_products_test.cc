@@ -171,6 +171,18 @@ graph (%x: f32[2, 8, 20, 20], %w: f32[16, 8, 3, 3]) -> (y: f32[2, 16, 18, 18]) {
               Contains(Field(&StepReport::library, "cublas")));
 }
 
+// Padding is of terms that weights are not multiplied with: whether they are
+// finite is asked on the device.
+TEST(CudaProductsOfKernels, ArePaddedConvolutions) {
+  const CudaRun run = RunOnCuda(R"(
+graph (%x: f32[2, 8, 20, 20], %w: f32[16, 8, 3, 3]) -> (y: f32[2, 16, 20, 20]) {
+  %1: f32[2, 16, 20, 20] = conv(%x, %w, batch_groups: 1, groups: 1, high: [1, 1], lhs_dilation: [1, 1], low: [1, 1], rhs_dilation: [1, 1], stride: [1, 1])
+  return y = %1
+})",
+                                {{2, 8, 20, 20}, {16, 8, 3, 3}});
+  EXPECT_FALSE(run.report.steps.empty());
+}
+
 // Extents at which a kernel is faster, and what the library has no form for.
 TEST(CudaProductsOfKernels, AreKernelsWhereTheyAreSmall) {
   const CudaRun run = RunOnCuda(kFused, {{15, 16}, {16, 16}});

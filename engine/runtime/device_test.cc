@@ -377,6 +377,31 @@ TEST_F(CudaArrays, AreCopiedForStepsOfTheCpu) {
   EXPECT_EQ(report.bytes_to_device, 4 * 280);
 }
 
+constexpr char kSums[] = R"(
+graph (%x: f32[b, n]) -> (y: f32[b, n]) {
+  %1: f32[b, n] = cumulative_sum(%x, axis: 1, reverse: false)
+  return y = %1
+})";
+
+TEST_F(CudaArrays, AreCopiedWhereTheDeviceHasNoStep) {
+  const RunReport report = ExpectSame(kSums, {Sampled({4, 70})});
+  ASSERT_EQ(report.steps.size(), 1);
+  EXPECT_EQ(report.steps[0].device, "cpu");
+  EXPECT_EQ(report.bytes_to_host, 4 * 280);
+  EXPECT_EQ(report.bytes_to_device, 4 * 280);
+}
+
+constexpr char kConvolved[] = R"(
+graph (%x: f32[2, 3, 9, 9], %w: f32[4, 3, 3, 3]) -> (y: f32[2, 4, 9, 9]) {
+  %1: f32[2, 4, 9, 9] = conv(%x, %w, batch_groups: 1, groups: 1, high: [1, 1], lhs_dilation: [1, 1], low: [1, 1], rhs_dilation: [1, 1], stride: [1, 1])
+  return y = %1
+})";
+
+// Weights are looked at on the device, whether they are finite.
+TEST_F(CudaArrays, AreConvolved) {
+  ExpectSame(kConvolved, {Sampled({2, 3, 9, 9}), Sampled({4, 3, 3, 3})});
+}
+
 TEST_F(CudaArrays, MayOverlap) {
   const Tensor x = Sampled({5, 1000});
   ASSERT_OK_AND_ASSIGN(

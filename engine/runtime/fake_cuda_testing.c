@@ -8,6 +8,8 @@
 
 typedef int Result; /* CUresult; 0 is success */
 
+static const Result kInvalidValue = 1;
+
 static void* const kContext = (void*)1;
 
 /* Of what Halide's runtime asks for: a device of compute capability 9.0. */
@@ -149,22 +151,25 @@ Result cuModuleGetFunction(void** function, void* module, const char* name) {
   return 0;
 }
 
+/* Refuses what a device of compute capability 9.0 refuses. */
 Result cuLaunchKernel(void* function, unsigned blocks_x, unsigned blocks_y,
                       unsigned blocks_z, unsigned threads_x, unsigned threads_y,
                       unsigned threads_z, unsigned shared_bytes, void* stream,
                       void** parameters, void** extra) {
+  const unsigned kGridRows = 65535, kThreads = 1024, kSharedBytes = 49152;
+  const unsigned long long threads =
+      (unsigned long long)threads_x * threads_y * threads_z;
   (void)function;
-  (void)blocks_x;
-  (void)blocks_y;
-  (void)blocks_z;
-  (void)threads_x;
-  (void)threads_y;
-  (void)threads_z;
-  (void)shared_bytes;
   (void)stream;
   (void)parameters;
   (void)extra;
-  return 0;
+  if (blocks_x == 0 || blocks_x > 0x7fffffff) return kInvalidValue;
+  if (blocks_y == 0 || blocks_y > kGridRows) return kInvalidValue;
+  if (blocks_z == 0 || blocks_z > kGridRows) return kInvalidValue;
+  if (threads == 0 || threads > kThreads || threads_z > 64) {
+    return kInvalidValue;
+  }
+  return shared_bytes > kSharedBytes ? kInvalidValue : 0;
 }
 
 Result cuMemAlloc_v2(void** address, size_t bytes) {

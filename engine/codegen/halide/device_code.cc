@@ -1,8 +1,11 @@
 #include "engine/codegen/halide/device_code.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
@@ -21,11 +24,20 @@ using Halide::Expr;
 using Halide::Int;
 using Halide::Type;
 using Halide::UInt;
+using Halide::Internal::as_const_float;
+using Halide::Internal::AssertStmt;
 using Halide::Internal::Call;
+using Halide::Internal::Cast;
+using Halide::Internal::equal;
+using Halide::Internal::Evaluate;
+using Halide::Internal::FloatImm;
 using Halide::Internal::For;
 using Halide::Internal::ForType;
 using Halide::Internal::IfThenElse;
 using Halide::Internal::IRMutator;
+using Halide::Internal::IRVisitor;
+using Halide::Internal::LetStmt;
+using Halide::Internal::Load;
 using Halide::Internal::make_const;
 using Halide::Internal::Stmt;
 using Halide::Internal::Store;
@@ -35,6 +47,34 @@ Expr Extern(const Type& type, const std::string& name,
             std::vector<Expr> arguments) {
   return Call::make(type, name, std::move(arguments), Call::PureExtern);
 }
+
+// Halide counts the bytes of a block's memory on the host, in arrays there.
+bool LiesOnHost(const std::string& array) {
+  return absl::EndsWith(array, ".shared_size");
+}
+
+// Whether an expression loads from the device, or names one of `loaded`.
+class Loads : public IRVisitor {
+ public:
+  Loads(const Expr& e, const std::set<std::string>& loaded) : loaded_(loaded) {
+    e.accept(this);
+  }
+  bool found() const { return found_; }
+
+ protected:
+  using IRVisitor::visit;
+  void visit(const Load* op) override {
+    found_ = found_ || !LiesOnHost(op->name);
+    IRVisitor::visit(op);
+  }
+  void visit(const Variable* op) override {
+    found_ = found_ || loaded_.count(op->name) > 0;
+  }
+
+ private:
+  const std::set<std::string>& loaded_;
+  bool found_ = false;
+};
 
 // Calls in the loops of a device.
 class DeviceCalls : public IRMutator {
@@ -67,9 +107,26 @@ class DeviceCalls : public IRMutator {
     return launch ? IfThenElse::make(op->extent > 0, result) : result;
   }
 
+  // Halide asserts on the host that a gather reads what its operand has. A
+  // gather of one element names the element of its index there, which lies on
+  // the device. Indices are clamped: the assertion holds.
+  Stmt visit(const LetStmt* op) override {
+    if (inside_ > 0 || !Loads(op->value, loaded_).found()) {
+      return IRMutator::visit(op);
+    }
+    loaded_.insert(op->name);
+    return mutate(op->body);
+  }
+
+  Stmt visit(const AssertStmt* op) override {
+    if (inside_ > 0 || !Loads(op->condition, loaded_).found()) {
+      return IRMutator::visit(op);
+    }
+    return Evaluate::make(0);
+  }
+
   Stmt visit(const Store* op) override {
-    // Halide counts the bytes of a block's memory on the host.
-    if (inside_ == 0 && !absl::EndsWith(op->name, ".shared_size")) {
+    if (inside_ == 0 && !LiesOnHost(op->name)) {
       throw Halide::InternalError(
           absl::StrCat("a loop over ", op->name, " is left on the host"));
     }
@@ -77,8 +134,24 @@ class DeviceCalls : public IRMutator {
     return IRMutator::visit(op);
   }
 
+  // Halide writes numbers of OpenCL as f32: those of f64 go by their bits.
+  Expr visit(const FloatImm* op) override {
+    const double number = op->value;
+    if (cuda_ || inside_ == 0 || op->type != Halide::Float(64) ||
+        static_cast<double>(static_cast<float>(number)) == number) {
+      return op;
+    }
+    uint64_t bits = 0;
+    std::memcpy(&bits, &number, sizeof bits);
+    return Extern(op->type, "as_double", {make_const(UInt(64), bits)});
+  }
+
   Expr visit(const Call* op) override {
     if (inside_ == 0 || !op->type.is_scalar()) return IRMutator::visit(op);
+    if (cuda_) {
+      const Expr clamped = Clamped(op);
+      if (clamped.defined()) return IRMutator::mutate(clamped);
+    }
     std::vector<Expr> arguments;
     for (const Expr& argument : op->args) arguments.push_back(mutate(argument));
     const Type type = arguments.empty() ? op->type : arguments[0].type();
@@ -135,7 +208,7 @@ class DeviceCalls : public IRMutator {
       return Nvvm(type, "mul.rn", arguments);
     }
     if (op->is_intrinsic(Call::strict_div)) {
-      return Nvvm(type, "div.rn", arguments);
+      return Quotient(type, arguments[0], arguments[1]);
     }
     if (op->name == "sqrt_f32" || op->name == "sqrt_f64") {
       return Nvvm(type, "sqrt.rn", arguments);
@@ -144,14 +217,69 @@ class DeviceCalls : public IRMutator {
       return IsNan(arguments[0]);
     }
     if (op->is_intrinsic(Call::strict_lt)) {
-      return !IsNan(arguments[0]) && !IsNan(arguments[1]) &&
-             Order(arguments[0]) < Order(arguments[1]);
+      return IsLess(arguments[0], arguments[1]);
     }
     if (op->is_intrinsic(Call::strict_eq)) {
-      return !IsNan(arguments[0]) && !IsNan(arguments[1]) &&
-             Order(arguments[0]) == Order(arguments[1]);
+      return IsEqual(arguments[0], arguments[1]);
     }
     return Expr();
+  }
+
+  // A power of two has an exact reciprocal, whose product rounds as the
+  // quotient. That of other numbers is a quotient of fewer steps.
+  static Expr Quotient(const Type& type, const Expr& a, const Expr& b) {
+    const std::optional<double> divisor = as_const_float(b);
+    int exponent = 0;
+    if (divisor.has_value() && std::frexp(*divisor, &exponent) == 0.5 &&
+        std::abs(exponent) < 100) {
+      return Nvvm(type, "mul.rn", {a, make_const(type, 1 / *divisor)});
+    }
+    const std::optional<double> dividend = as_const_float(a);
+    if (dividend.has_value() && *dividend == 1) {
+      return Nvvm(type, "rcp.rn", {b});
+    }
+    return Nvvm(type, "div.rn", {a, b});
+  }
+
+  // The lesser or the larger of a number x and c, as one instruction; undefined
+  // where the choice is none of these. Rules write them by a comparison, which
+  // says what is chosen where x is NaN. Where c is 0 the instruction could give
+  // the other zero.
+  static Expr Clamped(const Call* op) {
+    if (!op->is_intrinsic(Call::mux) || op->args.size() != 3 ||
+        op->type != Halide::Float(32)) {
+      return Expr();
+    }
+    const auto* condition = op->args[0].as<Cast>();
+    const Call* less =
+        condition == nullptr ? nullptr : condition->value.as<Call>();
+    if (less == nullptr || !less->is_intrinsic(Call::strict_lt)) return Expr();
+    const Expr &a = less->args[0], &b = less->args[1];
+    const Expr &otherwise = op->args[1], &then = op->args[2];
+    const bool lesser = equal(then, a) && equal(otherwise, b);
+    if (!lesser && (!equal(then, b) || !equal(otherwise, a))) return Expr();
+    const std::optional<double> bound = as_const_float(IsNumber(a) ? a : b);
+    if (!bound.has_value() || std::isnan(*bound) || *bound == 0) return Expr();
+    // A comparison with NaN is false.
+    const std::string nan = IsNumber(otherwise) ? "" : ".nan";
+    return Nvvm(op->type, absl::StrCat(lesser ? "fmin" : "fmax", nan), {a, b});
+  }
+
+  static bool IsNumber(const Expr& a) {
+    const std::optional<double> number = as_const_float(a);
+    return number.has_value() && !std::isnan(*number);
+  }
+
+  static Expr IsEqual(const Expr& a, const Expr& b) {
+    // A NaN is in the order beside no number.
+    if (IsNumber(a) || IsNumber(b)) return Order(a) == Order(b);
+    return !IsNan(a) && Order(a) == Order(b);
+  }
+
+  static Expr IsLess(const Expr& a, const Expr& b) {
+    Expr less = Order(a) < Order(b);
+    if (!IsNumber(b)) less = !IsNan(b) && less;
+    return IsNumber(a) ? less : !IsNan(a) && less;
   }
 
   static Expr Magnitude(const Expr& a) {
@@ -184,6 +312,7 @@ class DeviceCalls : public IRMutator {
 
   const bool cuda_;
   std::set<std::string> outputs_;  // that no store was seen of yet
+  std::set<std::string> loaded_;   // of the host's, left out: they need loads
   int depth_ = 0;
   int inside_ = 0;
 };

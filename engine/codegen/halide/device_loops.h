@@ -50,6 +50,30 @@ Halide::Var Fuse(Loops f, const std::vector<Halide::Var>& axes) {
   return all;
 }
 
+// The blocks of a grid, one for each element of `axes`, the first outermost:
+// returns the innermost axis of the grid. Halide knows the one element of an
+// axis that a block computes where the axis was fused with one other; of three
+// that were fused it makes room for all. So the grid's axes, fewer than 65536
+// blocks but for the innermost, take two at most up to six.
+template <typename Loops>
+Halide::Var GiveBlocks(Loops f, const std::vector<Halide::Var>& axes) {
+  if (axes.size() < 3) {
+    const Halide::Var all = Fuse(f, axes);
+    f.gpu_blocks(all);
+    return all;
+  }
+  const size_t half = axes.size() / 2;
+  const Halide::Var x = Fuse(f, {axes.front(), axes.back()});
+  const Halide::Var y = Fuse(f, {axes.begin() + half, axes.end() - 1});
+  if (half == 1) {
+    f.reorder(x, y).gpu_blocks(x, y);
+    return x;
+  }
+  const Halide::Var z = Fuse(f, {axes.begin() + 1, axes.begin() + half});
+  f.reorder(x, y, z).gpu_blocks(x, y, z);
+  return x;
+}
+
 }  // namespace cleave
 
 #endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_DEVICE_LOOPS_H_

@@ -273,7 +273,7 @@ class Lowering {
   // The lanes of a row's reductions, 0 where none has any, and the rows that
   // one block takes. `full`: whether the output has the elements of the rows.
   int DeviceLanes() const;
-  int DeviceBlockRows(int lanes, bool full) const;
+  int DeviceBlockRows(int lanes) const;
   // The loop over the steps of a row, a lane for each thread.
   static void ScheduleDeviceSteps(Halide::Func f, const Halide::Var& x,
                                   const Halide::Var& thread, int lanes,

@@ -99,12 +99,13 @@ void Lowering::ScheduleDeviceElements(Func out, const std::vector<Var>& axes) {
   out.gpu_tile(all, block, thread, kBlockThreads, TailStrategy::GuardWithIf);
 }
 
-// Reductions over axes before the last: a thread per column.
+// Reductions over axes before the last, and of rows without lanes: a thread for
+// each value, those of the last axis that is kept side by side.
 void Lowering::ScheduleDeviceColumns(Func out, const std::vector<Var>& axes) {
   const bool full = axes.size() > space_.RowShape().size();
   const Var x = axes.back();
   const Var columns("columns"), thread("thread");
-  out.split(x, columns, thread, BlockColumns(space_.shape.back()),
+  out.split(x, columns, thread, BlockColumns(output_shape_.back()),
             TailStrategy::GuardWithIf);
   std::vector<Var> blocks;
   std::vector<VarOrRVar> order;
@@ -121,22 +122,18 @@ void Lowering::ScheduleDeviceColumns(Func out, const std::vector<Var>& axes) {
   }
   blocks.push_back(columns);
   out.reorder(order);
-  const Var block = Fuse(out, blocks);
-  out.gpu_blocks(block).gpu_threads(thread);
-  const LoopLevel level(out, block);
+  GiveBlocks(out, blocks);
+  out.gpu_threads(thread);
   for (Stage& stage : stages_) {
     if (stage.role == Stage::Role::kWhole) continue;
-    ShareInBlock(stage.func, level);
-    const std::vector<Var> args = stage.func.args();
-    if (args.empty()) continue;
-    stage.func.gpu_threads(args.front());
+    stage.func.compute_at(out, thread);
     for (int i = 0; i < stage.func.num_update_definitions(); ++i) {
+      if (stage.reduced.empty()) continue;
+      const std::vector<Var> args = stage.func.args();
       std::vector<VarOrRVar> inner(stage.reduced.begin(), stage.reduced.end());
       inner.insert(inner.end(), args.begin(), args.end());
-      stage.func.update(i).reorder(inner).gpu_threads(args.front());
-      if (!stage.reduced.empty()) {
-        UnrollSteps(stage.func, i, stage.reduced.front(), kUnrolledSteps);
-      }
+      stage.func.update(i).reorder(inner);
+      UnrollSteps(stage.func, i, stage.reduced.front(), kUnrolledSteps);
     }
   }
 }

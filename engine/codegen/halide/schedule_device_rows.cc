@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <vector>
 
 #include "engine/codegen/halide/device_loops.h"
@@ -30,6 +31,14 @@ constexpr int64_t kLongRow = 1024;
 constexpr int64_t kBlockBytes = 24576;
 // Threads of a block that reduces what blocks of rows gave.
 constexpr int kGroupThreads = 32;
+
+// Whether what halves lanes is a step of a stage behind it: a thread halves
+// eight lanes, since all threads of the block wait behind a stage.
+bool IsStepOfHalving(const Stage& stage) {
+  constexpr int kStored[] = {1, 8, 64, 512};
+  return stage.func.outputs() == 1 &&
+         std::count(std::begin(kStored), std::end(kStored), stage.lanes) == 0;
+}
 
 // A thread for each row, in the second axis of a block: lanes are the first.
 template <typename Loops>
@@ -81,10 +90,8 @@ int Lowering::DeviceLanes() const {
   return lanes;
 }
 
-int Lowering::DeviceBlockRows(int lanes, bool full) const {
+int Lowering::DeviceBlockRows(int lanes) const {
   if (space_.RowShape().size() != 1) return 1;
-  // A row whose reductions have no lanes is one thread's.
-  if (lanes == 0 && !full) return kRowThreads;
   const auto length = space_.shape.back().Value();
   if (lanes == 0 || !length.has_value() || *length >= kLongRow) return 1;
   int64_t stored = 0;
@@ -114,7 +121,13 @@ void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
   std::vector<VarOrRVar> order;
   const bool full = axes.size() > space_.RowShape().size();
   const int reduced_lanes = DeviceLanes();
-  const int block_rows = DeviceBlockRows(reduced_lanes, full);
+  const bool stores = std::any_of(
+      stages_.begin(), stages_.end(),
+      [](const Stage& stage) { return stage.role == Stage::Role::kStored; });
+  if (reduced_lanes == 0 && !full && !stores) {
+    return ScheduleDeviceColumns(out, axes);
+  }
+  const int block_rows = DeviceBlockRows(reduced_lanes);
   const int lanes = reduced_lanes > 0 ? reduced_lanes : kReductionLanes;
   const Var thread("thread"), blocks("blocks"), row_thread("row_thread");
   if (full) {
@@ -131,7 +144,7 @@ void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
   }
   for (size_t d = rows.size(); d-- > 0;) order.push_back(rows[d]);
   out.reorder(order);
-  Var row = Fuse(out, rows);
+  Var row = rows.front();
   if (block_rows > 1) {
     // Lanes are the first axis of threads: where there is none, one.
     if (!full) {
@@ -152,7 +165,7 @@ void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
     in_blocks(out, 1, TailStrategy::Auto);
     row = blocks;
   } else {
-    out.gpu_blocks(row);
+    row = GiveBlocks(out, rows);
     if (full) out.gpu_threads(thread);
   }
   const LoopLevel level(out, row);
@@ -194,6 +207,7 @@ void Lowering::ScheduleDeviceRows(Func out, const std::vector<Var>& axes) {
 
 void Lowering::ScheduleDeviceLanes(Stage& stage, const LoopLevel& level,
                                    bool rows) {
+  if (stage.role == Stage::Role::kHalving && IsStepOfHalving(stage)) return;
   const Var lane("lane");
   ShareInBlock(stage.func, level);
   stage.func.bound(lane, 0, stage.lanes).gpu_threads(lane);
@@ -220,8 +234,7 @@ void Lowering::ScheduleDeviceLaneBlocks() {
     const Var lane("lane");
     const std::vector<Var> args = last.func.args();
     last.func.compute_root().bound(lane, 0, 1);
-    const Var block = Fuse(last.func, {args.rbegin(), args.rend() - 1});
-    last.func.gpu_blocks(block);
+    const Var block = GiveBlocks(last.func, {args.rbegin(), args.rend() - 1});
     for (Stage* at = &last; at-- != stages_.data();) {
       ScheduleDeviceLanes(*at, LoopLevel(last.func, block));
       if (at->role == Stage::Role::kPartial) break;
