@@ -365,12 +365,11 @@ Elaborator::Result Elaborator::EvalMember(const Expr& e, Scope& scope) {
     names.push_back(name);
   }
   const std::string closest = ClosestName(e.text, names);
-  return Fail(
-      DiagnosticKind::kUnknownName, e.range,
-      absl::StrCat("the record has no `", e.text, "`"),
-      closest.empty()
-          ? absl::StrCat("its fields: `", absl::StrJoin(names, "`, `"), "`")
-          : absl::StrCat("did you mean `", closest, "`?"));
+  return Fail(DiagnosticKind::kUnknownName, e.range,
+              absl::StrCat("the record has no `", e.text, "`"),
+              closest.empty() ? absl::StrCat("its fields: `",
+                                             absl::StrJoin(names, "`, `"), "`")
+                              : absl::StrCat("did you mean `", closest, "`?"));
 }
 
 absl::StatusOr<RuleList> Elaborator::AsElements(const RuleValue& value,

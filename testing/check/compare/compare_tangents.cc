@@ -102,6 +102,37 @@ RealFunction Beside(const RealFunction& function, absl::Span<const Tensor> at,
   };
 }
 
+// `tensors` over the reals, each number moved by a random part of an ULP of the
+// largest of its matrix: factorizations are as exact as if their input had
+// moved so (Higham, Accuracy and Stability of Numerical Algorithms, 19.3).
+std::vector<RealTensor> MovedByUlps(absl::Span<const Tensor> tensors, int bits,
+                                    uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::normal_distribution<double> normal;
+  std::vector<RealTensor> moved;
+  for (const Tensor& tensor : tensors) {
+    moved.push_back(RealTensor::FromTensor(tensor, bits));
+    if (!IsFloat(tensor.dtype())) continue;
+    const double ulp = std::exp2(1 - SignificandBits(tensor.dtype()));
+    int64_t count = 1;  // of the numbers of a matrix
+    for (int d = std::max(tensor.rank() - 2, 0); d < tensor.rank(); ++d) {
+      count *= tensor.shape()[d];
+    }
+    double largest = 0;
+    for (int64_t i = 0; i < tensor.size(); ++i) {
+      if (i % count == 0) {
+        largest = 0;
+        for (int64_t k = i; k < i + count; ++k) {
+          largest = std::max(largest, std::abs(tensor.GetDouble(k)));
+        }
+      }
+      Real& x = moved.back().reals[i];
+      mpfr_add_d(x.get(), x.get(), normal(random) * ulp * largest, MPFR_RNDN);
+    }
+  }
+  return moved;
+}
+
 // Whether `got` is no number, for one that lies near the ends of its dtype.
 bool IsNearEnd(double got, double want, DType dtype) {
   return !std::isfinite(got) &&
@@ -297,6 +328,26 @@ absl::StatusOr<std::vector<RealTensor>> TangentComparer::TangentsOverReals(
   return InterpretReal(jvp_, reals, bits);
 }
 
+absl::StatusOr<double> TangentComparer::ChangeByUlps(
+    absl::Span<const Tensor> arguments, size_t output, int64_t element,
+    const Real& tangent) const {
+  double largest = 0;
+  for (uint64_t trial = 0; trial < kTrialsBeside; ++trial) {
+    const absl::StatusOr<std::vector<RealTensor>> there = InterpretReal(
+        jvp_, MovedByUlps(arguments, tangent.bits(), trial), tangent.bits());
+    if (absl::IsUnimplemented(there.status())) return 0.0;
+    CLEAVE_RETURN_IF_ERROR(there.status());
+    // Rounding may decide how many elements are found.
+    const std::vector<Real>& reals = (*there)[output].reals;
+    if (element >= static_cast<int64_t>(reals.size())) return 0.0;
+    Real change(tangent.bits());
+    mpfr_sub(change.get(), reals[element].get(), tangent.get(), MPFR_RNDN);
+    const double size = std::abs(change.ToDouble());
+    if (std::isfinite(size)) largest = std::max(largest, size);
+  }
+  return largest;
+}
+
 absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
     absl::Span<const Tensor> inputs, const Tensor& direction,
     double tolerance) const {
@@ -422,6 +473,14 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
       }
       CLEAVE_ASSIGN_OR_RETURN(const bool right, is_allowed(*slope, limit));
       if (right) continue;
+      // Of an ill-conditioned matrix, an ULP moves the slope by many of its
+      // own.
+      CLEAVE_ASSIGN_OR_RETURN(
+          const double change,
+          ChangeByUlps(arguments, tangent_output, i, *slope));
+      CLEAVE_ASSIGN_OR_RETURN(const bool conditioned,
+                              is_allowed(*slope, kTermUlp * change));
+      if (conditioned) continue;
       // Equal pivots: which of them is taken, rounding over the reals decides.
       bool is_beside = false;
       for (uint64_t trial = 0; trial < kTrialsBeside && !is_beside; ++trial) {

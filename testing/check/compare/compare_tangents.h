@@ -91,6 +91,12 @@ class TangentComparer {
  private:
   absl::StatusOr<std::vector<RealTensor>> TangentsOverReals(
       absl::Span<const Tensor> arguments, int bits) const;
+  // The largest change over the reals of an element of output number `output`
+  // of the jvp, which is `tangent`, where each argument moves by its ULP: over
+  // some random moves. 0 where the jvp has no meaning over the reals.
+  absl::StatusOr<double> ChangeByUlps(absl::Span<const Tensor> arguments,
+                                      size_t output, int64_t element,
+                                      const Real& tangent) const;
 
   const Graph& primal_;
   const Graph& body_;
