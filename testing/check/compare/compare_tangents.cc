@@ -473,8 +473,8 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
       }
       CLEAVE_ASSIGN_OR_RETURN(const bool right, is_allowed(*slope, limit));
       if (right) continue;
-      // Of an ill-conditioned matrix, an ULP moves the slope by many of its
-      // own.
+      // Where a matrix is ill-conditioned, an ULP moves the slope by many of
+      // its own.
       CLEAVE_ASSIGN_OR_RETURN(
           const double change,
           ChangeByUlps(arguments, tangent_output, i, *slope));

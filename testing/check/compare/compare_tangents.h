@@ -77,7 +77,8 @@ class TangentComparer {
   // less than that, over the reals it must be the derivative, and in floating
   // point lie within `tolerance` times the largest element of the result, too,
   // or within some ULP of that times the step's change of the operand, or of
-  // the result's derivative along all elements of the operand at once.
+  // the result's derivative along all elements of the operand at once, or some
+  // times what an ULP of the matrices of the arguments moves the tangent.
   // Near the ends of the dtype an infinity or NaN may stand for the tangent.
   // A difference where the body sorts equal keys is left out, and a tangent
   // that is right at one of some points around that are nearer than any float,
