@@ -37,6 +37,14 @@ Result Fold(BuiltinCall& call, absl::string_view op, RuleValue first) {
 
 Result Size(BuiltinCall& call) { return Fold(call, "*", 1); }
 
+Result IsKnown(BuiltinCall& call) {
+  const RuleValue& size = call.operands()[0];
+  if (!size.Is(Kind::kInt)) {
+    return call.Wrong(absl::StrCat("takes a size, not ", size.KindName()));
+  }
+  return RuleValue(size.AsDim().Value().has_value());
+}
+
 Result ShapeOf(BuiltinCall& call) {
   if (call.operands()[0].Is(Kind::kAbsent)) return RuleValue(RuleList{});
   CLEAVE_ASSIGN_OR_RETURN(const TermPtr x, call.Tensor(0));

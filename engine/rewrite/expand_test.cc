@@ -72,6 +72,35 @@ std::string ExpandedText(const ExpandOptions& options) {
                        : std::string(expanded.status().message());
 }
 
+constexpr char kPairs[] = R"(language 1
+op kept(x: T[n]) -> T[n]
+  where T: inexact
+{
+  y = if is_known(n) and n % 2 == 0 then x + x else x * x
+}
+fn of_all(x: f32[n]) -> f32[n] = kept(x)
+fn of_even(x: f32[8]) -> f32[8] = kept(x)
+fn of_odd(x: f32[7]) -> f32[7] = kept(x)
+)";
+
+// A form that is for some sizes alone leaves the others to run.
+TEST(ExpandTest, AFormForKnownSizesRefusesNoOthers) {
+  LoadResult loaded =
+      LoadRules({{"test.rules", kPairs}}, std::make_shared<Context>());
+  EXPECT_THAT(loaded.diagnostics, ::testing::IsEmpty());
+  const auto expanded = [&](const char* function) {
+    const absl::StatusOr<Graph> graph = loaded.rules->Function(function);
+    EXPECT_OK(graph);
+    const absl::StatusOr<Graph> all = Expand(*graph, *loaded.rules, {});
+    EXPECT_OK(all);
+    EXPECT_TRUE(all->guards().empty());
+    return PrintGraph(*all);
+  };
+  EXPECT_THAT(expanded("of_all"), HasSubstr("mul(%x, %x)"));
+  EXPECT_THAT(expanded("of_even"), HasSubstr("add(%x, %x)"));
+  EXPECT_THAT(expanded("of_odd"), HasSubstr("mul(%x, %x)"));
+}
+
 TEST(ExpandTest, PreservedOpsStayCalls) {
   EXPECT_EQ(ExpandedText({{"twice"}, {}, {}}),
             "graph (%x: f32[3]) -> (y: f32[3]) {\n"
