@@ -226,7 +226,7 @@ class DeviceCalls : public IRMutator {
   }
 
   // A power of two has an exact reciprocal, whose product rounds as the
-  // quotient. That of other numbers is a quotient of fewer steps.
+  // quotient. The quotient of 1 takes fewer steps than others.
   static Expr Quotient(const Type& type, const Expr& a, const Expr& b) {
     const std::optional<double> divisor = as_const_float(b);
     int exponent = 0;

@@ -40,10 +40,11 @@ inline std::pair<Halide::RVar, Halide::RVar> UnrollSteps(Halide::Func f,
 
 // One variable over all of `axes`, the first outermost, of a Func or a Stage.
 template <typename Loops>
-Halide::Var Fuse(Loops f, const std::vector<Halide::Var>& axes) {
+Halide::Var Fuse(Loops f, const std::vector<Halide::Var>& axes,
+                 const char* name = "block") {
   Halide::Var all = axes.back();
   for (size_t d = axes.size() - 1; d-- > 0;) {
-    const Halide::Var next("block");
+    const Halide::Var next(name);
     f.fuse(all, axes[d], next);
     all = next;
   }
@@ -64,12 +65,14 @@ Halide::Var GiveBlocks(Loops f, const std::vector<Halide::Var>& axes) {
   }
   const size_t half = axes.size() / 2;
   const Halide::Var x = Fuse(f, {axes.front(), axes.back()});
-  const Halide::Var y = Fuse(f, {axes.begin() + half, axes.end() - 1});
+  const Halide::Var y =
+      Fuse(f, {axes.begin() + half, axes.end() - 1}, "block_y");
   if (half == 1) {
     f.reorder(x, y).gpu_blocks(x, y);
     return x;
   }
-  const Halide::Var z = Fuse(f, {axes.begin() + 1, axes.begin() + half});
+  const Halide::Var z =
+      Fuse(f, {axes.begin() + 1, axes.begin() + half}, "block_z");
   f.reorder(x, y, z).gpu_blocks(x, y, z);
   return x;
 }
