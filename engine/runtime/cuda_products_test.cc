@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/substitute.h"
 #include "engine/codegen/device.h"
 #include "engine/codegen/pass_testing.h"
 #include "engine/ir/graph.h"
@@ -159,28 +160,27 @@ TEST(CudaProductsOfKernels, AreAKernelOfTheirOwn) {
   EXPECT_EQ(run.report.steps[1].device, "cuda");
 }
 
-// Its windows are stored by a kernel, which does nothing here.
-TEST(CudaProductsOfKernels, AreConvolutions) {
-  const CudaRun run = RunOnCuda(R"(
-graph (%x: f32[2, 8, 20, 20], %w: f32[16, 8, 3, 3]) -> (y: f32[2, 16, 18, 18]) {
-  %1: f32[2, 16, 18, 18] = conv(%x, %w, batch_groups: 1, groups: 1, high: [0, 0], lhs_dilation: [1, 1], low: [0, 0], rhs_dilation: [1, 1], stride: [1, 1])
+// A convolution 3x3 of 20x20 elements, padded at every end.
+CudaRun RunConvolution(int padding) {
+  return RunOnCuda(absl::Substitute(R"(
+graph (%x: f32[2, 8, 20, 20], %w: f32[16, 8, 3, 3]) -> (y: f32[2, 16, $0, $0]) {
+  %1: f32[2, 16, $0, $0] = conv(%x, %w, batch_groups: 1, groups: 1, high: [$1, $1], lhs_dilation: [1, 1], low: [$1, $1], rhs_dilation: [1, 1], stride: [1, 1])
   return y = %1
 })",
-                                {{2, 8, 20, 20}, {16, 8, 3, 3}});
-  EXPECT_THAT(run.report.steps,
+                                    18 + 2 * padding, padding),
+                   {{2, 8, 20, 20}, {16, 8, 3, 3}});
+}
+
+// Its windows are stored by a kernel, which does nothing here.
+TEST(CudaProductsOfKernels, AreConvolutions) {
+  EXPECT_THAT(RunConvolution(0).report.steps,
               Contains(Field(&StepReport::library, "cublas")));
 }
 
 // Padding is of terms that weights are not multiplied with: whether they are
 // finite is asked on the device.
 TEST(CudaProductsOfKernels, ArePaddedConvolutions) {
-  const CudaRun run = RunOnCuda(R"(
-graph (%x: f32[2, 8, 20, 20], %w: f32[16, 8, 3, 3]) -> (y: f32[2, 16, 20, 20]) {
-  %1: f32[2, 16, 20, 20] = conv(%x, %w, batch_groups: 1, groups: 1, high: [1, 1], lhs_dilation: [1, 1], low: [1, 1], rhs_dilation: [1, 1], stride: [1, 1])
-  return y = %1
-})",
-                                {{2, 8, 20, 20}, {16, 8, 3, 3}});
-  EXPECT_FALSE(run.report.steps.empty());
+  EXPECT_FALSE(RunConvolution(1).report.steps.empty());
 }
 
 // Extents at which a kernel is faster, and what the library has no form for.
