@@ -50,9 +50,13 @@ void ExpectSameValues(const Graph& graph, const Graph& rounds) {
     for (const Dim& dim : graph.type(input.value).shape) {
       shape.push_back(*dim.Value());
     }
-    Tensor& tensor = inputs.emplace_back(DType::kF32, shape);
+    Tensor& tensor = inputs.emplace_back(graph.type(input.value).dtype, shape);
     for (int64_t i = 0; i < tensor.size(); ++i) {
-      tensor.SetDouble(i, static_cast<double>(i * 7 % 33) / 16 - 1);
+      if (tensor.dtype() == DType::kBool) {
+        tensor.SetInt(i, i % 3 == 0);
+      } else {
+        tensor.SetDouble(i, static_cast<double>(i * 7 % 33) / 16 - 1);
+      }
     }
   }
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
@@ -102,12 +106,80 @@ TEST(RoundsOfBatches, ReadAsAWholeWhatOnlyLooksLikeTheBatch) {
   }
 }
 
-// Small scores, batches of any size, and scores that are returned.
-TEST(RoundsOfBatches, LeaveOthers) {
-  for (const char* heads : {"1", "h"}) {
-    const Graph graph = Attention(heads);
-    EXPECT_EQ(PrintGraph(RoundsOfBatches(graph)), PrintGraph(graph));
+// An attention of one head, whose scores take L x 4 KiB: with a mask of the
+// rows, a bias of the columns, and one of each.
+constexpr char kRows[] =
+    R"(graph (%q: f32[1, 1, L, 2], %k: f32[1, 1, 1024, 2], %m: bool[L, 1024], %b: f32[1, 1, 1024], %r: f32[L]) -> (y: f32[1, 1, L, 2]) {
+  %1: f32[1, 1, L, 1024] = dot_general(%q, %k, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [3])
+  %2: bool[1, 1, L, 1024] = broadcast_in_dim(%m, axes: [2, 3], shape: [1, 1, L, 1024])
+  %3: f32[1, 1, L, 1024] = broadcast_in_dim(%b, axes: [0, 1, 3], shape: [1, 1, L, 1024])
+  %4: f32[1, 1, L, 1024] = broadcast_in_dim(%r, axes: [2], shape: [1, 1, L, 1024])
+  %5: f32[1, 1, L, 1024] = add(%1, %3)
+  %6: f32[1, 1, L, 1024] = select(%2, %5, %4)
+  %7: f32[1, 1, L] = reduce_max(%6, axes: [3], tie: "even")
+  %8: f32[1, 1, L, 1024] = broadcast_in_dim(%7, axes: [0, 1, 2], shape: [1, 1, L, 1024])
+  %9: f32[1, 1, L, 1024] = sub(%6, %8)
+  %10: f32[1, 1, L, 2] = dot_general(%9, %k, batch_a: [0, 1], batch_b: [0, 1], contract_a: [3], contract_b: [2])
+  return y = %10
+}
+)";
+
+TEST(RoundsOfBatches, TakeRowsOfOneMatrix) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(absl::StrReplaceAll(kRows, {{"L", "2304"}}),
+                                  std::make_shared<Context>()));
+  const Graph rounds = RoundsOfBatches(graph);
+  ASSERT_OK(Verify(rounds));
+  const std::string text = PrintGraph(rounds);
+  EXPECT_THAT(text, HasSubstr("f32[768, 1024] = dot_general("));
+  EXPECT_THAT(text, HasSubstr("length: 3"));
+  EXPECT_THAT(text, Not(HasSubstr("f32[1, 1, 2304, 1024]")));
+  ExpectSameValues(graph, rounds);
+}
+
+// The mask of a matrix without a batch, by its places; and the square of a
+// matrix, whose rows and columns are read.
+TEST(RoundsOfBatches, TakeRowsByTheirNumbers) {
+  constexpr char kText[] =
+      R"(graph (%q: f32[2048, 2], %k: f32[2048, 2]) -> (y: f32[2048, 2]) {
+  %1: i64[2048] = iota(size: 2048)
+  %2: i64[2048, 2048] = broadcast_in_dim(%1, axes: [0], shape: [2048, 2048])
+  %3: i64[2048, 2048] = broadcast_in_dim(%1, axes: [1], shape: [2048, 2048])
+  %4: bool[2048, 2048] = le(%3, %2)
+  %5: f32[2048, 2] = neg(%RIGHT)
+  %6: f32[2048, 2048] = dot_general(%q, %5, batch_a: [], batch_b: [], contract_a: [1], contract_b: [1])
+  %7: f32[2048, 2048] = neg(%6)
+  %8: f32[2048, 2048] = select(%4, %6, %7)
+  %9: f32[2048, 2] = dot_general(%8, %5, batch_a: [], batch_b: [], contract_a: [1], contract_b: [0])
+  return y = %9
+}
+)";
+  for (const char* right : {"k", "q"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Graph graph,
+        ParseGraph(absl::StrReplaceAll(kText, {{"RIGHT", right}}),
+                   std::make_shared<Context>()));
+    const Graph rounds = RoundsOfBatches(graph);
+    ASSERT_OK(Verify(rounds));
+    const std::string text = PrintGraph(rounds);
+    EXPECT_THAT(text, HasSubstr("f32[512, 2048] = dot_general("));
+    EXPECT_THAT(text, Not(HasSubstr("i64[2048, 2048]")));
+    ExpectSameValues(graph, rounds);
   }
+}
+
+// As many rows as no round divides.
+TEST(RoundsOfBatches, LeaveAPrimeOfRows) {
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(absl::StrReplaceAll(kRows, {{"L", "2309"}}),
+                                  std::make_shared<Context>()));
+  EXPECT_EQ(PrintGraph(RoundsOfBatches(graph)), PrintGraph(graph));
+}
+
+// Batches of any size, and scores that are returned.
+TEST(RoundsOfBatches, LeaveOthers) {
+  const Graph graph = Attention("h");
+  EXPECT_EQ(PrintGraph(RoundsOfBatches(graph)), PrintGraph(graph));
   const auto returned =
       ParseGraph(absl::StrReplaceAll(kAttention, {{"N", "2"},
                                                   {"(y: f32[2, N, 1024, 2])",

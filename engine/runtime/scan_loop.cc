@@ -2,18 +2,22 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <mutex>
 #include <string>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/interpreter.h"
 #include "engine/ir/loop_operands.h"
 #include "engine/ir/rewrite_graph.h"
 #include "engine/runtime/pack.h"
+#include "engine/runtime/thread_pool.h"
 #include "ops/budget.h"
 #include "ops/check.h"
 #include "ops/primitive.h"
@@ -60,6 +64,56 @@ struct Slices {
     return static_cast<std::byte*>(first.data) + index * bytes;
   }
 };
+
+// The bytes of slices, and the time of the rounds that are left, from which on
+// it pays to call other threads.
+constexpr int64_t kLeastSharedBytes = int64_t{256} << 10;
+constexpr std::chrono::microseconds kLeastSharedTime(200);
+
+// Rounds that do not read each other, [0, length), by `rounds(begin, end,
+// options)` on any threads at once. `bytes`: of all their slices. The error is
+// that of the first round that fails.
+absl::Status RunApart(
+    int64_t length, int64_t bytes, const KernelCallOptions& call,
+    absl::FunctionRef<absl::Status(int64_t, int64_t, const RunOptions&)>
+        rounds) {
+  RunOptions options;
+  options.call = call;
+  ThreadPool& pool = call.pool == nullptr ? DefaultThreadPool() : *call.pool;
+  if (call.serial || pool.threads() == 1) return rounds(0, length, options);
+  int64_t first = 0;
+  if (bytes < kLeastSharedBytes) {
+    // The first tells how long the others take.
+    const auto start = std::chrono::steady_clock::now();
+    CLEAVE_RETURN_IF_ERROR(rounds(0, 1, options));
+    first = 1;
+    if ((std::chrono::steady_clock::now() - start) * (length - 1) <
+        kLeastSharedTime) {
+      return rounds(first, length, options);
+    }
+  }
+  // Few rounds do not keep all threads busy: these join in their loops.
+  constexpr int64_t kRoundsPerThread = 4;
+  options.call.serial = length - first >= kRoundsPerThread * pool.threads();
+  const Limits limits = CurrentLimits();
+  std::mutex mutex;
+  int64_t failed = length;  // the least round that did, guarded by mutex
+  absl::Status status;      // its own, likewise
+  pool.ParallelFor(length - first, [&](int64_t begin, int64_t end) {
+    const BudgetScope scope(limits);  // of threads that have none
+    for (int64_t round = first + begin; round < first + end; ++round) {
+      absl::Status result = rounds(round, round + 1, options);
+      if (result.ok()) continue;
+      const std::lock_guard<std::mutex> lock(mutex);
+      if (round < failed) {
+        failed = round;
+        status = std::move(result);
+      }
+      return;
+    }
+  });
+  return status;
+}
 
 }  // namespace
 
@@ -191,22 +245,43 @@ absl::Status ScanLoop::Run(const Graph& step, const Kernel& body,
   std::vector<ArrayView> to;
   for (const auto& pair : carries) to.push_back(pair[0]);
   for (const Slices& slices : stacked) to.push_back(slices.first);
+  const auto move_to = [&](int64_t index, std::vector<ArrayView>& sources,
+                           std::vector<ArrayView>& targets) {
+    for (size_t i = 0; i < read.size(); ++i) {
+      sources[loop.first_slice() + i].data = read[i].At(index);
+    }
+    for (size_t i = 0; i < stacked.size(); ++i) {
+      targets[loop.carries + i].data = stacked[i].At(index);
+    }
+  };
+  if (loop.carries == 0 && own.empty()) {
+    CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kLoopSteps, length));
+    int64_t bytes = 0;
+    for (const Slices& slices : read) bytes += length * slices.bytes;
+    for (const Slices& slices : stacked) bytes += length * slices.bytes;
+    return RunApart(
+        length, bytes, call,
+        [&](int64_t begin, int64_t end, const RunOptions& options) {
+          std::vector<ArrayView> sources = from;
+          std::vector<ArrayView> targets = to;
+          for (int64_t index = begin; index < end; ++index) {
+            CLEAVE_RETURN_IF_ERROR(PollBudget());
+            move_to(index, sources, targets);
+            CLEAVE_RETURN_IF_ERROR(body.RunViews(sources, targets, options));
+          }
+          return absl::OkStatus();
+        });
+  }
   RunOptions options;
   options.call = call;
   for (int64_t round = 0; round < length; ++round) {
     CLEAVE_RETURN_IF_ERROR(ChargeBudget(BudgetKind::kLoopSteps));
-    const int64_t index = reverse ? length - 1 - round : round;
     const int64_t written = (length - 1 - round) % 2;
     for (int i = 0; i < loop.carries; ++i) {
       if (round > 0) from[loop.consts + i] = carries[i][1 - written];
       to[i].data = carries[i][written].data;
     }
-    for (size_t i = 0; i < read.size(); ++i) {
-      from[loop.first_slice() + i].data = read[i].At(index);
-    }
-    for (size_t i = 0; i < stacked.size(); ++i) {
-      to[loop.carries + i].data = stacked[i].At(index);
-    }
+    move_to(reverse ? length - 1 - round : round, from, to);
     CLEAVE_RETURN_IF_ERROR(body.RunViews(from, to, options));
   }
   return absl::OkStatus();

@@ -36,33 +36,52 @@ void Pause() {
 struct Job {
   Job(int64_t tasks, int64_t ranges,
       absl::FunctionRef<void(int64_t, int64_t)> f)
-      : tasks(tasks), ranges(ranges), body(f) {}
+      : tasks(tasks), ranges(ranges), body(f), outer(running) {}
 
   // Runs ranges until all are claimed.
   void Work() {
+    const Job* const before = running;
+    running = this;
     while (true) {
       const int64_t range = next.fetch_add(1, std::memory_order_relaxed);
-      if (range >= ranges) return;
+      if (range >= ranges) break;
       // The first tasks % ranges ranges have one task more than the others.
       const int64_t length = tasks / ranges;
       const int64_t longer = tasks % ranges;
       const int64_t begin = range * length + std::min(range, longer);
       body(begin, begin + length + (range < longer ? 1 : 0));
     }
+    running = before;
   }
   bool AllClaimed() const {
     return next.load(std::memory_order_relaxed) >= ranges;
   }
+  bool HasHelpers() const {
+    return helpers.load(std::memory_order_acquire) != 0;
+  }
+  // Whether it ends before `job` does, in whose body it is.
+  bool IsWithin(const Job& job) const {
+    const Job* at = outer;
+    while (at != nullptr && at != &job) at = at->outer;
+    return at != nullptr;
+  }
+
+  // The one whose body this thread is in, the innermost.
+  static thread_local const Job* running;
 
   const int64_t tasks;
   const int64_t ranges;
   const absl::FunctionRef<void(int64_t, int64_t)> body;
+  // In whose body it is; that one waits for it, so that it lives as long.
+  const Job* const outer;
   std::atomic<int64_t> next{0};
   // Threads of the pool in Work(). Raised under the pool's mutex only, while
   // the job is listed: once it is not, zero means that nobody will touch it
   // again.
   std::atomic<int> helpers{0};
 };
+
+thread_local const Job* Job::running = nullptr;
 
 class Pool : public ThreadPool {
  public:
@@ -105,6 +124,7 @@ class Pool : public ThreadPool {
       jobs_.push_back(&job);
       posted_.fetch_add(1, std::memory_order_release);
       wanted = std::min(wanted, sleepers_);
+      if (waiters_ > 0 && job.outer != nullptr) done_.notify_all();
     }
     for (; wanted > 0; --wanted) work_.notify_one();
 
@@ -115,47 +135,63 @@ class Pool : public ThreadPool {
       jobs_.erase(std::find(jobs_.begin(), jobs_.end(), &job));
     }
     // All is claimed: what is left are the ranges that the helpers are in.
-    for (int i = 0; i < kSpins; ++i) {
-      if (job.helpers.load(std::memory_order_acquire) == 0) return;
-      Pause();
-    }
+    if (Spin([&] { return !job.HasHelpers(); })) return;
     std::unique_lock<std::mutex> lock(mutex_);
-    ++waiters_;
-    done_.wait(
-        lock, [&] { return job.helpers.load(std::memory_order_acquire) == 0; });
-    --waiters_;
+    while (job.HasHelpers()) {
+      if (Help(lock, [&](const Job& other) { return other.IsWithin(job); })) {
+        continue;
+      }
+      ++waiters_;
+      done_.wait(lock);
+      --waiters_;
+    }
   }
 
  private:
+  // Whether `done` got true soon.
+  template <typename F>
+  static bool Spin(const F& done) {
+    for (int i = 0; i < kSpins; ++i) {
+      if (done()) return true;
+      Pause();
+    }
+    return false;
+  }
+
+  // Works on the newest job that `may` says: a job within another's body holds
+  // that one up. False where there is none. `lock` is that of mutex_.
+  template <typename F>
+  bool Help(std::unique_lock<std::mutex>& lock, const F& may) {
+    const auto found = std::find_if(
+        jobs_.rbegin(), jobs_.rend(),
+        [&](const Job* job) { return !job->AllClaimed() && may(*job); });
+    if (found == jobs_.rend()) return false;
+    Job* const job = *found;
+    job->helpers.fetch_add(1, std::memory_order_relaxed);
+    lock.unlock();
+    job->Work();
+    lock.lock();
+    // Under the mutex, so that a caller that goes to sleep does not miss it.
+    // The caller may take its job away at once.
+    job->helpers.fetch_sub(1, std::memory_order_release);
+    if (waiters_ > 0) done_.notify_all();
+    return true;
+  }
+
   // A worker's life.
   void Serve() {
     std::unique_lock<std::mutex> lock(mutex_);
     while (true) {
-      // The newest first: a job within another's body holds that one up.
-      const auto found =
-          std::find_if(jobs_.rbegin(), jobs_.rend(),
-                       [](const Job* job) { return !job->AllClaimed(); });
-      if (found != jobs_.rend()) {
-        Job* const job = *found;
-        job->helpers.fetch_add(1, std::memory_order_relaxed);
-        lock.unlock();
-        job->Work();
-        lock.lock();
-        // Under the mutex, so that a caller that goes to sleep does not miss
-        // it. The caller may take its job away at once.
-        job->helpers.fetch_sub(1, std::memory_order_release);
-        if (waiters_ > 0) done_.notify_all();
-        continue;
-      }
+      if (Help(lock, [](const Job&) { return true; })) continue;
       if (stop_) return;
       const int64_t seen = posted_.load(std::memory_order_acquire);
+      const auto is_posted = [&] {
+        return posted_.load(std::memory_order_acquire) != seen;
+      };
       lock.unlock();
-      for (int i = 0; i < kSpins; ++i) {
-        if (posted_.load(std::memory_order_acquire) != seen) break;
-        Pause();
-      }
+      Spin(is_posted);
       lock.lock();
-      if (posted_.load(std::memory_order_acquire) != seen || stop_) continue;
+      if (is_posted() || stop_) continue;
       ++sleepers_;
       work_.wait(lock);
       --sleepers_;
@@ -164,8 +200,9 @@ class Pool : public ThreadPool {
 
   std::mutex mutex_;
   std::condition_variable work_;  // there may be a job
-  std::condition_variable done_;  // a helper left its job
-  std::vector<Job*> jobs_;        // guarded by mutex_, as are the next three
+  // A helper left its job, or there is one within another's body.
+  std::condition_variable done_;
+  std::vector<Job*> jobs_;  // guarded by mutex_, as are the next three
   int sleepers_ = 0;
   int waiters_ = 0;
   bool stop_ = false;

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <set>
@@ -106,6 +107,40 @@ TEST(ThreadPool, Nests) {
     });
   }
   EXPECT_EQ(count, 20 * 9 * 7 * 5);
+}
+
+// The caller has done its own range when the other thread cuts its one in two,
+// which wait for each other.
+TEST(ThreadPool, HelpsWhatItWaitsFor) {
+  const std::unique_ptr<ThreadPool> pool = MakeThreadPool(2);
+  const std::thread::id caller = std::this_thread::get_id();
+  const auto wait_until = [](const std::function<bool()>& done) {
+    const auto end =
+        std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!done() && std::chrono::steady_clock::now() < end) {
+      std::this_thread::yield();
+    }
+    return done();
+  };
+  for (int round = 0; round < 20; ++round) {
+    std::atomic<bool> started{false};
+    std::atomic<int> met{0};
+    std::atomic<int> alone{0};
+    pool->ParallelFor(2, [&](int64_t, int64_t) {
+      if (std::this_thread::get_id() == caller) {
+        if (!wait_until([&] { return started.load(); })) ++alone;
+        return;
+      }
+      started = true;
+      // Long enough that the caller sleeps at times.
+      std::this_thread::sleep_for(std::chrono::milliseconds(round % 3));
+      pool->ParallelFor(2, [&](int64_t, int64_t) {
+        ++met;
+        if (!wait_until([&] { return met == 2; })) ++alone;
+      });
+    });
+    ASSERT_EQ(alone, 0) << "round " << round;
+  }
 }
 
 TEST(ThreadPool, ServesManyCallers) {
