@@ -38,7 +38,7 @@ std::optional<int64_t> Bytes(const TensorType& type) {
   return bytes;
 }
 
-// What a round has a part of.
+// A round has a part of these.
 enum class Part {
   kBatch,  // the products
   kRows,   // the rows of one product's left operand: the right one is read
