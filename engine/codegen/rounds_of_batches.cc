@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <functional>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/products_of_windows.h"
+#include "engine/codegen/batch_of_rounds.h"
 #include "engine/codegen/stored.h"
 #include "engine/ir/filled_with.h"
 #include "engine/ir/graph_text.h"
@@ -25,243 +24,20 @@
 namespace cleave {
 namespace {
 
-using Extents = std::vector<int64_t>;
-
-std::optional<int64_t> Bytes(const TensorType& type) {
-  int64_t bytes = ByteSize(type.dtype);
-  for (const Dim& dim : type.shape) {
-    const auto extent = dim.Value();
-    if (!extent || __builtin_mul_overflow(bytes, *extent, &bytes)) {
-      return std::nullopt;
-    }
-  }
-  return bytes;
-}
-
-// A round has a part of these.
-enum class Part {
-  kBatch,  // the products
-  kRows,   // the rows of one product's left operand: the right one is read
-           // whole
-};
-
-const RoundBytes& BytesOf(Part part) {
-  return part == Part::kBatch ? kRoundsOfMatrices : kRoundsOfRows;
-}
-
-// The first extents of a contraction's result, which number its products, or
-// its only product's rows; nullopt where not both operands have them in front.
-std::optional<Extents> ExtentsOf(const Graph& graph, Value v, Part part) {
-  if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return std::nullopt;
-  const Attributes& attributes = graph.attributes(v);
-  const auto batch = attributes.GetInts("batch_a");
-  std::vector<int64_t> first(batch.size());
-  std::iota(first.begin(), first.end(), 0);
-  if (batch != first || attributes.GetInts("batch_b") != first ||
-      !FiniteOperands(graph, v).empty()) {
-    return std::nullopt;
-  }
-  Extents extents;
-  for (const Dim& dim : graph.type(v).shape) {
-    const auto extent = dim.Value();
-    if (!extent) return std::nullopt;
-    extents.push_back(*extent);
-  }
-  const size_t rank = first.size();
-  if (part == Part::kBatch) {
-    if (rank == 0) return std::nullopt;
-    extents.resize(rank);
-    return extents;
-  }
-  const auto contracted = attributes.GetInts("contract_a");
-  const size_t left = graph.type(graph.operands(v)[0]).shape.size();
-  if (rank == left || std::count(contracted.begin(), contracted.end(), rank) ||
-      std::count(extents.begin(), extents.begin() + rank, 1) !=
-          static_cast<int64_t>(rank)) {
-    return std::nullopt;
-  }
-  extents.resize(rank + 1);
-  return extents;
-}
-
-// The nodes of one batch, or of one product's rows, and what they read.
-class Batch {
- public:
-  Batch(const Graph& graph, Extents extents, Part part)
-      : graph_(graph), extents_(std::move(extents)), part_(part) {}
-
-  Part part() const { return part_; }
-  const RoundBytes& bytes() const { return BytesOf(part_); }
-  int rank() const { return static_cast<int>(extents_.size()); }
-  int64_t count() const {
-    return std::accumulate(extents_.begin(), extents_.end(), int64_t{1},
-                           std::multiplies<>());
-  }
-
-  // Whether a value has the batch in front.
-  bool Leads(Value v) const {
-    if (graph_.types(v).size() != 1) return false;
-    const Shape& shape = graph_.type(v).shape;
-    if (shape.size() < extents_.size()) return false;
-    for (size_t d = 0; d < extents_.size(); ++d) {
-      if (shape[d] != Dim(extents_[d])) return false;
-    }
-    return Bytes(graph_.type(v)).has_value();
-  }
-
-  // Whether a node of the batch reads that operand as a whole: a broadcast that
-  // repeats it along the batch, or a product of rows its right one.
-  bool ReadsWhole(Value v, int operand) const {
-    if (graph_.node(v).op == ToOpId(Primitive::kDotGeneral)) {
-      return part_ == Part::kRows && operand == 1;
-    }
-    return IsUniform(v);
-  }
-
-  // How many axes of a value that is read in parts number them: all in front,
-  // or the rows alone, which a broadcast puts behind axes of 1.
-  int Leading(Value v) const { return Leads(v) ? rank() : 1; }
-
-  // Whether a broadcast repeats its operand along the whole batch.
-  bool IsUniform(Value v) const {
-    if (graph_.node(v).op != ToOpId(Primitive::kBroadcastInDim)) return false;
-    const auto axes = graph_.attributes(v).GetInts("axes");
-    return std::all_of(axes.begin(), axes.end(), [&](int64_t axis) {
-      return axis >= rank() || (part_ == Part::kRows && axis != rank() - 1);
-    });
-  }
-
-  // Whether a node computes each element of the batch by itself.
-  bool Has(Value v) const {
-    const OpId op = graph_.node(v).op;
-    if (!IsPrimitive(op) || !Leads(v)) return false;
-    const DType dtype = graph_.type(v).dtype;
-    const bool is_index = part_ == Part::kRows && IsInt(dtype);
-    if (!IsFloat(dtype) && dtype != DType::kBool && !is_index) return false;
-    const Primitive primitive = ToPrimitive(op);
-    if (primitive == Primitive::kBroadcastInDim) {
-      if (FilledWith(graph_, v)) return false;
-      return IsUniform(v) || KeepsBatch(v) || MovesRows(v);
-    }
-    if (primitive == Primitive::kReshape) return Leads(graph_.operands(v)[0]);
-    if (primitive == Primitive::kTranspose) return KeepsBatch(v);
-    switch (ClassOf(primitive)) {
-      case PrimitiveClass::kContraction:
-        return ExtentsOf(graph_, v, part_) == extents_;
-      case PrimitiveClass::kPointwise:
-        return true;
-      case PrimitiveClass::kReduction: {
-        const auto axes = graph_.attributes(v).GetInts("axes");
-        return Leads(graph_.operands(v)[0]) &&
-               std::all_of(axes.begin(), axes.end(),
-                           [&](int64_t axis) { return axis >= rank(); });
-      }
-      default:
-        return false;
-    }
-  }
-
-  // The type of a value, with one axis of `count` in place of the batch.
-  TensorType Round(Value v, int64_t count) const {
-    TensorType type = graph_.type(v);
-    type.shape.erase(type.shape.begin(), type.shape.begin() + Leading(v));
-    type.shape.insert(type.shape.begin(), Dim(count));
-    return type;
-  }
-
-  // The type of an operand that is read whole, without the axes of 1 in front
-  // of the rows.
-  TensorType Whole(Value reader, Value operand) const {
-    TensorType type = graph_.type(operand);
-    if (part_ == Part::kBatch) return type;
-    int ones = rank() - 1;
-    if (graph_.node(reader).op == ToOpId(Primitive::kBroadcastInDim)) {
-      const auto axes = graph_.attributes(reader).GetInts("axes");
-      ones = static_cast<int>(
-          std::count_if(axes.begin(), axes.end(),
-                        [&](int64_t axis) { return axis < rank() - 1; }));
-    }
-    type.shape.erase(type.shape.begin(), type.shape.begin() + ones);
-    return type;
-  }
-
-  // The attributes of a node over such values, of that type.
-  Attributes RoundAttributes(Value v, const TensorType& type) const {
-    Attributes attributes = graph_.attributes(v);
-    const int first = part_ == Part::kRows ? rank() - 1 : 0;
-    const auto shift = [&](const char* name) {
-      std::vector<int64_t> axes;
-      for (const int64_t axis : graph_.attributes(v).GetInts(name)) {
-        if (axis >= rank()) {
-          axes.push_back(axis - rank() + 1);
-        } else if (axis == first) {
-          axes.push_back(0);
-        }
-      }
-      attributes.Set(name, StaticValue::Ints(axes));
-    };
-    switch (ToPrimitive(graph_.node(v).op)) {
-      case Primitive::kDotGeneral:
-        if (part_ == Part::kRows) {
-          std::vector<int64_t> right;
-          for (const int64_t axis : attributes.GetInts("contract_b")) {
-            right.push_back(axis - (rank() - 1));
-          }
-          attributes.Set("batch_a", StaticValue::Ints(std::vector<int64_t>()));
-          attributes.Set("batch_b", StaticValue::Ints(std::vector<int64_t>()));
-          attributes.Set("contract_b", StaticValue::Ints(right));
-          shift("contract_a");
-          break;
-        }
-        for (const char* name :
-             {"batch_a", "batch_b", "contract_a", "contract_b"}) {
-          shift(name);
-        }
-        break;
-      case Primitive::kReshape:
-        attributes.Set("shape", StaticValue::Dims(type.shape));
-        break;
-      case Primitive::kBroadcastInDim:
-        attributes.Set("shape", StaticValue::Dims(type.shape));
-        shift("axes");
-        break;
-      default:
-        if (attributes.Find("axes") != nullptr) shift("axes");
-    }
-    return attributes;
-  }
-
- private:
-  // Whether a broadcast or a transpose leaves the batch in front.
-  bool KeepsBatch(Value v) const {
-    const auto axes = graph_.attributes(v).GetInts("axes");
-    if (!Leads(graph_.operands(v)[0])) return false;
-    for (int d = 0; d < rank(); ++d) {
-      if (axes[d] != d) return false;
-    }
-    return true;
-  }
-
-  // Whether a broadcast puts rows that its operand begins with where those of
-  // the product are.
-  bool MovesRows(Value v) const {
-    if (part_ != Part::kRows) return false;
-    const auto axes = graph_.attributes(v).GetInts("axes");
-    const Shape& shape = graph_.type(graph_.operands(v)[0]).shape;
-    return !axes.empty() && axes[0] == rank() - 1 &&
-           shape[0] == Dim(extents_.back());
-  }
-
-  const Graph& graph_;
-  const Extents extents_;
-  const Part part_;
-};
+using internal_rounds::Batch;
+using internal_rounds::BytesOf;
+using internal_rounds::Extents;
+using internal_rounds::ExtentsOf;
+using internal_rounds::Part;
 
 // Nodes that run in rounds together.
 struct Rounds {
   std::set<Value> nodes;
-  std::vector<Value> outputs;  // that others read
+  std::vector<Value> outputs;  // that others read, totals first
+  int64_t totals = 0;          // among them
   int64_t matrices = 1;        // or rows, of one round
+  // Whether a node that is not in them reads an output before the last of them.
+  bool early_reader = false;
 };
 
 class Finder {
@@ -304,9 +80,7 @@ class Finder {
       parent.push_back(set[id]);
       const auto operands = graph_.operands(Value{id});
       for (size_t i = 0; i < operands.size(); ++i) {
-        if (set[operands[i].id] < 0 || batch_.ReadsWhole(Value{id}, i)) {
-          continue;
-        }
+        if (set[operands[i].id] < 0 || Leaves(Value{id}, i)) continue;
         parent[root(set[operands[i].id])] = root(set[id]);
       }
     }
@@ -324,7 +98,7 @@ class Finder {
           most = std::max(most, count);
         }
         const int other = set[operand.id] < 0 ? -1 : root(set[operand.id]);
-        if (other >= 0 && (other != own || batch_.ReadsWhole(Value{id}, i))) {
+        if (other >= 0 && (other != own || Leaves(Value{id}, i))) {
           int& most = mine[other];
           most = std::max(most, exits[operand.id][other] + 1);
         }
@@ -336,6 +110,12 @@ class Finder {
     return result;
   }
 
+  // Whether a node reads that operand when all rounds are done.
+  bool Leaves(Value v, size_t operand) const {
+    return batch_.ReadsWhole(v, operand) ||
+           batch_.IsTotal(graph_.operands(v)[operand]);
+  }
+
   std::optional<Rounds> RoundsOf(const std::set<Value>& nodes) const {
     Rounds rounds;
     int64_t largest = 0;
@@ -344,26 +124,31 @@ class Finder {
     for (const Value v : nodes) {
       const bool product = graph_.node(v).op == ToOpId(Primitive::kDotGeneral);
       const bool output = IsReadOutside(v, nodes);
-      const int64_t bytes = *Bytes(graph_.type(v));
+      const int64_t bytes = *BytesOf(graph_.type(v));
       products += product;
       // Integers are indices, which are computed where they are read.
-      if (!IsInt(graph_.type(v).dtype)) largest = std::max(largest, bytes);
-      pays |= product && !output && bytes >= batch_.bytes().least_in_all;
+      if (!IsInt(graph_.type(v).dtype) && !batch_.IsTotal(v)) {
+        largest = std::max(largest, bytes);
+      }
+      pays |=
+          product && !output && bytes >= BytesOf(batch_.part()).least_in_all;
       if (output) rounds.outputs.push_back(v);
     }
     if (products < 2 || !pays || !ReadsLittle(nodes)) return std::nullopt;
-    // The scan takes the place of the last node.
     const Value last = *nodes.rbegin();
     for (const Value v : rounds.outputs) {
       for (const Value reader : readers_[v.id]) {
-        if (nodes.count(reader) == 0 && reader.id < last.id) {
-          return std::nullopt;
-        }
+        rounds.early_reader |= nodes.count(reader) == 0 && reader.id < last.id;
       }
     }
+    const auto behind =
+        std::stable_partition(rounds.outputs.begin(), rounds.outputs.end(),
+                              [&](Value v) { return batch_.IsTotal(v); });
+    rounds.totals = behind - rounds.outputs.begin();
     const int64_t count = batch_.count();
     for (int64_t c = 1; c < count; ++c) {
-      if (count % c == 0 && largest / count * c <= batch_.bytes().most) {
+      if (count % c == 0 &&
+          largest / count * c <= BytesOf(batch_.part()).most) {
         rounds.matrices = c;
       }
     }
@@ -380,8 +165,11 @@ class Finder {
   bool ReadsLittle(const std::set<Value>& nodes) const {
     if (batch_.part() == Part::kBatch) return true;
     return std::all_of(nodes.begin(), nodes.end(), [&](Value v) {
-      if (graph_.node(v).op != ToOpId(Primitive::kDotGeneral)) return true;
-      const auto bytes = Bytes(graph_.type(graph_.operands(v)[1]));
+      if (graph_.node(v).op != ToOpId(Primitive::kDotGeneral) ||
+          batch_.IsTotal(v)) {
+        return true;
+      }
+      const auto bytes = BytesOf(graph_.type(graph_.operands(v)[1]));
       return bytes.has_value() && *bytes <= kRoundsOfRows.most;
     });
   }
@@ -415,6 +203,10 @@ class Writer {
     for (size_t i = 0; i < consts_.size(); ++i) {
       whole_.push_back(body_.Input(absl::StrCat("c", i), consts_[i].second));
     }
+    for (int64_t i = 0; i < rounds_.totals; ++i) {
+      totals_.push_back(
+          body_.Input(absl::StrCat("t", i), TotalType(rounds_.outputs[i])));
+    }
     for (size_t i = 0; i < slices_.size(); ++i) {
       values_[slices_[i]] = body_.Input(
           absl::StrCat("x", i), batch_.Round(slices_[i], rounds_.matrices));
@@ -422,18 +214,26 @@ class Writer {
     for (const Value v : rounds_.nodes) values_[v] = InBody(v);
     std::vector<NamedValue> outputs;
     for (const Value v : rounds_.outputs) {
-      outputs.push_back({absl::StrCat("y", outputs.size()), values_.at(v)});
+      Value value = values_.at(v);
+      const auto i = static_cast<int64_t>(outputs.size());
+      if (i < rounds_.totals) {
+        value = body_.Apply(Primitive::kAdd, {totals_[i], value});
+      }
+      outputs.push_back({absl::StrCat("y", i), value});
     }
     absl::StatusOr<Region> body = BuildRegion(std::move(body_), outputs);
     CLEAVE_CHECK(body.ok()) << body.status().message();
     const int64_t length = batch_.count() / rounds_.matrices;
     std::vector<Value> operands;
     for (const auto& [v, type] : consts_) operands.push_back(All(v, type));
+    for (int64_t i = 0; i < rounds_.totals; ++i) {
+      operands.push_back(builder_.Zeros(TotalType(rounds_.outputs[i])));
+    }
     for (const Value v : slices_) operands.push_back(Sliced(v, length));
     Attributes attributes;
     attributes.Set("body", *std::move(body));
     attributes.Set("consts", static_cast<int>(consts_.size()));
-    attributes.Set("carries", 0);
+    attributes.Set("carries", static_cast<int>(rounds_.totals));
     attributes.Set("length", Dim(length));
     attributes.Set("reverse", false);
     const Value scan = builder_.Apply(Primitive::kScan, operands, attributes);
@@ -445,6 +245,10 @@ class Writer {
   }
 
  private:
+  TensorType TotalType(Value v) const {
+    return batch_.Round(v, rounds_.matrices);
+  }
+
   // A value that all rounds read, as an input of that type.
   using Const = std::pair<Value, TensorType>;
 
@@ -531,16 +335,54 @@ class Writer {
   std::vector<Const> consts_;
   std::vector<Value> slices_;
   std::vector<Value> whole_;       // the inputs of all rounds, `consts_`
+  std::vector<Value> totals_;      // of the rounds before
   std::map<Value, Value> values_;  // a round of the others
 };
 
-Graph InRounds(const Graph& graph, const Extents& extents, Part part) {
-  const Batch batch(graph, extents, part);
-  const std::vector<Rounds> all = Finder(graph, batch).Find();
+// The graph with what reads these nodes, by way of others, behind the last of
+// them.
+Graph WithReadersBehind(const Graph& graph, const std::set<Value>& nodes) {
+  std::vector<bool> behind(graph.size());
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    if (nodes.count(Value{id}) > 0) continue;
+    for (const Value operand : graph.operands(Value{id})) {
+      behind[id] = behind[id] || behind[operand.id] || nodes.count(operand) > 0;
+    }
+  }
+  GraphCopy copy(graph);
+  for (const bool second : {false, true}) {
+    for (uint32_t id = 0; id < graph.size(); ++id) {
+      const Value v{id};
+      if (behind[id] == second && !copy.IsDone(v)) copy.Set(v, copy.Keep(v));
+    }
+  }
+  absl::StatusOr<Graph> result = std::move(copy).Build();
+  CLEAVE_CHECK(result.ok()) << result.status().message();
+  return *std::move(result);
+}
+
+Graph InRounds(Graph graph, const Extents& extents, Part part) {
+  std::vector<Rounds> all;
+  const auto is_early = [](const Rounds& rounds) {
+    return rounds.early_reader;
+  };
+  for (size_t tries = 0;; ++tries) {
+    all = Finder(graph, Batch(graph, extents, part)).Find();
+    const auto early = std::find_if(all.begin(), all.end(), is_early);
+    if (early == all.end()) break;
+    if (tries == all.size()) {
+      // Some read each other's results: no order serves them.
+      all.erase(std::remove_if(all.begin(), all.end(), is_early), all.end());
+      break;
+    }
+    graph = WithReadersBehind(graph, early->nodes);
+  }
   if (all.empty()) return graph;
+  const Batch batch(graph, extents, part);
   return RewriteGraph(graph, [&](GraphCopy& copy, Value v) {
     for (const Rounds& rounds : all) {
       if (rounds.nodes.count(v) == 0) continue;
+      // The scan takes the place of the last node.
       if (v != *rounds.nodes.rbegin()) break;
       copy.builder().SetProvenance(graph.node(v).provenance);
       Writer(copy, batch, rounds).Write();
@@ -560,7 +402,7 @@ Graph RoundsOfBatches(const Graph& graph) {
     for (uint32_t id = 0; id < result.size(); ++id) {
       const auto extents = ExtentsOf(result, Value{id}, part);
       if (!extents) continue;
-      const auto bytes = Bytes(result.type(Value{id}));
+      const auto bytes = BytesOf(result.type(Value{id}));
       if (bytes && *bytes >= BytesOf(part).least_in_all) all.insert(*extents);
     }
     for (const Extents& extents : all) result = InRounds(result, extents, part);

@@ -63,7 +63,9 @@ void ExpectSameValues(const Graph& graph, const Graph& rounds) {
                        Interpret(graph, inputs));
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
                        Interpret(rounds, inputs));
-  EXPECT_TRUE(SameValue(got[0], want[0]));
+  for (size_t i = 0; i < want.size(); ++i) {
+    EXPECT_TRUE(SameValue(got[i], want[i])) << "output " << i;
+  }
 }
 
 TEST(RoundsOfBatches, HaveTheValuesOfAll) {
@@ -166,6 +168,63 @@ TEST(RoundsOfBatches, TakeRowsByTheirNumbers) {
     EXPECT_THAT(text, Not(HasSubstr("i64[2048, 2048]")));
     ExpectSameValues(graph, rounds);
   }
+}
+
+// The gradients of an attention of one head: what is added up over rows is
+// carried from round to round, and read behind the last.
+TEST(RoundsOfBatches, AddUpTotalsOfRows) {
+  constexpr char kText[] =
+      R"(graph (%q: f32[1, 2048, 2], %k: f32[1, 1024, 2], %g: f32[1, 2048, 3]) -> (v: f32[1, 3, 1024], k: f32[1, 1024, 2], q: f32[1, 2048, 2]) {
+  %1: f32[1, 2048, 1024] = dot_general(%q, %k, batch_a: [0], batch_b: [0], contract_a: [2], contract_b: [2])
+  %2: f32[1, 2048, 1024] = neg(%1)
+  %3: f32[1, 1024, 3] = dot_general(%2, %g, batch_a: [0], batch_b: [0], contract_a: [1], contract_b: [1])
+  %4: f32[1, 3, 1024] = transpose(%3, axes: [0, 2, 1])
+  %5: f32[1, 2048, 1024] = abs(%2)
+  %6: f32[1, 1024, 2] = dot_general(%5, %q, batch_a: [0], batch_b: [0], contract_a: [1], contract_b: [1])
+  %7: f32[1, 2048, 2] = dot_general(%5, %k, batch_a: [0], batch_b: [0], contract_a: [2], contract_b: [1])
+  return v = %4, k = %6, q = %7
+}
+)";
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(kText, std::make_shared<Context>()));
+  const Graph rounds = RoundsOfBatches(graph);
+  ASSERT_OK(Verify(rounds));
+  const std::string text = PrintGraph(rounds);
+  EXPECT_THAT(text, HasSubstr("carries: 2, consts: 1, length: 2"));
+  EXPECT_THAT(text, HasSubstr("f32[1024, 3] = dot_general("));
+  EXPECT_THAT(text, Not(HasSubstr("f32[1, 2048, 1024]")));
+  // Sums of small multiples of 2^-12 are exact in any order.
+  ExpectSameValues(graph, rounds);
+  // A half would lose digits between rounds: others add up its rows.
+  ASSERT_OK_AND_ASSIGN(
+      const Graph halves,
+      ParseGraph(
+          absl::StrReplaceAll(kText, {{"f32[", "f16["}, {"2048", "8192"}}),
+          std::make_shared<Context>()));
+  EXPECT_THAT(PrintGraph(RoundsOfBatches(halves)), HasSubstr("carries: 0"));
+}
+
+// Sums that their own rows read: these are not of the same rounds.
+TEST(RoundsOfBatches, ReadTotalsBehind) {
+  constexpr char kText[] =
+      R"(graph (%q: f32[4096, 2], %k: f32[512, 2]) -> (y: f32[4096, 2]) {
+  %1: f32[4096, 512] = dot_general(%q, %k, batch_a: [], batch_b: [], contract_a: [1], contract_b: [1])
+  %2: f32[512, 2] = dot_general(%1, %q, batch_a: [], batch_b: [], contract_a: [0], contract_b: [0])
+  %3: f32[4096, 512] = dot_general(%q, %2, batch_a: [], batch_b: [], contract_a: [1], contract_b: [1])
+  %4: f32[4096, 512] = mul(%3, %3)
+  %5: f32[4096, 2] = dot_general(%4, %2, batch_a: [], batch_b: [], contract_a: [1], contract_b: [0])
+  return y = %5
+}
+)";
+  ASSERT_OK_AND_ASSIGN(const Graph graph,
+                       ParseGraph(kText, std::make_shared<Context>()));
+  const Graph rounds = RoundsOfBatches(graph);
+  ASSERT_OK(Verify(rounds));
+  const std::string text = PrintGraph(rounds);
+  EXPECT_THAT(text, HasSubstr("carries: 1, consts: 1, length: 2"));
+  EXPECT_THAT(text, HasSubstr("carries: 0, consts: 1, length: 2"));
+  EXPECT_THAT(text, Not(HasSubstr("f32[4096, 512]")));
+  ExpectSameValues(graph, rounds);
 }
 
 // As many rows as no round divides.
