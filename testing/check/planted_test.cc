@@ -74,6 +74,8 @@ INSTANTIATE_TEST_SUITE_P(
                     Planted{"slope_at_index", Layer::kTransforms},
                     Planted{"slope_unsupported", Layer::kTransforms},
                     Planted{"rare_domain", Layer::kTransforms},
+                    Planted{"slope_of_five", Layer::kTransforms},
+                    Planted{"weight_size", Layer::kRounding},
                     Planted{"read_beyond", Layer::kExamples}),
     [](const testing::TestParamInfo<Planted>& info) {
       return std::string(info.param.name);

@@ -47,6 +47,8 @@ constexpr int kLawCalls = 6;
 // Work of a large call (WorkOf) whose tangent is compared, and how many are.
 constexpr double kLargeTangentWork = 6e4;
 constexpr int kLargeTangents = 2;
+// All numbers of points up to this one are taken.
+constexpr int64_t kFewPoints = 5;
 
 // The same in reverse mode, for one result of the operand's dtype: of an
 // elementwise call the cotangent for ones is the slope. Without a graph where
@@ -113,7 +115,25 @@ struct SortedPoints {
     std::iota(first.begin(), first.end(), int64_t{0});
     return SelectElements(all, first);
   }
+  // Numbers of so many points, of all magnitudes.
+  std::vector<int64_t> Few(int64_t count) const {
+    std::vector<int64_t> few;
+    for (int64_t i = 0; i < count; ++i) {
+      few.push_back((2 * i + 1) * all[0].size() / (2 * count));
+    }
+    return few;
+  }
 };
+
+// The slopes at some of the points, by their numbers.
+Slopes SelectSlopes(const Slopes& slopes, const std::vector<int64_t>& points) {
+  Slopes some;
+  for (const std::vector<std::optional<Real>>& all : slopes.values) {
+    std::vector<std::optional<Real>>& of = some.values.emplace_back();
+    for (const int64_t i : points) of.push_back(all[i]);
+  }
+  return some;
+}
 
 SortedPoints NormalFirst(const std::vector<Tensor>& points) {
   std::vector<int64_t> order(points[0].size());
@@ -262,6 +282,8 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       if (fails(smallest)) {
         smallest =
             ShrinkValues(std::move(smallest), fails, context.ShrinkTrials());
+      } else if (points[0].size() <= kFewPoints) {
+        smallest = points;  // it is wrong for so many elements
       }
       shown.place = context.Place(
           graphs.graph, static_cast<int>(graphs.graph.outputs().size()) - 1);
@@ -306,6 +328,14 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       continue;
     }
     if (!check(*jvp, "jvp", active, points.all, *slopes)) return false;
+    // A slope may go by the number of elements.
+    for (int64_t count = 1; count <= kFewPoints; ++count) {
+      const std::vector<int64_t> few = points.Few(count);
+      if (!check(*jvp, "jvp", active, SelectElements(points.all, few),
+                 SelectSlopes(*slopes, few))) {
+        return false;
+      }
+    }
     const auto vjp =
         DifferentiateInReverse(context, prepared.graphs.call, active, rules);
     if (!vjp.ok()) {

@@ -25,7 +25,10 @@ bool HasName(const Expr& expr, const std::string& name) {
 void SignatureSampler::AddPackRanks() {
   std::set<std::string> names;
   for (const InputDecl& input : item_.inputs) {
-    if (input.is_static || input.type.axes.size() < 2) continue;
+    if (input.is_static) continue;
+    // The pack of an input that may be absent, a weight, say, broadcasts with
+    // others: a rule may go by its rank alone.
+    if (input.type.axes.size() < 2 && !input.optional) continue;
     for (const AxisExpr& axis : input.type.axes) {
       if (axis.is_new || axis.size->kind != ExprKind::kSpread) continue;
       const Expr& list = *axis.size->children[0];

@@ -268,8 +268,11 @@ Shape SignatureSampler::DrawBase(const DrawOptions& options,
                                  Environment& environment) {
   if (options.shape) return *options.shape;
   if (options.large) {
-    // A pack that is not the large one broadcasts with it.
-    return !options.large->is_pack && Chance(0.5) ? Shape{2} : Shape{};
+    // A pack that is not the large one broadcasts with it, or it with that: a
+    // weight is no larger than what it weighs.
+    const bool some = Chance(0.5);
+    if (!options.large->is_pack) return some ? Shape{2} : Shape{};
+    return some ? Shape{Dim(options.large->extent)} : Shape{};
   }
   std::optional<int64_t> least;
   for (const Factor& factor : factors_) {

@@ -54,7 +54,8 @@ class SignatureSampler {
   absl::StatusOr<SampledCall> Draw(const DrawOptions& options);
 
   // The factors of a call: attributes that are one value, inputs that may be
-  // absent, and ranks of packs beside other axes (A and B of T[A.., n, B..]).
+  // absent, ranks of packs beside other axes (A and B of T[A.., n, B..]), and
+  // of inputs that may be absent.
   // How many choices each has: the first is the default (the input is there),
   // and values that the op rejects are among the others.
   std::vector<int> FactorSizes() const;
