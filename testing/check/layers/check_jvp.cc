@@ -125,11 +125,13 @@ struct SortedPoints {
   }
 };
 
-// The slopes at some of the points, by their numbers.
+// The slopes at some of the points, by their numbers. A result without a
+// tangent has none.
 Slopes SelectSlopes(const Slopes& slopes, const std::vector<int64_t>& points) {
   Slopes some;
   for (const std::vector<std::optional<Real>>& all : slopes.values) {
     std::vector<std::optional<Real>>& of = some.values.emplace_back();
+    if (all.empty()) continue;
     for (const int64_t i : points) of.push_back(all[i]);
   }
   return some;
