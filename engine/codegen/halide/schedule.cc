@@ -31,8 +31,12 @@ constexpr int kLittleCost = 16;
 constexpr size_t kFewInputs = 3;
 // The cost of an element that is read at a place that is computed and clamped.
 constexpr int kFindingCost = 16;
-// Vectors in a block of columns that are reduced side by side.
+// Vectors in a block of columns that are reduced side by side: where that
+// leaves enough tasks, as many as a page of memory holds, since each row of a
+// wide matrix lies in another one.
 constexpr int kColumnVectors = 16;
+constexpr int kMostColumnVectors = 64;
+constexpr int64_t kEnoughColumnTasks = 4;
 // The states of a block of columns of a scan, and its columns at most.
 constexpr int64_t kScannedBytes = int64_t{1} << 19;
 constexpr int64_t kScannedColumns = 256;
@@ -515,7 +519,14 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
   } else {
     kept.assign(axes.begin(), axes.end() - 1);
   }
-  const int block = width * kColumnVectors;
+  int vectors = kColumnVectors;
+  // A block that is read again is to stay in the cache.
+  const int64_t most = full ? 0 : output_shape_.back().Value().value_or(0);
+  while (vectors < kMostColumnVectors &&
+         most >= kEnoughColumnTasks * 2 * vectors * width) {
+    vectors *= 2;
+  }
+  const int block = width * vectors;
   const int cost = ElementCost();
   out.split(x, columns, x, block, TailStrategy::GuardWithIf);
   order.push_back(columns);
