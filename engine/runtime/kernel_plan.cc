@@ -20,6 +20,44 @@
 namespace cleave::internal_kernel {
 namespace {
 
+// The cost of an element of an array that a kernel reads or writes, in
+// operations.
+constexpr int kArrayCost = 2;
+
+// Whether all indices of a gather are one: it reads a row, say, in order.
+bool ReadsAtOnePlace(const Graph& graph, Value gather) {
+  const Shape& indices = graph.type(graph.operands(gather)[1]).shape;
+  return std::all_of(indices.begin(), indices.end(),
+                     [](const Dim& dim) { return dim == Dim(1); });
+}
+
+// The cost of an element of a node: numbers that are repeated, and places that
+// loops go through, cost nothing.
+int CostOfNode(const Graph& graph, Value v) {
+  const Primitive primitive = ToPrimitive(graph.node(v).op);
+  switch (primitive) {
+    case Primitive::kBroadcastInDim:
+    case Primitive::kReshape:
+    case Primitive::kTranspose:
+    case Primitive::kReverse:
+    case Primitive::kSlice:
+      return 0;
+    case Primitive::kGather:
+      if (ReadsAtOnePlace(graph, v)) return 1;
+      break;
+    default:
+      break;
+  }
+  switch (ClassOf(primitive)) {
+    case PrimitiveClass::kLeaf:
+      return 0;
+    case PrimitiveClass::kReduction:
+      return 1;
+    default:
+      return CostOf(primitive);
+  }
+}
+
 // A group's dims in the terms of the whole graph.
 absl::StatusOr<Shape> Outer(const Shape& shape, const ExtractedGroup& group) {
   std::map<std::string, Dim> values;
@@ -193,9 +231,11 @@ absl::StatusOr<PlannedStep> PlanStep(const Graph& graph, LoweredGroup lowered,
   }
   if (step.kind == GroupKind::kPointwise ||
       step.kind == GroupKind::kReduction) {
+    step.cost = static_cast<int>(kArrayCost * (result.kernel.inputs().size() +
+                                               result.kernel.outputs().size()));
     for (uint32_t id = 0; id < result.kernel.size(); ++id) {
       const Value v{id};
-      step.cost += CostOf(ToPrimitive(result.kernel.node(v).op));
+      step.cost += CostOfNode(result.kernel, v);
       CLEAVE_ASSIGN_OR_RETURN(Shape shape,
                               Outer(result.kernel.type(v).shape, extracted));
       if (std::count(step.shapes.begin(), step.shapes.end(), shape) == 0) {
