@@ -521,7 +521,7 @@ void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
   }
   int vectors = kColumnVectors;
   // A block that is read again is to stay in the cache.
-  const int64_t most = full ? 0 : output_shape_.back().Value().value_or(0);
+  const int64_t most = full ? 0 : space_.shape.back().Value().value_or(0);
   while (vectors < kMostColumnVectors &&
          most >= kEnoughColumnTasks * 2 * vectors * width) {
     vectors *= 2;
