@@ -71,7 +71,7 @@ class BenchTest(unittest.TestCase):
     def test_one_image_makes_many_tasks(self):
         ran = self.bench("--json", str(self.json), "--peers", "none",
                          "--filter", "^convolution_64$", "--rounds", "1",
-                         "--scale", "16", "--threads", "1")
+                         "--scale", "4", "--threads", "1")
         self.assertEqual(ran.returncode, 0, ran.stderr)
         result, = json.loads(self.json.read_text())["results"]
         # The padded image, its windows, and the product.
