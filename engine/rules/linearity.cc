@@ -12,6 +12,13 @@ using L = Linearity;
 
 bool IsConstant(L x) { return x == L::kZero || x == L::kConstant; }
 
+// A function that is as linear as `result` as long as another operand, a
+// condition, say, is constant.
+L Under(L other, L result) {
+  if (other == L::kUnknown) return L::kUnknown;
+  return IsConstant(other) ? result : L::kNonlinear;
+}
+
 // A function that is linear in all of its operands together (sums).
 L Sum(L a, L b) {
   if (a == L::kUnknown || b == L::kUnknown) return L::kUnknown;
@@ -71,19 +78,16 @@ L OfPrimitive(Primitive p, const Attributes& attributes,
     case Primitive::kConv:
       return Product(x[0], x[1]);
     case Primitive::kDiv:
-      if (!IsConstant(x[1])) return L::kNonlinear;
-      return x[0];
+      return Under(x[1], x[0]);
     case Primitive::kFma:
       return Sum(Product(x[0], x[1]), x[2]);
     case Primitive::kSelect:
-      return IsConstant(x[0]) ? Sum(x[1], x[2]) : L::kNonlinear;
+      return Under(x[0], Sum(x[1], x[2]));
     case Primitive::kGather:
     case Primitive::kScatter:
-      if (!IsConstant(x[1])) return L::kNonlinear;
-      return Sum(x[0], x[2]);
+      return Under(x[1], Sum(x[0], x[2]));
     case Primitive::kLinearScan:
-      if (!IsConstant(x[0])) return L::kNonlinear;
-      return Sum(x[1], x[2]);
+      return Under(x[0], Sum(x[1], x[2]));
     default:
       break;
   }
