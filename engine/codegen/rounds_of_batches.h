@@ -9,7 +9,8 @@
 //      body has the three nodes; where b h = 1, a scan over slices of %q, of
 //      rows, each with all of %k and %v
 //
-// Rounds do not read each other: threads share them.
+// Rounds do not read each other, and threads share them; but for products that
+// add up rows, as gradients do: those take what the rounds before made.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_ROUNDS_OF_BATCHES_H_
 #define CLEAVE_ENGINE_CODEGEN_ROUNDS_OF_BATCHES_H_
@@ -40,8 +41,9 @@ inline constexpr int64_t kLeastRows = 32;
 // batch, or of the same rows of one matrix, and what lies between them, without
 // a step that mixes its elements, where a value that nothing else reads takes
 // that memory. The right operands of rows are at most kRoundsOfRows.most: each
-// round reads them. All values stay the same. A graph with composite nodes
-// comes back as it is. O(nodes) for each set of such nodes.
+// round reads them. All values stay the same, but for
+// products that add up rows, whose sums are added round by round. A graph with
+// composite nodes comes back as it is. O(nodes) for each set of such nodes.
 Graph RoundsOfBatches(const Graph& graph);
 
 }  // namespace cleave

@@ -7,13 +7,13 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_replace.h"
+#include "engine/codegen/pass_testing.h"
 #include "engine/ir/context.h"
 #include "engine/ir/graph_text.h"
-#include "engine/ir/interpreter.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/tensor.h"
-#include "testing/status_matchers.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 namespace {
@@ -36,47 +36,52 @@ constexpr char kAttention[] =
 }
 )";
 
-Graph Attention(const std::string& heads) {
-  auto graph = ParseGraph(absl::StrReplaceAll(kAttention, {{"N", heads}}),
-                          std::make_shared<Context>());
-  EXPECT_TRUE(graph.ok()) << graph.status();
-  return *std::move(graph);
+std::string Attention(const std::string& heads) {
+  return absl::StrReplaceAll(kAttention, {{"N", heads}});
 }
 
-void ExpectSameValues(const Graph& graph, const Graph& rounds) {
-  std::vector<Tensor> inputs;
-  for (const NamedValue& input : graph.inputs()) {
-    std::vector<int64_t> shape;
-    for (const Dim& dim : graph.type(input.value).shape) {
-      shape.push_back(*dim.Value());
-    }
-    Tensor& tensor = inputs.emplace_back(graph.type(input.value).dtype, shape);
-    for (int64_t i = 0; i < tensor.size(); ++i) {
-      if (tensor.dtype() == DType::kBool) {
-        tensor.SetInt(i, i % 3 == 0);
-      } else {
-        tensor.SetDouble(i, static_cast<double>(i * 7 % 33) / 16 - 1);
-      }
+// Multiples of 1/16 from -1 to 1, and masks.
+Tensor Sixteenths(const TensorType& type, int64_t /*input*/) {
+  std::vector<int64_t> shape;
+  for (const Dim& dim : type.shape) shape.push_back(*dim.Value());
+  Tensor tensor(type.dtype, shape);
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    if (tensor.dtype() == DType::kBool) {
+      tensor.SetInt(i, i % 3 == 0);
+    } else {
+      tensor.SetDouble(i, static_cast<double>(i * 7 % 33) / 16 - 1);
     }
   }
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
-                       Interpret(graph, inputs));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
-                       Interpret(rounds, inputs));
-  for (size_t i = 0; i < want.size(); ++i) {
-    EXPECT_TRUE(SameValue(got[i], want[i])) << "output " << i;
-  }
+  return tensor;
+}
+
+// The text in rounds, which have the values of the graph.
+std::string InRounds(const std::string& text) {
+  return CheckPass(text, RoundsOfBatches, Sixteenths);
+}
+
+// The text in rounds, and as it was.
+struct Texts {
+  std::string rounds, graph;
+};
+Texts Printed(const std::string& text) {
+  const auto graph = ParseGraph(text, std::make_shared<Context>());
+  EXPECT_TRUE(graph.ok()) << graph.status();
+  if (!graph.ok()) return {};
+  return {PrintGraph(RoundsOfBatches(*graph)), PrintGraph(*graph)};
+}
+
+void ExpectLeft(const std::string& text) {
+  const Texts texts = Printed(text);
+  EXPECT_FALSE(texts.graph.empty());
+  EXPECT_EQ(texts.rounds, texts.graph);
 }
 
 TEST(RoundsOfBatches, HaveTheValuesOfAll) {
-  const Graph graph = Attention("2");
-  const Graph rounds = RoundsOfBatches(graph);
-  ASSERT_OK(Verify(rounds));
-  const std::string text = PrintGraph(rounds);
+  const std::string text = InRounds(Attention("2"));
   EXPECT_THAT(text, HasSubstr("f32[1, 1024, 1024] = dot_general("));
   EXPECT_THAT(text, HasSubstr("length: 4"));
   EXPECT_THAT(text, Not(HasSubstr("f32[2, 2, 1024, 1024]")));
-  ExpectSameValues(graph, rounds);
 }
 
 // Factors, as many as there are heads and rows, which are read as a whole and
@@ -95,16 +100,11 @@ TEST(RoundsOfBatches, ReadAsAWholeWhatOnlyLooksLikeTheBatch) {
 }
 )";
   for (const char* factors : {"w", "1"}) {
-    ASSERT_OK_AND_ASSIGN(
-        const Graph graph,
-        ParseGraph(absl::StrReplaceAll(kText, {{"FACTORS", factors}}),
-                   std::make_shared<Context>()));
-    const Graph rounds = RoundsOfBatches(graph);
-    ASSERT_OK(Verify(rounds));
+    const std::string text =
+        InRounds(absl::StrReplaceAll(kText, {{"FACTORS", factors}}));
     // Computed ones leave the set of the products, and come back.
     const bool given = factors[0] == 'w';
-    EXPECT_EQ(absl::StrContains(PrintGraph(rounds), "scan("), given);
-    ExpectSameValues(graph, rounds);
+    EXPECT_EQ(absl::StrContains(text, "scan("), given);
   }
 }
 
@@ -127,16 +127,11 @@ constexpr char kRows[] =
 )";
 
 TEST(RoundsOfBatches, TakeRowsOfOneMatrix) {
-  ASSERT_OK_AND_ASSIGN(const Graph graph,
-                       ParseGraph(absl::StrReplaceAll(kRows, {{"L", "2304"}}),
-                                  std::make_shared<Context>()));
-  const Graph rounds = RoundsOfBatches(graph);
-  ASSERT_OK(Verify(rounds));
-  const std::string text = PrintGraph(rounds);
+  const std::string text =
+      InRounds(absl::StrReplaceAll(kRows, {{"L", "2304"}}));
   EXPECT_THAT(text, HasSubstr("f32[768, 1024] = dot_general("));
   EXPECT_THAT(text, HasSubstr("length: 3"));
   EXPECT_THAT(text, Not(HasSubstr("f32[1, 1, 2304, 1024]")));
-  ExpectSameValues(graph, rounds);
 }
 
 // The mask of a matrix without a batch, by its places; and the square of a
@@ -157,16 +152,10 @@ TEST(RoundsOfBatches, TakeRowsByTheirNumbers) {
 }
 )";
   for (const char* right : {"k", "q"}) {
-    ASSERT_OK_AND_ASSIGN(
-        const Graph graph,
-        ParseGraph(absl::StrReplaceAll(kText, {{"RIGHT", right}}),
-                   std::make_shared<Context>()));
-    const Graph rounds = RoundsOfBatches(graph);
-    ASSERT_OK(Verify(rounds));
-    const std::string text = PrintGraph(rounds);
+    const std::string text =
+        InRounds(absl::StrReplaceAll(kText, {{"RIGHT", right}}));
     EXPECT_THAT(text, HasSubstr("f32[512, 2048] = dot_general("));
     EXPECT_THAT(text, Not(HasSubstr("i64[2048, 2048]")));
-    ExpectSameValues(graph, rounds);
   }
 }
 
@@ -185,23 +174,15 @@ TEST(RoundsOfBatches, AddUpTotalsOfRows) {
   return v = %4, k = %6, q = %7
 }
 )";
-  ASSERT_OK_AND_ASSIGN(const Graph graph,
-                       ParseGraph(kText, std::make_shared<Context>()));
-  const Graph rounds = RoundsOfBatches(graph);
-  ASSERT_OK(Verify(rounds));
-  const std::string text = PrintGraph(rounds);
+  // Sums of small multiples of 2^-12 are exact in any order.
+  const std::string text = InRounds(kText);
   EXPECT_THAT(text, HasSubstr("carries: 2, consts: 1, length: 2"));
   EXPECT_THAT(text, HasSubstr("f32[1024, 3] = dot_general("));
   EXPECT_THAT(text, Not(HasSubstr("f32[1, 2048, 1024]")));
-  // Sums of small multiples of 2^-12 are exact in any order.
-  ExpectSameValues(graph, rounds);
   // A half would lose digits between rounds: others add up its rows.
-  ASSERT_OK_AND_ASSIGN(
-      const Graph halves,
-      ParseGraph(
-          absl::StrReplaceAll(kText, {{"f32[", "f16["}, {"2048", "8192"}}),
-          std::make_shared<Context>()));
-  EXPECT_THAT(PrintGraph(RoundsOfBatches(halves)), HasSubstr("carries: 0"));
+  const std::string halves =
+      absl::StrReplaceAll(kText, {{"f32[", "f16["}, {"2048", "8192"}});
+  EXPECT_THAT(Printed(halves).rounds, HasSubstr("carries: 0"));
 }
 
 // Sums that their own rows read: these are not of the same rounds.
@@ -216,56 +197,38 @@ TEST(RoundsOfBatches, ReadTotalsBehind) {
   return y = %5
 }
 )";
-  ASSERT_OK_AND_ASSIGN(const Graph graph,
-                       ParseGraph(kText, std::make_shared<Context>()));
-  const Graph rounds = RoundsOfBatches(graph);
-  ASSERT_OK(Verify(rounds));
-  const std::string text = PrintGraph(rounds);
+  const std::string text = InRounds(kText);
   EXPECT_THAT(text, HasSubstr("carries: 1, consts: 1, length: 2"));
   EXPECT_THAT(text, HasSubstr("carries: 0, consts: 1, length: 2"));
   EXPECT_THAT(text, Not(HasSubstr("f32[4096, 512]")));
-  ExpectSameValues(graph, rounds);
 }
 
 // As many rows as no round divides.
 TEST(RoundsOfBatches, LeaveAPrimeOfRows) {
-  ASSERT_OK_AND_ASSIGN(const Graph graph,
-                       ParseGraph(absl::StrReplaceAll(kRows, {{"L", "2309"}}),
-                                  std::make_shared<Context>()));
-  EXPECT_EQ(PrintGraph(RoundsOfBatches(graph)), PrintGraph(graph));
+  ExpectLeft(absl::StrReplaceAll(kRows, {{"L", "2309"}}));
 }
 
 // Batches of any size, and scores that are returned.
 TEST(RoundsOfBatches, LeaveOthers) {
-  const Graph graph = Attention("h");
-  EXPECT_EQ(PrintGraph(RoundsOfBatches(graph)), PrintGraph(graph));
-  const auto returned =
-      ParseGraph(absl::StrReplaceAll(kAttention, {{"N", "2"},
-                                                  {"(y: f32[2, N, 1024, 2])",
-                                                   "(y: f32[2, 2, 1024, 2], "
-                                                   "s: f32[2, 2, 1024, 1024])"},
-                                                  {"return y = %7",
-                                                   "return y = %7, "
-                                                   "s = %1"}}),
-                 std::make_shared<Context>());
-  ASSERT_OK(returned.status());
-  EXPECT_EQ(PrintGraph(RoundsOfBatches(*returned)), PrintGraph(*returned));
+  ExpectLeft(Attention("h"));
+  ExpectLeft(absl::StrReplaceAll(
+      kAttention, {{"N", "2"},
+                   {"(y: f32[2, N, 1024, 2])",
+                    "(y: f32[2, 2, 1024, 2], s: f32[2, 2, 1024, 1024])"},
+                   {"return y = %7", "return y = %7, s = %1"}}));
 }
 
 // A result that comes back by way of another operation: the product before it
 // and the one behind it do not run in the same round.
 TEST(RoundsOfBatches, TakeNoNodeBeforeItsOperands) {
-  const std::string text = absl::StrReplaceAll(
+  ExpectLeft(absl::StrReplaceAll(
       kAttention,
       {{"N", "2"},
        {"  %7:", R"(  %7: f32[2, 2, 1024, 1024] = reverse(%6, axes: [0])
   %8: f32[2, 2, 1024, 1024] = add(%6, %7)
   %9:)"},
        {"general(%6", "general(%8"},
-       {"y = %7", "y = %9"}});
-  ASSERT_OK_AND_ASSIGN(const Graph graph,
-                       ParseGraph(text, std::make_shared<Context>()));
-  EXPECT_EQ(PrintGraph(RoundsOfBatches(graph)), PrintGraph(graph));
+       {"y = %7", "y = %9"}}));
 }
 
 }  // namespace

@@ -70,8 +70,9 @@ struct Step {
   // Whether it may read where an index says that its loops compute.
   bool reads_by_index = false;
   std::vector<Dim> dims;
-  // The operations for each element, by CostOf, and the shapes of all values: a
-  // pointwise kernel's or a reduction's. None for others.
+  // The operations for each element, of its nodes and of the arrays that are
+  // read and written, and the shapes of all values: a pointwise kernel's or a
+  // reduction's. None for others.
   int cost = 0;
   std::vector<Shape> shapes;
   // The product that a library of the device computes where its extents are

@@ -2,13 +2,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
+#include "absl/status/statusor.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_cases_testing.h"
 #include "engine/runtime/thread_pool.h"
@@ -22,7 +21,6 @@ namespace cleave {
 namespace {
 
 using ::testing::HasSubstr;
-using ::testing::SizeIs;
 using Results = absl::StatusOr<std::vector<Tensor>>;
 
 // Rounds of m x m elements, with rounds of m elements within. %z is nobody's
