@@ -41,9 +41,9 @@ inline constexpr int64_t kLeastRows = 32;
 // batch, or of the same rows of one matrix, and what lies between them, without
 // a step that mixes its elements, where a value that nothing else reads takes
 // that memory. The right operands of rows are at most kRoundsOfRows.most: each
-// round reads them. All values stay the same, but for
-// products that add up rows, whose sums are added round by round. A graph with
-// composite nodes comes back as it is. O(nodes) for each set of such nodes.
+// round reads them. All values stay the same, but for products that add up
+// rows, whose sums are added round by round. A graph with composite nodes comes
+// back as it is. O(nodes) for each set of such nodes.
 Graph RoundsOfBatches(const Graph& graph);
 
 }  // namespace cleave
