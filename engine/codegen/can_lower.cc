@@ -205,13 +205,19 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
     return {operands.begin(), operands.end()};
   }
   const DType dtype = graph.type(node).dtype;
-  if (!InClass(dtype, DTypeClass::kReal) || ByteSize(dtype) < 4) return {};
+  const bool sets = primitive == Primitive::kScatter &&
+                    graph.attributes(node).Get("mode").AsString() == "set";
+  if (!sets && (!InClass(dtype, DTypeClass::kReal) || ByteSize(dtype) < 4)) {
+    return {};
+  }
   if (primitive == Primitive::kLinearScan) {
     // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
     if (!AddsUp(graph, node) || !IsZero(graph, operands[2])) return {};
     return {operands[1]};
   }
-  if (!ScattersRows(graph, node) || graph.type(operands[1]).rank() != 2) {
+  if (!ScattersRows(graph, node) ||
+      graph.type(operands[1]).rank() !=
+          graph.attributes(node).GetInt("batch") + 2) {
     return {};
   }
   const auto fill = FilledWith(graph, operands[0]);

@@ -14,8 +14,13 @@
 namespace cleave {
 namespace {
 
+int BatchOf(const Graph& graph, Value scatter) {
+  return static_cast<int>(graph.attributes(scatter).GetInt("batch"));
+}
+
 bool HasSeveralAxes(const Graph& graph, Value v) {
-  return ScattersRows(graph, v) && graph.type(graph.operands(v)[1]).rank() > 2;
+  return ScattersRows(graph, v) &&
+         graph.type(graph.operands(v)[1]).rank() > BatchOf(graph, v) + 2;
 }
 
 // Whether v reshapes a sum, which it alone reads, of a scatter of rows and of
@@ -38,13 +43,14 @@ bool ReshapesSum(const Graph& graph, Value v, const std::vector<int>& readers) {
   return false;
 }
 
-// The first `axes` axes as one.
-Value Flat(GraphBuilder& builder, Value x, int axes) {
+// The axes from `first` on, up to `last`, as one.
+Value Flat(GraphBuilder& builder, Value x, int first, int last) {
   const Shape& shape = builder.type(x).shape;
   Dim size(1);
-  for (int d = 0; d < axes; ++d) size = size * shape[d];
-  Shape flat = {size};
-  flat.insert(flat.end(), shape.begin() + axes, shape.end());
+  for (int d = first; d < last; ++d) size = size * shape[d];
+  Shape flat(shape.begin(), shape.begin() + first);
+  flat.push_back(size);
+  flat.insert(flat.end(), shape.begin() + last, shape.end());
   return builder.Reshape(x, flat);
 }
 
@@ -54,9 +60,10 @@ bool ScattersRows(const Graph& graph, Value node) {
   if (graph.node(node).op != ToOpId(Primitive::kScatter)) return false;
   const Attributes& attributes = graph.attributes(node);
   const std::string& mode = attributes.Get("mode").AsString();
-  return (mode == "add" || (mode == "max" && IsInt(graph.type(node).dtype))) &&
-         attributes.GetInts("axes") == std::vector<int64_t>{0} &&
-         attributes.GetInt("batch") == 0;
+  return (mode == "add" || mode == "set" ||
+          (mode == "max" && IsInt(graph.type(node).dtype))) &&
+         attributes.GetInts("axes") ==
+             std::vector<int64_t>{attributes.GetInt("batch")};
 }
 
 Graph FlattenScatters(const Graph& graph) {
@@ -77,10 +84,11 @@ Graph FlattenScatters(const Graph& graph) {
           return builder.Apply(Primitive::kAdd, terms);
         }
         const absl::Span<const Value> operands = copy.Operands(v);
-        const int axes = graph.type(graph.operands(v)[1]).rank() - 1;
+        const int first = BatchOf(graph, v);
+        const int last = graph.type(graph.operands(v)[1]).rank() - 1;
         const Value x = operands[0];
-        const Value indices = Flat(builder, operands[1], axes);
-        const Value updates = Flat(builder, operands[2], axes);
+        const Value indices = Flat(builder, operands[1], first, last);
+        const Value updates = Flat(builder, operands[2], first, last);
         return builder.Apply(Primitive::kScatter, {x, indices, updates},
                              graph.attributes(v));
       });

@@ -1,6 +1,6 @@
-// Scatters along the first axis, of indices with several axes, as scatters of
-// one line of indices: rows are added by the runtime's own code then
-// (RuntimeOperands).
+// Scatters along the first axis behind those of the batch, of indices with
+// several axes, as scatters of one line of indices: rows are added by the
+// runtime's own code then (RuntimeOperands).
 //
 //   scatter(%x, %i, %u, axes: [0])     // %i: [a, b, 1], %u: [a, b, d]
 //   -> scatter(%x, reshape(%i), reshape(%u))    // [a b, 1], [a b, d]
@@ -18,8 +18,8 @@
 
 namespace cleave {
 
-// Whether the node is a scatter along axis 0, without a batch, that adds, or
-// keeps the largest of integers.
+// Whether the node is a scatter along the axis behind those of the batch, or
+// axis 0 without one, that adds, keeps the largest of integers, or sets.
 bool ScattersRows(const Graph& graph, Value node);
 
 // The graph with each scatter that ScattersRows, and each such sum, in that

@@ -151,8 +151,8 @@ std::optional<Value> AddedScatter(const Graph& graph, Value node,
 
 // The operands that the runtime's own code for the node reads: of a sort, of a
 // linear_scan that is a cumulative sum, of a scatter that adds to rows, both of
-// 32 or 64 bits; for a library those of a sort, and of a loop or a choice.
-// Empty where there is no such code. They must be stored: see
+// 32 or 64 bits, or that sets rows; for a library those of a sort, and of a
+// loop or a choice. Empty where there is no such code. They must be stored: see
 // StoreRuntimeOperands. A scatter into zeros does not read them.
 std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
                                    const FusionOptions& options = {});

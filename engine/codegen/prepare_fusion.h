@@ -13,6 +13,7 @@
 #include "engine/codegen/reductions_of_lines.h"
 #include "engine/codegen/rounds_of_batches.h"
 #include "engine/codegen/scatters_at_known_places.h"
+#include "engine/codegen/scatters_of_last.h"
 #include "engine/codegen/scatters_of_padding.h"
 #include "engine/codegen/scatters_of_rows.h"
 #include "engine/codegen/sink_gathers.h"
@@ -29,6 +30,9 @@ inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
   Graph prepared = SumsOfLoops(graph);
   prepared = ScattersOfPadding(prepared);
   prepared = ScattersOfRows(prepared);
+  if (fusion.runtime_code && fusion.runtime_copies) {
+    prepared = ScattersOfLast(prepared);
+  }
   prepared = TransposedProducts(prepared);
   prepared = PhasesOfConvolutions(prepared);
   prepared =

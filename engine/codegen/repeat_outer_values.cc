@@ -73,6 +73,13 @@ class Repeater {
   }
 
  private:
+  // How a value is made: the nodes, and the values of the same group that they
+  // begin at, which have far fewer elements.
+  struct Cone {
+    std::vector<Value> nodes;
+    std::set<Value> small;
+  };
+
   static bool IsFused(const FusionGroup& group) {
     return group.kind == GroupKind::kPointwise ||
            group.kind == GroupKind::kReduction;
@@ -85,8 +92,9 @@ class Repeater {
   void Repeat(Value v, FusionGroup& group) {
     const auto readers = readers_.find(v);
     if (returned_.count(v) > 0 || readers == readers_.end()) return;
-    const std::optional<std::vector<Value>> nodes = CheapNodes(v, group);
-    if (!nodes.has_value()) return;
+    const std::optional<Cone> cone = CheapCone(v, group);
+    if (!cone.has_value()) return;
+    const std::vector<Value>& nodes = cone->nodes;
     std::set<size_t> homes;
     for (const Value reader : readers->second) {
       if (!ReadsEachOnce(reader, v)) return;
@@ -95,7 +103,7 @@ class Repeater {
     for (const size_t home : homes) {
       if (!IsFused(plan_.groups[home]) ||
           CostOfNodes(graph_, plan_.groups[home].nodes) +
-                  CostOfNodes(graph_, *nodes) >
+                  CostOfNodes(graph_, nodes) >
               kMaxGroupCost) {
         return;
       }
@@ -103,13 +111,30 @@ class Repeater {
     for (const size_t home : homes) {
       std::set<Value> all(plan_.groups[home].nodes.begin(),
                           plan_.groups[home].nodes.end());
-      all.insert(nodes->begin(), nodes->end());
+      all.insert(nodes.begin(), nodes.end());
       plan_.groups[home].nodes.assign(all.begin(), all.end());
     }
     group.outputs.erase(
         std::find(group.outputs.begin(), group.outputs.end(), v));
+    Store(*cone, group);
     group.nodes = NodesOf(group);
     repeated_.insert(v);
+  }
+
+  // Makes the small values that the cone begins at results of their group.
+  void Store(const Cone& cone, FusionGroup& group) {
+    for (const Value node : cone.nodes) {
+      for (const BaseRead& read : BaseReads(graph_, node)) {
+        if (cone.small.count(read.base) == 0) continue;
+        if (!readers_[read.base].insert(node).second) continue;
+        plan_.boundaries.push_back(
+            {read.base, node,
+             "what is made of it is computed where it is read"});
+      }
+    }
+    std::set<Value> outputs(group.outputs.begin(), group.outputs.end());
+    outputs.insert(cone.small.begin(), cone.small.end());
+    group.outputs.assign(outputs.begin(), outputs.end());
   }
 
   // The nodes of the group that its outputs need.
@@ -134,11 +159,10 @@ class Repeater {
     return {nodes.begin(), nodes.end()};
   }
 
-  // The nodes of the group that make `v` of values that are stored and smaller.
-  std::optional<std::vector<Value>> CheapNodes(Value v,
-                                               const FusionGroup& group) const {
+  // The nodes of the group that make `v` of smaller values.
+  std::optional<Cone> CheapCone(Value v, const FusionGroup& group) const {
     const std::set<Value> members(group.nodes.begin(), group.nodes.end());
-    std::set<Value> nodes;
+    std::set<Value> nodes, small;
     std::vector<Value> stack = {v};
     int cost = 0;
     while (!stack.empty()) {
@@ -156,15 +180,38 @@ class Repeater {
       }
       for (const BaseRead& read : BaseReads(graph_, at)) {
         if (read.scattered) return std::nullopt;
-        if (members.count(read.base) > 0) {
+        const bool member = members.count(read.base) > 0;
+        const bool outer =
+            IsOuter(graph_.type(v).shape, graph_.type(read.base).shape);
+        if (member && outer && IsOfReductions(read.base, members)) {
+          small.insert(read.base);
+        } else if (member) {
           stack.push_back(read.base);
-        } else if (!IsOuter(graph_.type(v).shape,
-                            graph_.type(read.base).shape)) {
+        } else if (!outer) {
           return std::nullopt;
         }
       }
     }
-    return std::vector<Value>(nodes.begin(), nodes.end());
+    return Cone{{nodes.begin(), nodes.end()}, std::move(small)};
+  }
+
+  // Whether the member is a reduction, or made of one's results.
+  bool IsOfReductions(Value v, const std::set<Value>& members) const {
+    std::set<Value> seen = {v};
+    std::vector<Value> stack = {v};
+    while (!stack.empty()) {
+      const Value at = stack.back();
+      stack.pop_back();
+      if (ClassOf(ToPrimitive(graph_.node(at).op)) ==
+          PrimitiveClass::kReduction) {
+        return true;
+      }
+      for (const BaseRead& read : BaseReads(graph_, at)) {
+        if (members.count(read.base) == 0) continue;
+        if (seen.insert(read.base).second) stack.push_back(read.base);
+      }
+    }
+    return false;
   }
 
   bool ReadsEachOnce(Value reader, Value v) const {

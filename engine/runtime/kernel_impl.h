@@ -186,7 +186,8 @@ class Kernel::Impl {
   // A sort, a cumulative sum, or a scatter of rows.
   static absl::Status RunOwnCode(const internal_kernel::Step& step,
                                  const StepInstance& instance,
-                                 Addresses addresses, KernelCall& call);
+                                 const DimValues& dims, Addresses addresses,
+                                 KernelCall& call);
   // The whole graph, as it was given.
   absl::StatusOr<std::vector<Tensor>> InterpretGiven(
       absl::Span<const Tensor> inputs, const absl::Status& why,

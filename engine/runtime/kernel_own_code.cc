@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <functional>
 #include <numeric>
+#include <string>
 #include <vector>
 
 #include "absl/container/inlined_vector.h"
+#include "absl/status/statusor.h"
 #include "engine/codegen/fusion.h"
+#include "engine/ir/bind.h"
 #include "engine/ir/filled_with.h"
 #include "engine/runtime/concatenate_parts.h"
 #include "engine/runtime/cumulative_sums.h"
@@ -23,6 +26,7 @@ using internal_kernel::AddRows;
 using internal_kernel::BufferInstance;
 using internal_kernel::ConcatenatedPart;
 using internal_kernel::CumulativeSums;
+using internal_kernel::RowCombination;
 using internal_kernel::ScatteredRows;
 using internal_kernel::SortedArray;
 using internal_kernel::Step;
@@ -36,10 +40,23 @@ int64_t CountOf(const BufferInstance& buffer) {
                          std::multiplies<>());
 }
 
+// The scatters in one that has a batch: they lie one behind the other.
+absl::StatusOr<int64_t> LinesOf(const Graph& graph, Value scatter,
+                                const DimValues& dims) {
+  const Shape& shape = graph.type(scatter).shape;
+  const int64_t batch = graph.attributes(scatter).GetInt("batch");
+  CLEAVE_ASSIGN_OR_RETURN(
+      const std::vector<int64_t> extents,
+      EvaluateShape({shape.begin(), shape.begin() + batch}, dims));
+  return std::accumulate(extents.begin(), extents.end(), int64_t{1},
+                         std::multiplies<>());
+}
+
 }  // namespace
 
 absl::Status Kernel::Impl::RunOwnCode(const Step& step,
                                       const StepInstance& instance,
+                                      const DimValues& dims,
                                       Addresses addresses, KernelCall& call) {
   const Graph& graph = step.graph;
   // The buffer of an operand of the node; null for one that is no input.
@@ -77,13 +94,19 @@ absl::Status Kernel::Impl::RunOwnCode(const Step& step,
     const BufferInstance& updates = *stored(2);
     ScatteredRows array;
     array.dtype = step.outputs[0].dtype;
-    array.updates = CountOf(*stored(1));
+    CLEAVE_ASSIGN_OR_RETURN(array.lines, LinesOf(graph, scatter, dims));
+    if (array.lines == 0) return absl::OkStatus();
+    const int64_t count = CountOf(*stored(1));
+    array.updates = count / array.lines;
     // Without updates any row will do.
-    array.width = array.updates > 0 ? CountOf(updates) / array.updates : 1;
+    array.width = count > 0 ? CountOf(updates) / count : 1;
     if (array.width > 0) {
-      array.rows = CountOf(instance.outputs[0]) / array.width;
+      array.rows = CountOf(instance.outputs[0]) / array.width / array.lines;
     }
-    array.largest = graph.attributes(scatter).Get("mode").AsString() == "max";
+    const std::string& mode = graph.attributes(scatter).Get("mode").AsString();
+    array.combination = mode == "max"   ? RowCombination::kLargest
+                        : mode == "set" ? RowCombination::kLast
+                                        : RowCombination::kSum;
     if (x != nullptr) {
       array.x = addresses[x->slot];
     } else if (IsInt(array.dtype)) {

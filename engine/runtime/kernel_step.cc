@@ -319,7 +319,7 @@ absl::Status Kernel::Impl::RunStep(const Step& step,
         CheckFiniteOnDevice(step, instance, addresses, call, *memory));
   }
   if (step.kind == GroupKind::kRuntime) {
-    return RunOwnCode(step, instance, addresses, call);
+    return RunOwnCode(step, instance, dims, addresses, call);
   }
   if (instance.product.has_value()) {
     return RunProduct(step, instance, addresses, call, *memory);

@@ -25,6 +25,13 @@ constexpr int64_t kShortRow = 8;
 constexpr int64_t kSparseRows = 4;
 constexpr int64_t kSparseShortRows = 32;
 
+// So many lines are shared among threads, and fewer ones of so many elements
+// are not each shared, either.
+constexpr int64_t kFewLines = 16;
+constexpr int64_t kShortLine = 2048;
+// Elements and updates of a task of short lines.
+constexpr int64_t kTaskElements = 65536;
+
 // Bytes of a result that one task clears: the processor writes so many at once
 // without reading them first.
 constexpr int64_t kClearedBytes = int64_t{4} << 20;
@@ -55,6 +62,12 @@ struct Largest {
   template <typename T>
   static void Combine(T& state, T update) {
     state = std::max(state, update);
+  }
+};
+struct Last {
+  template <typename T>
+  static void Combine(T& state, T update) {
+    state = update;
   }
 };
 
@@ -255,27 +268,131 @@ absl::Status Add(const ScatteredRows& array, KernelCall& call) {
   return absl::OkStatus();
 }
 
+// One of the lines by itself.
+template <typename T>
+ScatteredRows LineOf(const ScatteredRows& array, int64_t line) {
+  ScatteredRows part = array;
+  part.lines = 1;
+  const int64_t at = line * array.rows * array.width;
+  if (array.x != nullptr) part.x = static_cast<const T*>(array.x) + at;
+  if (array.base != nullptr) part.base = static_cast<const T*>(array.base) + at;
+  part.y = static_cast<T*>(array.y) + at;
+  part.indices = array.indices + line * array.updates;
+  part.u = static_cast<const T*>(array.u) + line * array.updates * array.width;
+  return part;
+}
+
+// The updates of a line in their order, to what `states` begins with.
+template <typename T, typename State, typename Operation>
+void CombineLine(const ScatteredRows& line, State* states) {
+  const auto* u = static_cast<const T*>(line.u);
+  const auto rows = static_cast<uint64_t>(line.rows);
+  if (line.width == 1) {
+    for (int64_t i = 0; i < line.updates; ++i) {
+      const auto row = static_cast<uint64_t>(line.indices[i]);
+      if (row < rows) Operation::Combine(states[row], u[i]);
+    }
+    return;
+  }
+  for (int64_t i = 0; i < line.updates; ++i, u += line.width) {
+    const auto row = static_cast<uint64_t>(line.indices[i]);
+    if (row >= rows) continue;
+    State* const sums = states + row * line.width;
+    for (int64_t c = 0; c < line.width; ++c) Operation::Combine(sums[c], u[c]);
+  }
+}
+
+// A short line; `states` has room for its elements.
+template <typename T, typename State, typename Operation>
+void AddToLine(const ScatteredRows& line, State* states) {
+  const int64_t count = line.rows * line.width;
+  if constexpr (std::is_same_v<T, State>) {
+    if (line.base == nullptr) {
+      T* const y = static_cast<T*>(line.y);
+      Begin<T>(line, 0, count, y);
+      return CombineLine<T, T, Operation>(line, y);
+    }
+  }
+  Begin<T>(line, 0, count, states);
+  CombineLine<T, State, Operation>(line, states);
+  End<T>(line, 0, count, states);
+}
+
+template <typename T, typename State, typename Operation>
+absl::Status AddLines(const ScatteredRows& array, KernelCall& call) {
+  if (array.lines == 1) return Add<T, State, Operation>(array, call);
+  const int64_t elements = array.rows * array.width;
+  // Threads share the rows of long lines, of few ones, and lines of all others.
+  if (elements > kBlockElements ||
+      (array.lines < kFewLines && elements > kShortLine)) {
+    for (int64_t i = 0; i < array.lines; ++i) {
+      CLEAVE_RETURN_IF_ERROR(
+          (Add<T, State, Operation>(LineOf<T>(array, i), call)));
+    }
+    return absl::OkStatus();
+  }
+  const int64_t of_task =
+      std::max<int64_t>(1, kTaskElements / (elements + array.updates + 1));
+  const int64_t tasks = (array.lines + of_task - 1) / of_task;
+  std::atomic<bool> is_refused{false};
+  call.ParallelFor(tasks, [&](int64_t first, int64_t last) {
+    auto* const states =
+        static_cast<State*>(call.Allocate(elements * sizeof(State)));
+    if (states == nullptr) {
+      is_refused.store(true, std::memory_order_relaxed);
+      return;
+    }
+    const int64_t end = std::min(array.lines, last * of_task);
+    for (int64_t i = first * of_task; i < end; ++i) {
+      AddToLine<T, State, Operation>(LineOf<T>(array, i), states);
+    }
+    KernelCall::Free(states);
+  });
+  if (is_refused.load(std::memory_order_relaxed)) {
+    return absl::ResourceExhaustedError("no memory for the sums of a scatter");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::Status AddRows(const ScatteredRows& array, KernelCall& call) {
-  if (array.rows == 0 || array.width == 0) return absl::OkStatus();
-  if (array.largest) {
-    switch (array.dtype) {
-      case DType::kI32:
-        return Add<int32_t, int32_t, Largest>(array, call);
-      case DType::kU32:
-        return Add<uint32_t, uint32_t, Largest>(array, call);
-      case DType::kI64:
-        return Add<int64_t, int64_t, Largest>(array, call);
+  if (array.lines == 0 || array.rows == 0 || array.width == 0) {
+    return absl::OkStatus();
+  }
+  if (array.combination == RowCombination::kLast) {
+    switch (ByteSize(array.dtype)) {
+      case 1:
+        return AddLines<uint8_t, uint8_t, Last>(array, call);
+      case 2:
+        return AddLines<uint16_t, uint16_t, Last>(array, call);
+      case 4:
+        return AddLines<uint32_t, uint32_t, Last>(array, call);
       default:
-        return Add<uint64_t, uint64_t, Largest>(array, call);
+        return AddLines<uint64_t, uint64_t, Last>(array, call);
     }
   }
-  if (array.dtype == DType::kF32) return Add<float, double, Plus>(array, call);
-  if (array.dtype == DType::kF64) return Add<double, double, Plus>(array, call);
+  if (array.combination == RowCombination::kLargest) {
+    switch (array.dtype) {
+      case DType::kI32:
+        return AddLines<int32_t, int32_t, Largest>(array, call);
+      case DType::kU32:
+        return AddLines<uint32_t, uint32_t, Largest>(array, call);
+      case DType::kI64:
+        return AddLines<int64_t, int64_t, Largest>(array, call);
+      default:
+        return AddLines<uint64_t, uint64_t, Largest>(array, call);
+    }
+  }
+  if (array.dtype == DType::kF32) {
+    return AddLines<float, double, Plus>(array, call);
+  }
+  if (array.dtype == DType::kF64) {
+    return AddLines<double, double, Plus>(array, call);
+  }
   return ByteSize(array.dtype) == 4
-             ? Add<uint32_t, uint32_t, Plus>(array, call)
-             : Add<uint64_t, uint64_t, Plus>(array, call);
+             ? AddLines<uint32_t, uint32_t, Plus>(array, call)
+             : AddLines<uint64_t, uint64_t, Plus>(array, call);
 }
 
 }  // namespace cleave::internal_kernel
