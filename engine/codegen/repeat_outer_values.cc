@@ -11,6 +11,7 @@
 #include "engine/codegen/base_reads.h"
 #include "engine/codegen/element_cost.h"
 #include "engine/codegen/fuse_totals.h"
+#include "engine/codegen/outer_shape.h"
 #include "engine/codegen/stored.h"
 
 namespace cleave {
@@ -18,27 +19,6 @@ namespace {
 
 // Operations per element that take less time than to store it and read it back.
 constexpr int kMaxCost = 8;
-
-// How many elements of a value share one of what it is computed from.
-constexpr int64_t kMinShare = 8;
-
-// Without open extents.
-int64_t KnownElements(const Shape& shape) {
-  int64_t size = 1;
-  for (const Dim& dim : shape) size *= dim.Value().value_or(1);
-  return size;
-}
-
-// Whether the value has `kMinShare` times as many elements as `from`, or, where
-// extents are open, an open axis more.
-bool IsOuter(const Shape& shape, const Shape& from) {
-  const auto open = [](const Shape& s) {
-    return std::count_if(s.begin(), s.end(),
-                         [](const Dim& dim) { return !dim.Value(); });
-  };
-  if (open(shape) != open(from)) return open(shape) > open(from);
-  return KnownElements(shape) / kMinShare >= KnownElements(from);
-}
 
 class Repeater {
  public:

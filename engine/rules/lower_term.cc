@@ -287,15 +287,19 @@ void TermLowerer::AppendCaptures(const TermPtr& term, uint32_t first_order,
 }
 
 absl::StatusOr<Graph> TermLowerer::LowerRegion(
-    const RegionTerm& region, const std::vector<TermPtr>& captures) {
+    const RegionTerm& region, const std::vector<TermPtr>& captures,
+    const std::vector<size_t>& operands) {
   GraphBuilder inner(builder_.context());
   TermLowerer lowerer(inner, callees_);
-  const auto bind = [&](const TermPtr& term, const std::string& name) {
-    const Value input = inner.Input(name, {ResolvedDType(*term), term->shape});
-    lowerer.values_.emplace(term.get(), std::make_pair(term, input));
-  };
+  std::vector<Value> consts;
   for (size_t i = 0; i < captures.size(); ++i) {
-    bind(captures[i], absl::StrCat("const", i));
+    const TermPtr& term = captures[i];
+    if (operands[i] == consts.size()) {
+      consts.push_back(inner.Input(absl::StrCat("const", consts.size()),
+                                   {ResolvedDType(*term), term->shape}));
+    }
+    lowerer.values_.emplace(term.get(),
+                            std::make_pair(term, consts[operands[i]]));
   }
   for (size_t i = 0; i < region.parameters.size(); ++i) {
     const Term& parameter = *region.parameters[i];
@@ -323,14 +327,20 @@ absl::StatusOr<std::vector<Value>> TermLowerer::LowerControl(
       CollectCaptures(result, region.first_order, &seen, &captures);
     }
   }
+  // Terms that are one value, as the branches of a choice may name it, are one
+  // operand.
   std::vector<Value> captured;
+  std::vector<size_t> operands_of;  // by capture
   for (const TermPtr& term_captured : captures) {
     CLEAVE_ASSIGN_OR_RETURN(const Value value, Lower(term_captured));
-    captured.push_back(value);
+    const auto at = std::find(captured.begin(), captured.end(), value);
+    operands_of.push_back(at - captured.begin());
+    if (at == captured.end()) captured.push_back(value);
   }
   std::vector<Graph> regions;
   for (const RegionTerm& region : call.regions) {
-    CLEAVE_ASSIGN_OR_RETURN(Graph graph, LowerRegion(region, captures));
+    CLEAVE_ASSIGN_OR_RETURN(Graph graph,
+                            LowerRegion(region, captures, operands_of));
     regions.push_back(std::move(graph));
   }
   builder_.SetProvenance(term.provenance);

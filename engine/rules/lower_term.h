@@ -48,9 +48,11 @@ class TermLowerer : public TermLowering {
       const CallTerm& call, const std::vector<Value>& operands);
   absl::StatusOr<std::vector<Value>> LowerControl(const Term& term,
                                                   std::vector<Value> operands);
-  // The region as a graph; `captures`: what its first inputs stand for.
+  // The region as a graph; `captures`: what its first inputs stand for, capture
+  // i of input operands[i].
   absl::StatusOr<Graph> LowerRegion(const RegionTerm& region,
-                                    const std::vector<TermPtr>& captures);
+                                    const std::vector<TermPtr>& captures,
+                                    const std::vector<size_t>& operands);
   void CollectCaptures(const TermPtr& root, uint32_t first_order,
                        absl::flat_hash_map<const Term*, bool>* seen,
                        std::vector<TermPtr>* captures) const;

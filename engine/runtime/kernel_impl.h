@@ -176,13 +176,13 @@ class Kernel::Impl {
                             const StepInstance& instance, const DimValues& dims,
                             absl::Span<void*> addresses, Kept* kept,
                             const KernelCall& call) const;
-  // One that is a scan, whose inputs are `inputs`.
-  static absl::Status RunScan(const internal_kernel::Step& step,
-                              const StepInstance& instance,
-                              const DimValues& dims,
-                              absl::Span<const Tensor> inputs,
-                              absl::Span<void*> addresses, Kept* kept,
-                              const KernelCall& call);
+  // One that is a scan or a choice, whose inputs are `inputs`.
+  static absl::Status RunControl(const internal_kernel::Step& step,
+                                 const StepInstance& instance,
+                                 const DimValues& dims,
+                                 absl::Span<const Tensor> inputs,
+                                 absl::Span<void*> addresses, Kept* kept,
+                                 const KernelCall& call);
   // A sort, a cumulative sum, or a scatter of rows.
   static absl::Status RunOwnCode(const internal_kernel::Step& step,
                                  const StepInstance& instance,

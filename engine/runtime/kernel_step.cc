@@ -199,12 +199,12 @@ absl::StatusOr<std::vector<Tensor>> Kernel::Impl::InterpretStep(
   return Interpret(step.graph, inputs, {dims, plan_->host_kernels, &functions});
 }
 
-absl::Status Kernel::Impl::RunScan(const Step& step,
-                                   const StepInstance& instance,
-                                   const DimValues& dims,
-                                   absl::Span<const Tensor> inputs,
-                                   absl::Span<void*> addresses, Kept* kept,
-                                   const KernelCall& call) {
+absl::Status Kernel::Impl::RunControl(const Step& step,
+                                      const StepInstance& instance,
+                                      const DimValues& dims,
+                                      absl::Span<const Tensor> inputs,
+                                      absl::Span<void*> addresses, Kept* kept,
+                                      const KernelCall& call) {
   absl::InlinedVector<ArrayView, 8> outputs;
   for (size_t i = 0; i < step.outputs.size(); ++i) {
     const BufferInstance& buffer = instance.outputs[i];
@@ -221,8 +221,16 @@ absl::Status Kernel::Impl::RunScan(const Step& step,
     output.dtype = step.outputs[i].dtype;
     output.shape = buffer.shape;
   }
-  const ScanLoop& scan = *step.regions->scan();
-  return scan.Run(step.graph, step.regions->Of(scan.BodyOf(step.graph)), inputs,
+  const internal_kernel::RegionKernels& regions = *step.regions;
+  if (regions.choice().has_value()) {
+    const auto kernel_of = [&](const Graph& region) -> const Kernel& {
+      return regions.Of(region);
+    };
+    return regions.choice()->Run(step.graph, kernel_of, inputs, outputs, dims,
+                                 call.options());
+  }
+  const ScanLoop& scan = *regions.scan();
+  return scan.Run(step.graph, regions.Of(scan.BodyOf(step.graph)), inputs,
                   outputs, dims, call.options());
 }
 
@@ -240,8 +248,9 @@ absl::Status Kernel::Impl::RunReference(const Step& step,
         Borrow(step.inputs[i].dtype, buffer.shape, buffer.bytes,
                static_cast<std::byte*>(addresses[buffer.slot]), &borrowed));
   }
-  if (step.regions != nullptr && step.regions->scan().has_value()) {
-    return RunScan(step, instance, dims, tensors, addresses, kept, call);
+  if (step.regions != nullptr && (step.regions->scan().has_value() ||
+                                  step.regions->choice().has_value())) {
+    return RunControl(step, instance, dims, tensors, addresses, kept, call);
   }
   CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
                           InterpretStep(step, tensors, dims, call));

@@ -54,6 +54,7 @@ absl::StatusOr<RegionKernels> RegionKernels::Make(const Graph& step,
   options.device = Device::kCpu;
   RegionKernels result;
   result.scan_ = ScanLoop::Make(step);
+  result.choice_ = Choice::Make(step);
   for (uint32_t id = 0; id < step.size(); ++id) {
     for (const auto& [name, value] : step.attributes(Value{id}).values()) {
       if (value.kind() != StaticValue::Kind::kRegion) continue;

@@ -12,6 +12,7 @@
 #include "engine/ir/graph.h"
 #include "engine/ir/region_function.h"
 #include "engine/rules/rule_set.h"
+#include "engine/runtime/choice.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_call.h"
 #include "engine/runtime/scan_loop.h"
@@ -32,8 +33,9 @@ class RegionKernels {
   // The kernel of a region of the step.
   const Kernel& Of(const Graph& region) const { return *kernels_.at(&region); }
 
-  // The scan that the step is, where it is one.
+  // The scan or choice that the step is, where it is one.
   const std::optional<ScanLoop>& scan() const { return scan_; }
+  const std::optional<Choice>& choice() const { return choice_; }
 
   // The functions that run them as a part of a call with these options. Borrows
   // the kernels.
@@ -42,6 +44,7 @@ class RegionKernels {
  private:
   std::map<const Graph*, std::shared_ptr<const Kernel>> kernels_;
   std::optional<ScanLoop> scan_;
+  std::optional<Choice> choice_;
 };
 
 }  // namespace cleave::internal_kernel

@@ -13,9 +13,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "engine/ir/interpreter.h"
 #include "engine/ir/loop_operands.h"
-#include "engine/ir/rewrite_graph.h"
 #include "engine/runtime/pack.h"
 #include "engine/runtime/thread_pool.h"
 #include "ops/budget.h"
@@ -26,23 +24,6 @@
 
 namespace cleave::internal_kernel {
 namespace {
-
-// The graph's values as its outputs.
-Graph GraphOf(const Graph& graph, const std::vector<Value>& values) {
-  GraphCopy copy(graph);
-  const Value last = *std::max_element(values.begin(), values.end());
-  for (uint32_t id = 0; id <= last.id; ++id) {
-    const Value v{id};
-    if (!copy.of(v).valid()) copy.Set(v, copy.Keep(v));
-  }
-  std::vector<NamedValue> outputs;
-  for (const Value v : values) {
-    outputs.push_back({absl::StrCat("y", outputs.size()), copy.of(v)});
-  }
-  absl::StatusOr<Graph> result = std::move(copy.builder()).Build(outputs);
-  CLEAVE_CHECK(result.ok()) << result.status().message();
-  return *std::move(result);
-}
 
 int64_t Bytes(const ArrayView& array) {
   int64_t bytes = ByteSize(array.dtype);
@@ -118,50 +99,16 @@ absl::Status RunApart(
 }  // namespace
 
 std::optional<ScanLoop> ScanLoop::Make(const Graph& step) {
+  std::optional<ControlStep> control =
+      ControlStep::Make(step, Primitive::kScan);
+  if (!control.has_value()) return std::nullopt;
   ScanLoop loop;
-  for (uint32_t id = 0; id < step.size(); ++id) {
-    const Value v{id};
-    if (step.node(v).op != ToOpId(Primitive::kScan)) continue;
-    if (loop.scan_.valid()) return std::nullopt;
-    loop.scan_ = v;
-  }
-  if (!loop.scan_.valid()) return std::nullopt;
-  std::vector<Value> moved;
-  for (const Value operand : step.operands(loop.scan_)) {
-    size_t number = 0;
-    while (number < step.inputs().size() &&
-           step.inputs()[number].value != operand) {
-      ++number;
-    }
-    if (number == step.inputs().size()) {
-      number += moved.size();
-      moved.push_back(operand);
-    }
-    loop.operands_.push_back(number);
-  }
-  if (!moved.empty()) {
-    // Operands come before the scan: the copy ends before it.
-    loop.moved_ = GraphOf(step, moved);
-  }
-  loop.results_.assign(step.types(loop.scan_).size(), -1);
-  for (size_t i = 0; i < step.outputs().size(); ++i) {
-    const Value v = step.outputs()[i].value;
-    size_t result = 0;
-    if (v != loop.scan_) {
-      if (step.node(v).op != ToOpId(Primitive::kResult) ||
-          step.operands(v)[0] != loop.scan_) {
-        return std::nullopt;
-      }
-      result = step.attributes(v).GetInt("index");
-    }
-    if (loop.results_[result] >= 0) return std::nullopt;
-    loop.results_[result] = static_cast<int>(i);
-  }
+  loop.control_ = *std::move(control);
   return loop;
 }
 
 const Graph& ScanLoop::BodyOf(const Graph& step) const {
-  return *step.attributes(scan_).Get("body").AsRegion().graph;
+  return *step.attributes(control_.node()).Get("body").AsRegion().graph;
 }
 
 absl::Status ScanLoop::Run(const Graph& step, const Kernel& body,
@@ -170,21 +117,14 @@ absl::Status ScanLoop::Run(const Graph& step, const Kernel& body,
                            const DimValues& dims,
                            const KernelCallOptions& call) const {
   CLEAVE_ASSIGN_OR_RETURN(const Attributes attributes,
-                          EvaluateDims(step.attributes(scan_), dims));
+                          EvaluateDims(step.attributes(control_.node()), dims));
   const int64_t length = attributes.GetInt("length");
   const bool reverse = attributes.GetBool("reverse");
-  const LoopOperands loop = LoopOperands::Of(attributes, operands_.size());
   std::vector<Tensor> moved;
-  if (moved_.has_value()) {
-    CLEAVE_ASSIGN_OR_RETURN(moved,
-                            Interpret(*moved_, inputs, {dims, {}, nullptr}));
-  }
-  std::vector<ArrayView> operands;
-  for (const size_t number : operands_) {
-    operands.push_back(ArrayOf(number < inputs.size()
-                                   ? inputs[number]
-                                   : moved[number - inputs.size()]));
-  }
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<ArrayView> operands,
+                          control_.Operands(inputs, dims, &moved));
+  const LoopOperands loop = LoopOperands::Of(attributes, operands.size());
+  const std::vector<int>& results = control_.results();
 
   // Where nobody reads a result, or a carry that is not the last, it lies here.
   std::vector<Tensor> own;
@@ -202,8 +142,8 @@ absl::Status ScanLoop::Run(const Graph& step, const Kernel& body,
   for (int i = 0; i < loop.carries; ++i) {
     const ArrayView& start = operands[loop.consts + i];
     std::array<ArrayView, 2> pair;
-    if (results_[i] >= 0) {
-      pair[0] = outputs[results_[i]];
+    if (results[i] >= 0) {
+      pair[0] = outputs[results[i]];
     } else {
       CLEAVE_ASSIGN_OR_RETURN(pair[0], make(start));
     }
@@ -221,14 +161,14 @@ absl::Status ScanLoop::Run(const Graph& step, const Kernel& body,
     read.emplace_back(operands[i]);
   }
   std::vector<Slices> stacked;
-  std::vector<std::vector<int64_t>> shapes(results_.size());
-  for (size_t i = loop.carries; i < results_.size(); ++i) {
-    if (results_[i] >= 0) {
-      stacked.emplace_back(outputs[results_[i]]);
+  std::vector<std::vector<int64_t>> shapes(results.size());
+  for (size_t i = loop.carries; i < results.size(); ++i) {
+    if (results[i] >= 0) {
+      stacked.emplace_back(outputs[results[i]]);
       continue;
     }
     // One slice is written again in each round.
-    const TensorType& type = step.types(scan_)[i];
+    const TensorType& type = step.types(control_.node())[i];
     CLEAVE_ASSIGN_OR_RETURN(shapes[i], EvaluateShape(type.shape, dims));
     shapes[i][0] = 1;
     ArrayView one;

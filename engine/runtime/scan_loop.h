@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "engine/ir/bind.h"
 #include "engine/ir/graph.h"
+#include "engine/runtime/control_step.h"
 #include "engine/runtime/kernel.h"
 #include "engine/runtime/kernel_call.h"
 #include "ops/tensor.h"
@@ -38,14 +39,7 @@ class ScanLoop {
  private:
   ScanLoop() = default;
 
-  Value scan_;
-  // The graph of the operands that are no inputs of the step: movement.
-  std::optional<Graph> moved_;
-  // For each operand its number among the inputs, or behind them among the
-  // outputs of `moved_`.
-  std::vector<size_t> operands_;
-  // For each result its number among the outputs of the step; -1 where none is.
-  std::vector<int> results_;
+  ControlStep control_;
 };
 
 }  // namespace cleave::internal_kernel

@@ -13,6 +13,7 @@
 #include "ops/status_macros.h"
 #include "transforms/table/names.h"
 #include "transforms/vjp/bounded_while.h"
+#include "transforms/vjp/branch_residuals.h"
 #include "transforms/vjp/recomputed_step.h"
 #include "transforms/vjp/unknown_outputs.h"
 
@@ -251,7 +252,9 @@ absl::Status Evaluator::CutScan(Value v) {
     input_of.push_back(i);
     known.AddLike(loop, i);
   }
-  if (options_.recompute_loops) cut = Recomputing(cut, known.consts);
+  if (options_.recompute_loops) {
+    cut = Recomputing(cut, VaryingResiduals(cut.known, known.consts));
+  }
   const std::vector<bool> varies = Varies(cut.known, known.consts);
   absl::flat_hash_map<uint32_t, int> input_at;
   for (size_t i = 0; i < input_of.size(); ++i) {
@@ -396,13 +399,14 @@ absl::Status Evaluator::CutScan(Value v) {
 }
 
 // Each branch saves what its own other half needs, and zeros for what that of
-// the other branch does.
+// the other branch alone does. A residual that is an input is an operand.
 absl::Status Evaluator::CutCond(Value v) {
   const absl::Span<const Value> operands = graph_.operands(v);
-  const size_t count = operands.size() - 1;
   std::vector<bool> unknown;
-  for (size_t i = 0; i < count; ++i) {
-    unknown.push_back(!IsKnown(operands[i + 1]));
+  std::vector<int> known_operands;
+  for (size_t i = 1; i < operands.size(); ++i) {
+    unknown.push_back(!IsKnown(operands[i]));
+    if (!unknown.back()) known_operands.push_back(static_cast<int>(i));
   }
   const char* names[] = {"then", "else"};
   const Graph* regions[2];
@@ -419,29 +423,26 @@ absl::Status Evaluator::CutCond(Value v) {
     CLEAVE_ASSIGN_OR_RETURN(
         cut[k],
         PartiallyEvaluate(*regions[k], unknown, outputs_unknown, options_));
-  }
-  std::vector<TensorType> residual_types;
-  for (const PartialEvaluation& half : cut) {
-    const std::vector<NamedValue>& outputs = half.known.outputs();
-    for (size_t i = outputs.size() - half.residuals; i < outputs.size(); ++i) {
-      residual_types.push_back(half.known.type(outputs[i].value));
-    }
+    cut[k] = Recomputing(cut[k], CheapResiduals(cut[k]));
   }
   const size_t known_outputs = cut[0].known.outputs().size() - cut[0].residuals;
+  const BranchResiduals residuals = ShareResiduals(cut[0], cut[1]);
   std::vector<Value> known_arguments = {known_of_[operands[0].id]};
   std::vector<Value> unknown_arguments = {Unknown(operands[0])};
-  for (size_t i = 0; i < count; ++i) {
-    if (unknown[i]) {
-      unknown_arguments.push_back(Unknown(operands[i + 1]));
-    } else {
-      known_arguments.push_back(known_of_[operands[i + 1].id]);
-    }
+  for (int i : known_operands) {
+    known_arguments.push_back(known_of_[operands[i].id]);
+  }
+  for (size_t i = 0; i < unknown.size(); ++i) {
+    if (unknown[i]) unknown_arguments.push_back(Unknown(operands[i + 1]));
   }
   const size_t unknown_count = unknown_arguments.size() - 1;
+  for (int input : residuals.inputs) {
+    unknown_arguments.push_back(Unknown(operands[known_operands[input]]));
+  }
   Attributes known_attributes;
   Attributes unknown_attributes;
   for (int k = 0; k < 2; ++k) {
-    const size_t first = k == 0 ? 0 : cut[0].residuals;
+    const std::vector<int>& places = residuals.places[k];
     GraphBuilder saves(graph_.context());
     std::vector<Value> inputs;
     int number = 0;
@@ -451,11 +452,14 @@ absl::Status Evaluator::CutCond(Value v) {
     }
     const std::vector<Value> own = saves.Inline(cut[k].known, inputs);
     std::vector<Value> outputs(own.begin(), own.begin() + known_outputs);
-    for (size_t i = 0; i < residual_types.size(); ++i) {
-      const bool mine =
-          i >= first && i < first + static_cast<size_t>(cut[k].residuals);
-      outputs.push_back(mine ? own[known_outputs + i - first]
-                             : saves.Zeros(residual_types[i]));
+    outputs.resize(known_outputs + residuals.slots.size());
+    for (size_t i = 0; i < places.size(); ++i) {
+      const int slot = places[i] - static_cast<int>(residuals.inputs.size());
+      if (slot >= 0) outputs[known_outputs + slot] = own[known_outputs + i];
+    }
+    for (size_t i = 0; i < residuals.slots.size(); ++i) {
+      Value& output = outputs[known_outputs + i];
+      if (!output.valid()) output = saves.Zeros(residuals.slots[i]);
     }
     CLEAVE_ASSIGN_OR_RETURN(Region saving,
                             BuildRegion(std::move(saves), Numbered(outputs)));
@@ -467,25 +471,26 @@ absl::Status Evaluator::CutCond(Value v) {
       arguments.push_back(
           AddInput(uses, cut[k].unknown, static_cast<int>(i), &number));
     }
-    for (size_t i = 0; i < residual_types.size(); ++i) {
-      const Value residual =
-          uses.Input(absl::StrCat("x", number++), residual_types[i]);
-      if (i >= first && i < first + static_cast<size_t>(cut[k].residuals)) {
-        arguments.push_back(residual);
-      }
+    std::vector<Value> given;
+    for (int input : residuals.inputs) {
+      given.push_back(AddInput(uses, cut[k].known, input, &number));
     }
+    for (const TensorType& type : residuals.slots) {
+      given.push_back(uses.Input(absl::StrCat("x", number++), type));
+    }
+    for (int place : places) arguments.push_back(given[place]);
     outputs = uses.Inline(cut[k].unknown, arguments);
     CLEAVE_ASSIGN_OR_RETURN(Region using_saved,
                             BuildRegion(std::move(uses), Numbered(outputs)));
     unknown_attributes.Set(names[k], std::move(using_saved));
   }
   Value known_cond;
-  if (known_outputs + residual_types.size() > 0) {
+  if (known_outputs + residuals.slots.size() > 0) {
     CLEAVE_ASSIGN_OR_RETURN(
         known_cond,
         known_.Add(Primitive::kCond, known_attributes, known_arguments));
   }
-  for (size_t i = 0; i < residual_types.size(); ++i) {
+  for (size_t i = 0; i < residuals.slots.size(); ++i) {
     unknown_arguments.push_back(Residual(
         known_.Result(known_cond, static_cast<int>(known_outputs + i))));
   }

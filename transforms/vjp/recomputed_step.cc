@@ -1,13 +1,59 @@
 #include "transforms/vjp/recomputed_step.h"
 
+#include <cstdint>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
+#include "engine/codegen/element_cost.h"
+#include "engine/codegen/outer_shape.h"
+#include "ops/primitive.h"
 #include "transforms/table/names.h"
 
 namespace cleave {
 namespace {
+
+// Operations of a residual of a branch that is computed again: one function.
+constexpr int kMostCost = 16;
+
+// The values that `v` is made of by a few operations per element: inputs, and
+// what has far fewer elements; nullopt where there is more to it.
+std::optional<std::vector<Value>> CheapCone(const Graph& graph, Value v) {
+  std::vector<Value> from;
+  std::set<Value> seen = {v};
+  std::vector<Value> stack = {v};
+  int cost = 0;
+  while (!stack.empty()) {
+    const Value at = stack.back();
+    stack.pop_back();
+    const OpId op = graph.node(at).op;
+    if (op == ToOpId(Primitive::kInput)) continue;
+    if (IsOuter(graph.type(v).shape, graph.type(at).shape) &&
+        !graph.operands(at).empty()) {
+      from.push_back(at);
+      continue;
+    }
+    if (!IsPrimitive(op)) return std::nullopt;
+    const Primitive primitive = ToPrimitive(op);
+    switch (ClassOf(primitive)) {
+      case PrimitiveClass::kLeaf:
+      case PrimitiveClass::kMovement:
+        break;
+      case PrimitiveClass::kPointwise:
+        cost += CostOf(primitive);
+        if (cost > kMostCost) return std::nullopt;
+        break;
+      default:
+        return std::nullopt;
+    }
+    for (const Value operand : graph.operands(at)) {
+      if (seen.insert(operand).second) stack.push_back(operand);
+    }
+  }
+  return from;
+}
 
 // Copies the nodes that `values` lacks, those in `nodes` alone.
 void CopyNodes(GraphBuilder& builder, const Graph& graph,
@@ -39,18 +85,37 @@ std::vector<bool> Varies(const Graph& body, int consts) {
   return varies;
 }
 
-PartialEvaluation Recomputing(const PartialEvaluation& cut, int consts) {
+Recomputation VaryingResiduals(const Graph& body, int consts) {
+  return {Varies(body, consts), std::vector<bool>(body.size(), false)};
+}
+
+Recomputation CheapResiduals(const PartialEvaluation& cut) {
+  const Graph& branch = cut.known;
+  Recomputation result = {std::vector<bool>(branch.size(), false),
+                          std::vector<bool>(branch.size(), false)};
+  const size_t outputs = branch.outputs().size();
+  for (size_t i = outputs - cut.residuals; i < outputs; ++i) {
+    const Value residual = branch.outputs()[i].value;
+    const auto from = CheapCone(branch, residual);
+    if (!from.has_value()) continue;
+    result.residuals[residual.id] = true;
+    for (const Value v : *from) result.from[v.id] = true;
+  }
+  return result;
+}
+
+PartialEvaluation Recomputing(const PartialEvaluation& cut,
+                              const Recomputation& again) {
   const Graph& body = cut.known;
   const size_t known_outputs = body.outputs().size() - cut.residuals;
-  const std::vector<bool> varies = Varies(body, consts);
-  // The residuals that vary, and the values that they are computed from.
+  // Those residuals, and the values that they are computed from.
   std::vector<bool> needed(body.size(), false);
   for (size_t i = known_outputs; i < body.outputs().size(); ++i) {
     const Value residual = body.outputs()[i].value;
-    needed[residual.id] = varies[residual.id];
+    if (again.residuals[residual.id]) needed[residual.id] = true;
   }
   for (int64_t id = body.size() - 1; id >= 0; --id) {
-    if (!needed[id]) continue;
+    if (!needed[id] || again.from[id]) continue;
     for (Value operand : body.operands(Value{static_cast<uint32_t>(id)})) {
       needed[operand.id] = true;
     }
@@ -74,15 +139,19 @@ PartialEvaluation Recomputing(const PartialEvaluation& cut, int consts) {
     ++result.residuals;
     return unknown.Input(name, body.type(value));
   };
-  std::vector<Value> again(body.size());
+  std::vector<Value> computed(body.size());
   for (const NamedValue& input : body.inputs()) {
-    if (needed[input.value.id]) again[input.value.id] = save(input.value);
+    if (needed[input.value.id]) computed[input.value.id] = save(input.value);
   }
-  CopyNodes(unknown, body, needed, again);
+  for (uint32_t id = 0; id < body.size(); ++id) {
+    if (needed[id] && again.from[id]) computed[id] = save(Value{id});
+  }
+  CopyNodes(unknown, body, needed, computed);
   for (size_t i = known_outputs; i < body.outputs().size(); ++i) {
     const Value residual = body.outputs()[i].value;
-    arguments.push_back(varies[residual.id] ? again[residual.id]
-                                            : save(residual));
+    Value& value = computed[residual.id];
+    if (!value.valid()) value = save(residual);
+    arguments.push_back(value);
   }
   std::vector<NamedValue> results;
   for (Value v : unknown.Inline(cut.unknown, arguments)) {

@@ -1,5 +1,5 @@
-// The step of a loop cut so that its unknown half computes again what it needs
-// of the known one. Internal to transforms.
+// The body of a loop or a branch cut so that its unknown half computes again
+// what it needs of the known one. Internal to transforms.
 
 #ifndef CLEAVE_TRANSFORMS_VJP_RECOMPUTED_STEP_H_
 #define CLEAVE_TRANSFORMS_VJP_RECOMPUTED_STEP_H_
@@ -15,10 +15,25 @@ namespace cleave {
 // the scan's: whether it depends on more than these.
 std::vector<bool> Varies(const Graph& body, int consts);
 
-// The cut of a body whose unknown half computes what varies again, from the
-// known inputs of the step: they are its residuals, beside what does not change
-// from step to step.
-PartialEvaluation Recomputing(const PartialEvaluation& cut, int consts);
+// What the unknown half of a body computes again; per node of the known half.
+struct Recomputation {
+  std::vector<bool> residuals;  // it is computed again, if it is a residual
+  std::vector<bool> from;       // saved in place of what is made of it
+};
+
+// Of a branch, those residuals that take a few operations per element from
+// known inputs and from values that have far fewer elements: (x[i, m] -
+// z[j, m]) / s[i, j], say, from s. O(residuals * nodes).
+Recomputation CheapResiduals(const PartialEvaluation& cut);
+
+// Of the step of a scan whose first `consts` known inputs are the scan's, those
+// that vary, from the known inputs alone.
+Recomputation VaryingResiduals(const Graph& body, int consts);
+
+// The cut of a body whose unknown half does so: the known inputs that it needs
+// for that are residuals, beside those that are left.
+PartialEvaluation Recomputing(const PartialEvaluation& cut,
+                              const Recomputation& again);
 
 }  // namespace cleave
 
