@@ -7,6 +7,7 @@
 #include "engine/codegen/flatten_products.h"
 #include "engine/codegen/flatten_scatters.h"
 #include "engine/codegen/fusion.h"
+#include "engine/codegen/multiples_of_sums.h"
 #include "engine/codegen/phases_of_convolutions.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/codegen/reductions_across_rows.h"
@@ -28,6 +29,7 @@ namespace cleave {
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
   Graph prepared = SumsOfLoops(graph);
+  prepared = MultiplesOfSums(prepared);
   prepared = ScattersOfPadding(prepared);
   prepared = ScattersOfRows(prepared);
   if (fusion.runtime_code && fusion.runtime_copies) {
