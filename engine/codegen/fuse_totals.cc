@@ -10,8 +10,8 @@
 #include "absl/status/statusor.h"
 #include "engine/codegen/base_reads.h"
 #include "engine/codegen/collapse_axes.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/reduction_spaces.h"
+#include "ops/element_cost.h"
 
 namespace cleave {
 namespace {

@@ -5,11 +5,11 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/fuse_totals.h"
 #include "engine/codegen/fusion_planner.h"
 #include "engine/codegen/index_tables.h"
 #include "engine/codegen/repeat_outer_values.h"
+#include "ops/element_cost.h"
 
 namespace cleave {
 

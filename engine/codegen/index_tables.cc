@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "engine/codegen/base_reads.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
+#include "ops/element_cost.h"
 
 namespace cleave {
 namespace {

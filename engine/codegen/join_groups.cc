@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/fuse_totals.h"
 #include "engine/codegen/fusion_planner.h"
 #include "engine/codegen/matrix_product.h"
+#include "ops/element_cost.h"
 
 namespace cleave {
 namespace {

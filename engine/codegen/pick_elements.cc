@@ -5,8 +5,8 @@
 
 #include "absl/types/span.h"
 #include "engine/codegen/axes_inside.h"
-#include "engine/codegen/element_cost.h"
 #include "ops/dim.h"
+#include "ops/element_cost.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "engine/codegen/base_reads.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/fuse_totals.h"
-#include "engine/codegen/outer_shape.h"
 #include "engine/codegen/stored.h"
+#include "ops/element_cost.h"
+#include "ops/outer_shape.h"
 
 namespace cleave {
 namespace {

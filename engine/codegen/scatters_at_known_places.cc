@@ -10,7 +10,6 @@
 #include <vector>
 
 #include "engine/codegen/axes_inside.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_tables.h"
 #include "engine/ir/filled_with.h"
@@ -18,6 +17,7 @@
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dim.h"
 #include "ops/dtype.h"
+#include "ops/element_cost.h"
 #include "ops/exact.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"

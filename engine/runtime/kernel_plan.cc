@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/kernel_parameters.h"
 #include "engine/codegen/matrix_product.h"
 #include "engine/codegen/numerics.h"
@@ -15,6 +14,7 @@
 #include "engine/ir/interpreter.h"
 #include "engine/pipeline/pipeline.h"
 #include "ops/check.h"
+#include "ops/element_cost.h"
 #include "ops/status_macros.h"
 
 namespace cleave::internal_kernel {

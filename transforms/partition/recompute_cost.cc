@@ -5,7 +5,7 @@
 #include <string>
 #include <utility>
 
-#include "engine/codegen/element_cost.h"
+#include "ops/element_cost.h"
 #include "ops/status_macros.h"
 
 namespace cleave::aot {

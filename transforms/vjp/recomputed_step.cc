@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "engine/codegen/element_cost.h"
-#include "engine/codegen/outer_shape.h"
+#include "ops/element_cost.h"
+#include "ops/outer_shape.h"
 #include "ops/primitive.h"
 #include "transforms/table/names.h"
 
@@ -108,7 +108,7 @@ PartialEvaluation Recomputing(const PartialEvaluation& cut,
                               const Recomputation& again) {
   const Graph& body = cut.known;
   const size_t known_outputs = body.outputs().size() - cut.residuals;
-  // Those residuals, and the values that they are computed from.
+  // The residuals, and the values that they are computed from.
   std::vector<bool> needed(body.size(), false);
   for (size_t i = known_outputs; i < body.outputs().size(); ++i) {
     const Value residual = body.outputs()[i].value;

@@ -15,19 +15,20 @@ namespace cleave {
 // the scan's: whether it depends on more than these.
 std::vector<bool> Varies(const Graph& body, int consts);
 
-// What the unknown half of a body computes again; per node of the known half.
+// The values that the unknown half of a body computes again; per node of the
+// known half.
 struct Recomputation {
   std::vector<bool> residuals;  // it is computed again, if it is a residual
   std::vector<bool> from;       // saved in place of what is made of it
 };
 
-// Of a branch, those residuals that take a few operations per element from
-// known inputs and from values that have far fewer elements: (x[i, m] -
-// z[j, m]) / s[i, j], say, from s. O(residuals * nodes).
+// The residuals of a branch that take a few operations per element from known
+// inputs and from values that have far fewer elements: (x[i, m] - z[j, m]) /
+// s[i, j], say, from s. O(residuals * nodes).
 Recomputation CheapResiduals(const PartialEvaluation& cut);
 
-// Of the step of a scan whose first `consts` known inputs are the scan's, those
-// that vary, from the known inputs alone.
+// The residuals that vary, of the step of a scan whose first `consts` known
+// inputs are the scan's, from the known inputs alone.
 Recomputation VaryingResiduals(const Graph& body, int consts);
 
 // The cut of a body whose unknown half does so: the known inputs that it needs

@@ -1,4 +1,4 @@
-// Reverse mode through loops whose steps are computed again.
+// Reverse mode through loops and branches that compute again what they need.
 
 #include "transforms/vjp/recomputed_step.h"
 
@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "engine/ir/graph_text.h"
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "gmock/gmock.h"
@@ -19,6 +20,8 @@
 namespace cleave {
 namespace {
 
+using ::testing::Each;
+using ::testing::Le;
 using ::testing::NanSensitiveDoubleNear;
 
 constexpr char kFunctions[] = R"(language 1
@@ -59,6 +62,31 @@ fn walked(first: f64[n], key: key) -> f64[n]
     (at = at * exp(random_uniform(k, shape: [n], dtype: f64)) + sin(at))
   }
   r.at
+}
+
+fn near(x: f64[m, k], z: f64[n, k]) -> f64[m, n]
+{
+  let q[i, j] = sum[l]((x[i, l] - z[j, l])^2)
+  sqrt(q)
+}
+
+fn far(x: f64[m, k], z: f64[n, k]) -> f64[m, n]
+{
+  let s[i, j] = nograd(max[l](abs(x[i, l] - z[j, l])))
+  let q[i, j] = sum[l](((x[i, l] - z[j, l]) / s[i, j])^2)
+  s * exp(q)
+}
+
+fn chosen(x: f64[m, k], z: f64[n, k], c: f64[]) -> f64[m, n]
+{
+  cond(c > 0) {
+    let q[i, j] = sum[l]((x[i, l] - z[j, l])^2)
+    sqrt(q)
+  } else {
+    let s[i, j] = nograd(max[l](abs(x[i, l] - z[j, l])))
+    let q[i, j] = sum[l](((x[i, l] - z[j, l]) / s[i, j])^2)
+    s * exp(q)
+  }
 }
 )";
 
@@ -138,6 +166,44 @@ TEST_F(RecomputedStepTest, GivesTheSameCotangents) {
       }
     }
   }
+}
+
+TEST_F(RecomputedStepTest, ChoicesGiveTheCotangentsOfTheBranchThatIsTaken) {
+  const Graph chosen = Reversed("chosen", 1, saving_);
+  for (const bool taken : {true, false}) {
+    const Graph branch = Reversed(taken ? "near" : "far", 1, saving_);
+    const std::vector<Tensor> inputs = Inputs(branch);
+    const Tensor condition =
+        Tensor::FromDoubles(DType::kF64, {}, {taken ? 1.0 : -1.0});
+    ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
+                         Interpret(branch, inputs));
+    ASSERT_OK_AND_ASSIGN(
+        const std::vector<Tensor> got,
+        Interpret(chosen, {inputs[0], inputs[1], condition, inputs[2]}));
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ(got[i].ToString(), want[i].ToString());
+    }
+  }
+}
+
+// The differences of all pairs are computed from x and z again; what both
+// branches save of pairs has one place for each.
+TEST_F(RecomputedStepTest, ChoicesSaveWhatTheirBranchesShare) {
+  ASSERT_OK_AND_ASSIGN(Graph graph, rules_->Function("chosen"));
+  ASSERT_OK_AND_ASSIGN(graph, Expand(graph, *rules_));
+  ASSERT_OK_AND_ASSIGN(const Linearization halves,
+                       Linearize(graph, {true, true, false}, *rules_, saving_));
+  std::vector<int> ranks;
+  const std::vector<NamedValue>& outputs = halves.primal.outputs();
+  for (size_t i = outputs.size() - halves.residuals; i < outputs.size(); ++i) {
+    const Value residual = outputs[i].value;
+    if (halves.primal.node(residual).op == ToOpId(Primitive::kInput)) continue;
+    ranks.push_back(halves.primal.type(residual).rank());
+  }
+  // The condition; of one branch twice the root, of the other the maximum, the
+  // exponential and the product of both.
+  EXPECT_THAT(ranks, Each(Le(2))) << PrintGraph(halves.primal);
+  EXPECT_THAT(ranks.size(), Le(6));
 }
 
 // Values that a linearization saves of each step: those with the axis L.

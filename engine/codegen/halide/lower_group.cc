@@ -6,7 +6,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/align_allocations.h"
 #include "engine/codegen/halide/device_code.h"
@@ -17,6 +16,7 @@
 #include "engine/codegen/halide/narrow_float.h"
 #include "engine/codegen/halide/remainders.h"
 #include "engine/codegen/kernel_parameters.h"
+#include "ops/element_cost.h"
 
 namespace cleave {
 

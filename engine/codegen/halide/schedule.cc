@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/lowering.h"
+#include "ops/element_cost.h"
 
 namespace cleave {
 

@@ -8,12 +8,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "engine/codegen/element_cost.h"
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
 #include "engine/codegen/halide/tile_vars.h"
 #include "ops/check.h"
+#include "ops/element_cost.h"
 
 namespace cleave {
 

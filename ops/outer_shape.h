@@ -1,8 +1,8 @@
-// IsOuter: whether a value has far more elements than what it is made of.
-// Internal to engine/codegen and transforms/vjp.
+// IsOuter: whether a value has far more elements than what it is made of, so
+// that it is made again rather than stored.
 
-#ifndef CLEAVE_ENGINE_CODEGEN_OUTER_SHAPE_H_
-#define CLEAVE_ENGINE_CODEGEN_OUTER_SHAPE_H_
+#ifndef CLEAVE_OPS_OUTER_SHAPE_H_
+#define CLEAVE_OPS_OUTER_SHAPE_H_
 
 #include "ops/tensor_type.h"
 
@@ -16,4 +16,4 @@ bool IsOuter(const Shape& shape, const Shape& from);
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_OUTER_SHAPE_H_
+#endif  // CLEAVE_OPS_OUTER_SHAPE_H_

@@ -1,9 +1,8 @@
 // The cost of computing one element of a node. Fusion, lowering and
-// partitioners weigh it against storing the value. Internal to engine/codegen
-// and transforms/aot.
+// what reverse mode saves weigh it against storing the value.
 
-#ifndef CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_
-#define CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_
+#ifndef CLEAVE_OPS_ELEMENT_COST_H_
+#define CLEAVE_OPS_ELEMENT_COST_H_
 
 #include "ops/primitive.h"
 
@@ -15,4 +14,4 @@ int CostOf(Primitive primitive);
 
 }  // namespace cleave
 
-#endif  // CLEAVE_ENGINE_CODEGEN_ELEMENT_COST_H_
+#endif  // CLEAVE_OPS_ELEMENT_COST_H_

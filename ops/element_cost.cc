@@ -1,4 +1,4 @@
-#include "engine/codegen/element_cost.h"
+#include "ops/element_cost.h"
 
 namespace cleave {
 

@@ -1,4 +1,4 @@
-#include "engine/codegen/outer_shape.h"
+#include "ops/outer_shape.h"
 
 #include <algorithm>
 #include <cstdint>
