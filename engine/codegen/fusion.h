@@ -100,6 +100,9 @@ struct FusionOptions {
   // Whether a result that is stored values one behind the other is, too. Not
   // for devices, which the values would leave.
   bool runtime_copies = true;
+  // Whether a choice runs the branch that is taken alone. Not for devices: the
+  // host would run it.
+  bool branches = true;
   // Whether index arithmetic that no input decides is computed with the plan.
   // Not for devices, which a table would be sent to in each run, nor for
   // libraries, which have code alone.

@@ -4,6 +4,7 @@
 #ifndef CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 
+#include "engine/codegen/choices_as_selections.h"
 #include "engine/codegen/flatten_products.h"
 #include "engine/codegen/flatten_scatters.h"
 #include "engine/codegen/fusion.h"
@@ -28,7 +29,8 @@ namespace cleave {
 // The same values, computed by nodes that share more kernels.
 inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
                            const ExtractOptions& extract) {
-  Graph prepared = SumsOfLoops(graph);
+  Graph prepared = fusion.branches ? SumsOfLoops(graph)
+                                   : ChoicesAsSelections(SumsOfLoops(graph));
   prepared = MultiplesOfSums(prepared);
   prepared = ScattersOfPadding(prepared);
   prepared = ScattersOfRows(prepared);

@@ -137,6 +137,7 @@ absl::StatusOr<Kernel> Compile(const Graph& graph, const RuleSet& rules,
   FusionOptions fusion;
   fusion.totals_with_rows = options.device == Device::kCpu;
   fusion.runtime_copies = options.device == Device::kCpu;
+  fusion.branches = options.device == Device::kCpu;
   fusion.tables = options.device == Device::kCpu;
   fusion.library_products =
       options.device == Device::kCuda && HasLibraryProducts();
