@@ -207,9 +207,8 @@ std::vector<Value> RuntimeOperands(const Graph& graph, Value node,
   const DType dtype = graph.type(node).dtype;
   const bool sets = primitive == Primitive::kScatter &&
                     graph.attributes(node).Get("mode").AsString() == "set";
-  if (!sets && (!InClass(dtype, DTypeClass::kReal) || ByteSize(dtype) < 4)) {
-    return {};
-  }
+  const bool real = InClass(dtype, DTypeClass::kReal);
+  if (sets ? !real && !IsBool(dtype) : !real || ByteSize(dtype) < 4) return {};
   if (primitive == Primitive::kLinearScan) {
     // y = 1 y + x, from 0 on. No sum of it is -0, so that -0 will not do.
     if (!AddsUp(graph, node) || !IsZero(graph, operands[2])) return {};

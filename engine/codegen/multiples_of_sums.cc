@@ -2,6 +2,7 @@
 
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
+#include "ops/exact.h"
 #include "ops/primitive.h"
 
 namespace cleave {
@@ -45,7 +46,11 @@ Graph MultiplesOfSums(const Graph& graph) {
         for (int i = 0; i < doublings; ++i) {
           sum = builder.Apply(Primitive::kAdd, {sum, sum});
         }
-        return negated ? builder.Apply(Primitive::kNeg, {sum}) : sum;
+        if (!negated) return sum;
+        // A sum of -0 is 0.
+        return builder.Apply(Primitive::kAdd,
+                             {builder.Apply(Primitive::kNeg, {sum}),
+                              builder.Constant(Exact(0), builder.type(sum))});
       });
 }
 

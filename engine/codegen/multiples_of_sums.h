@@ -3,7 +3,7 @@
 // all of them.
 //
 //   reduce_sum(neg(add(%x, %x)))  // %x: f32[1024, 1000, 64], over axis 0
-//   -> neg(add(%s, %s)), %s = reduce_sum(%x)
+//   -> add(neg(add(%s, %s)), 0), %s = reduce_sum(%x)
 
 #ifndef CLEAVE_ENGINE_CODEGEN_MULTIPLES_OF_SUMS_H_
 #define CLEAVE_ENGINE_CODEGEN_MULTIPLES_OF_SUMS_H_

@@ -41,7 +41,8 @@ TEST(MultiplesOfSums, HaveTheBitsOfTheSums) {
   EXPECT_THAT(text, HasSubstr("f32[3] = reduce_sum(%x, axes: [1])"));
   EXPECT_THAT(text, HasSubstr("f32[] = reduce_sum(%x, axes: [0, 1])"));
   Tensor x(DType::kF32, {3, 4});
-  for (int i = 0; i < 12; ++i) x.SetDouble(i, 0.1 * i - 0.37);
+  // The sum of the last column is 0, not -0.
+  for (int i = 0; i < 12; ++i) x.SetDouble(i, i % 4 == 3 ? 0 : 0.1 * i - 0.37);
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want, Interpret(graph, {x}));
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got,
                        Interpret(rewritten, {x}));

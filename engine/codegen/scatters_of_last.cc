@@ -66,7 +66,7 @@ struct LastWrite {
 std::optional<LastWrite> FindLastWrite(const Graph& graph, Value v) {
   const DType dtype = graph.type(v).dtype;
   if (!Is(graph, v, Primitive::kSelect) ||
-      !(dtype == DType::kBool || InClass(dtype, DTypeClass::kReal))) {
+      !(IsBool(dtype) || InClass(dtype, DTypeClass::kReal))) {
     return std::nullopt;
   }
   const std::optional<Value> last = NotNegative(graph, graph.operands(v)[0]);

@@ -24,7 +24,7 @@ namespace cleave::internal_kernel {
 enum class RowCombination {
   kSum,      // of f32, f64, and of integers of 32 or 64 bits
   kLargest,  // of integers of 32 or 64 bits
-  kLast,     // of any dtype: an update stays until the next one
+  kLast,     // of bools and all real dtypes: an update stays until the next one
 };
 
 // Arrays are dense in row-major order.
