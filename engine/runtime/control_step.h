@@ -30,8 +30,8 @@ class ControlStep {
   // For each result its number among the outputs of the step; -1 where none is.
   const std::vector<int>& results() const { return results_; }
 
-  // The node's operands, `inputs` being the step's. Those that are movement of
-  // inputs lie in `moved`, which the result borrows.
+  // The node's operands, `inputs` being the step's. Operands that are movement
+  // of inputs lie in `moved`, which the result borrows.
   absl::StatusOr<std::vector<ArrayView>> Operands(
       absl::Span<const Tensor> inputs, const DimValues& dims,
       std::vector<Tensor>* moved) const;
