@@ -1,30 +1,22 @@
 #include "engine/codegen/scatters_of_last.h"
 
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "engine/ir/context.h"
-#include "engine/ir/graph_text.h"
-#include "engine/ir/interpreter.h"
+#include "engine/codegen/pass_testing.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
+#include "ops/dtype.h"
 #include "ops/tensor.h"
-#include "testing/status_matchers.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
-
-Graph Parsed(const std::string& text) {
-  auto graph = ParseGraph(text, std::make_shared<Context>());
-  if (!graph.ok()) ADD_FAILURE() << graph.status();
-  return *std::move(graph);
-}
 
 constexpr char kRows[] =
     R"(graph (%x: f32[4, 2], %i: i64[5, 1], %u: f32[5, 2]) -> (y: f32[4, 2]) {
@@ -62,45 +54,34 @@ constexpr char kBatch[] =
 }
 )";
 
-// Indices meet some places twice; -1 and 4 are none.
-Tensor Indices(const std::vector<int64_t>& shape) {
-  Tensor indices(DType::kI64, shape);
-  for (int64_t k = 0; k < indices.size(); ++k) indices.SetInt(k, k * 5 % 6 - 1);
-  return indices;
+// Indices meet some places twice; -1 and 4 are none. Bools and numbers differ
+// from element to element.
+Tensor Filled(const TensorType& type, int64_t input) {
+  std::vector<int64_t> shape;
+  for (const Dim& dim : type.shape) shape.push_back(*dim.Value());
+  Tensor x(type.dtype, shape);
+  for (int64_t k = 0; k < x.size(); ++k) {
+    if (type.dtype == DType::kI64) {
+      x.SetInt(k, k * 5 % 6 - 1);
+    } else if (type.dtype == DType::kBool) {
+      x.SetInt(k, input == 0 ? k % 3 == 0 : k % 2);
+    } else {
+      x.SetDouble(k, input == 0 ? -0.5 * k : 1.0 + k);
+    }
+  }
+  return x;
 }
 
 TEST(ScattersOfLast, SetRows) {
-  const Graph graph = Parsed(kRows);
-  const Graph sets = ScattersOfLast(graph);
   EXPECT_THAT(
-      PrintGraph(sets),
+      CheckPass(kRows, ScattersOfLast, Filled),
       HasSubstr("scatter(%x, %i, %u, axes: [0], batch: 0, mode: \"set\")"));
-  Tensor x(DType::kF32, {4, 2});
-  Tensor u(DType::kF32, {5, 2});
-  for (int64_t k = 0; k < 8; ++k) x.SetDouble(k, -0.5 * k);
-  for (int64_t k = 0; k < 10; ++k) u.SetDouble(k, 1.0 + k);
-  const std::vector<Tensor> inputs = {x, Indices({5, 1}), u};
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
-                       Interpret(graph, inputs));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, Interpret(sets, inputs));
-  EXPECT_EQ(got[0].ToString(), want[0].ToString());
 }
 
 TEST(ScattersOfLast, SetElementsOfABatch) {
-  const Graph graph = Parsed(kBatch);
-  const Graph sets = ScattersOfLast(graph);
   EXPECT_THAT(
-      PrintGraph(sets),
+      CheckPass(kBatch, ScattersOfLast, Filled),
       HasSubstr("scatter(%x, %i, %u, axes: [1], batch: 1, mode: \"set\")"));
-  Tensor x(DType::kBool, {3, 4});
-  Tensor u(DType::kBool, {3, 5});
-  for (int64_t k = 0; k < 12; ++k) x.SetInt(k, k % 3 == 0);
-  for (int64_t k = 0; k < 15; ++k) u.SetInt(k, k % 2);
-  const std::vector<Tensor> inputs = {x, Indices({3, 5, 1}), u};
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> want,
-                       Interpret(graph, inputs));
-  ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> got, Interpret(sets, inputs));
-  EXPECT_EQ(got[0].ToString(), want[0].ToString());
 }
 
 // Each change makes another choice of it: of the first update, of one that the
@@ -119,7 +100,7 @@ TEST(ScattersOfLast, LeaveOthers) {
     std::string text = kRows;
     ASSERT_NE(text.find(from), std::string::npos) << from;
     text.replace(text.find(from), from.size(), to);
-    EXPECT_THAT(PrintGraph(ScattersOfLast(Parsed(text))), Not(HasSubstr("set")))
+    EXPECT_THAT(CheckPass(text, ScattersOfLast, Filled), Not(HasSubstr("set")))
         << text;
   }
 }
