@@ -1,7 +1,6 @@
 #include "engine/codegen/repeat_outer_values.h"
 
 #include <algorithm>
-#include <cstdint>
 #include <map>
 #include <optional>
 #include <set>

@@ -1,7 +1,6 @@
 #include "engine/codegen/scatters_of_last.h"
 
 #include <cstdint>
-#include <numeric>
 #include <optional>
 #include <vector>
 
@@ -11,6 +10,7 @@
 #include "ops/dtype.h"
 #include "ops/exact.h"
 #include "ops/primitive.h"
+#include "ops/static_value.h"
 
 namespace cleave {
 namespace {

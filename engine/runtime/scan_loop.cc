@@ -1,23 +1,18 @@
 #include "engine/runtime/scan_loop.h"
 
-#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <mutex>
-#include <string>
 #include <utility>
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
-#include "absl/strings/str_cat.h"
 #include "engine/ir/loop_operands.h"
-#include "engine/runtime/pack.h"
 #include "engine/runtime/thread_pool.h"
 #include "ops/budget.h"
-#include "ops/check.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 #include "ops/status_macros.h"
