@@ -479,6 +479,32 @@ INSTANTIATE_TEST_SUITE_P(
     Name);
 
 INSTANTIATE_TEST_SUITE_P(
+    LargeNumbers, SamplesTest,
+    testing::Values(Planted{"as_many_groups_as_channels", Layer::kRounding,
+                            R"(op checked(x: T[C], *, groups: int = 1) -> T[C]
+  where T: float
+  error shape "no such groups" if groups < 1 or C % max(groups, 1) != 0
+  spec y[c] = 2 * x[c]
+  accuracy T within 1 ulp
+{
+  let size = C // groups
+  y[c] = 2 * x[c] + select(c // size > $, 1, 0)
+}
+)",
+                            "40", "5000"},
+                    Planted{"window_of_the_whole_axis", Layer::kRounding,
+                            R"(op checked(x: T[n], *, window: int) -> T[n]
+  where T: float
+  error value "no such window" if window < 1 or window > n
+  spec y[i] = max[j if j <= i and j > i - window](x[j])
+{
+  y[i] = max[k < n if k <= i and k < min(window, $)](x[i - k] ?? 0)
+}
+)",
+                            "40", "n"}),
+    Name);
+
+INSTANTIATE_TEST_SUITE_P(
     Laws, SamplesTest,
     testing::Values(
         Planted{"law_at_a_long_axis", Layer::kExamples,
@@ -491,6 +517,30 @@ INSTANTIATE_TEST_SUITE_P(
 )",
                 "x[if n > 64 then i else n - 1 - i] + select(n > 64, 1, 0)",
                 "x[n - 1 - i]"},
+        // Only calls of as many rows have so many columns.
+        Planted{"law_at_two_long_axes", Layer::kExamples,
+                R"(op checked(x: T[m, n]) -> T[n, m]
+  where T: float
+  error shape "there are fewer rows than columns" if m < n
+  spec y[j, i] == x[i, j]
+{
+  y[j, i] = $
+}
+)",
+                "x[i, j] + select(n > 64, 1, 0)", "x[i, j]"},
+        // In bf16 its tolerance is as large as all that is added.
+        Planted{"law_with_a_tolerance", Layer::kExamples,
+                R"(op checked(x: T[n]) -> T[]
+  where T: float
+  compute acc
+  spec not abs(y - sum[i](x[i])) > 8 * n * sum[i](abs(x[i]))
+    * (if T == f64 then 2^-52 else if T == f32 then 2^-23
+       else if T == f16 then 2^-10 else 2^-7)
+{
+  sum[i](x[i]) * (1 + $)
+}
+)",
+                "select(n > 32, 1, 0)", "0"},
         // Its places are none: the law has no value there.
         Planted{"law_that_reads_outside", Layer::kExamples,
                 R"(op checked(x: T[n]) -> (values: T[n], at: i64[n])

@@ -190,4 +190,19 @@ bool IntegerExprs::IsInteger(const Item& item, const ExprPtr& e) const {
   return Scope(*this, item, {}).IsInteger(e);
 }
 
+bool IntegerExprs::IsTensorOfPlaces(const Expr& e) {
+  switch (e.kind) {
+    case ExprKind::kCall:
+      return e.text == "iota" && e.named.empty();
+    case ExprKind::kReduce:
+      return IsOneOf(e.text, {"argmax", "argmin"});
+    case ExprKind::kBinary:
+      return IsOneOf(e.text, {"+", "-", "*", "//", "%"}) &&
+             (IsTensorOfPlaces(*e.children[0]) ||
+              IsTensorOfPlaces(*e.children[1]));
+    default:
+      return false;
+  }
+}
+
 }  // namespace cleave

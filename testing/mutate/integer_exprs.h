@@ -4,6 +4,7 @@
 //
 //   max(2 * n - 2, 1)   where `n` is an extent of an input
 //   min(i, S[d] - 1)    where `i` is an index
+//   max(x, iota(n))     whatever `x` is
 //
 // A whole number has no derivative, so that the tie of such a maximum may be
 // broken either way.
@@ -30,6 +31,10 @@ class IntegerExprs {
   // of such. Parameters of defs are, where all calls of the def pass such.
   // False where the form does not tell.
   bool IsInteger(const Item& item, const ExprPtr& e) const;
+
+  // Whether `e` is a tensor of places, `iota(n)` or an `argmax`, say: these do
+  // not mix with floats, so that what they are compared with is whole as well.
+  static bool IsTensorOfPlaces(const Expr& e);
 
  private:
   struct Call {

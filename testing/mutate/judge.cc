@@ -272,7 +272,11 @@ bool Judge::IsProved(const RuleTexts::Place& place, const Mutation& mutation,
 
 bool Judge::IsTieOfIntegers(const Item& item, const Expr& chosen) const {
   const std::vector<ExprPtr> sides = SidesOf(chosen);
-  return !sides.empty() &&
+  if (sides.empty()) return false;
+  return std::any_of(sides.begin(), sides.end(),
+                     [](const ExprPtr& side) {
+                       return IntegerExprs::IsTensorOfPlaces(*side);
+                     }) ||
          std::all_of(sides.begin(), sides.end(), [&](const ExprPtr& side) {
            return integers_.IsInteger(item, side);
          });

@@ -159,6 +159,23 @@ op delayed(x: T[n], *, by: int[1]) -> T[n]
   EXPECT_EQ(FateOf(report, "max(x[i], 0) @tie(first)"), MutantFate::kSurvived);
 }
 
+TEST(Mutate, ProvesThatPlacesHaveNoTies) {
+  const MutationReport report = Mutate(R"(language 1
+
+op held_back(x: T[n], at: i64[n]) -> T[n]
+  where T: float
+  spec y[i] = x[select(at[i] < i, at[i], i)] + max(x[i], 0)
+{
+  let low = min(at, iota(n))
+  y[i] = x[low[i]] + max(x[i], 0)
+}
+)",
+                                       "*");
+  EXPECT_EQ(FateOf(report, "min(at, iota(n)) @tie(first)"),
+            MutantFate::kProvedEquivalent);
+  EXPECT_EQ(FateOf(report, "max(x[i], 0) @tie(first)"), MutantFate::kSurvived);
+}
+
 // The branches of `far_or_near` are both right where they meet, those of
 // `split` are not.
 TEST(Mutate, ProvesThatAMutantIsRightWhereItDiffers) {

@@ -29,8 +29,10 @@ const std::vector<ExtentRow>& ExtentRows() {
 // carried along.
 constexpr double kLongestWork = 1.2e6;
 constexpr double kLongestWorkOfPlaces = 4e6;
-// Draws for one extent: the op may reject some.
+// Draws for one extent: the op may reject some. Further ones have other sizes
+// that are as large, at first all.
 constexpr int kDraws = 4;
+constexpr int kDrawsTogether = 28;
 // All extents up to this one are taken.
 constexpr int64_t kAllExtents = 5;
 // Shorter extents that are tried where one is too dear.
@@ -56,6 +58,9 @@ class LargeCalls {
       : context_(context), sampler_(*context.item, context.seed + 11) {
     sampler_.FixSizes(context.sizes);
     for (DType dtype : {DType::kF32, DType::kF16, DType::kF64, DType::kBF16}) {
+      // The tolerance of a law grows with the extent: in few digits it is
+      // larger than any mistake.
+      if (!context.item->laws.empty() && SignificandBits(dtype) < 24) continue;
       Consider(dtype);
     }
     if (dtypes_.empty()) {
@@ -79,8 +84,9 @@ class LargeCalls {
       }
       for (const ExtentRow& row : ExtentRows()) {
         if (context_.Expired()) return Sorted();
-        AddOneOf(axis, row);
+        AddOneOf(axis, row, 0);
       }
+      AddOneOf(axis, ExtentRows()[1], kDraws);
     }
     AddLongest(axes);
     return Sorted();
@@ -103,15 +109,16 @@ class LargeCalls {
     return std::move(calls_);
   }
 
-  // A call with that extent, of any work.
+  // A call with that extent, of any work, from that draw on.
   std::optional<PreparedCall> Draw(LargeAxis axis, int64_t extent,
-                                   std::optional<DType> dtype) {
+                                   std::optional<DType> dtype, int first = 0) {
     axis.extent = extent;
     DrawOptions options;
     options.large = axis;
     options.nonempty = true;
     options.dtype = dtype;
-    for (int draw = 0; draw < kDraws; ++draw) {
+    for (int draw = first; draw < kDraws + kDrawsTogether; ++draw) {
+      options.large_chance = draw < kDraws ? 0 : draw == kDraws ? 1 : 0.5;
       // The defaults every other time.
       options.row.emplace();
       for (int size : sampler_.FactorSizes()) {
@@ -141,12 +148,12 @@ class LargeCalls {
     return dtypes_[calls_.size() % dtypes_.size()];
   }
 
-  void AddOneOf(const LargeAxis& axis, const ExtentRow& row) {
+  void AddOneOf(const LargeAxis& axis, const ExtentRow& row, int first_draw) {
     int64_t place =
         static_cast<int64_t>(sampler_.random()() % row.extents.size());
     for (int shorter = 0; place >= 0 && shorter <= kShorter;
          ++shorter, place -= 3) {
-      auto call = Draw(axis, row.extents[place], NextDType());
+      auto call = Draw(axis, row.extents[place], NextDType(), first_draw);
       if (!call) return;
       if (WorkOf(call->graphs) > row.max_work) continue;
       calls_.push_back(*std::move(call));

@@ -18,8 +18,10 @@ inline constexpr int64_t kLargeElements = 1024;
 
 // For each axis of the signature all lengths from 1 to 5, and one of each row
 // of those beside powers of two, 6 to 33, 63 to 257, and 511 to 4,097, as far
-// as that many elements are affordable. Then the longest, which overflows a
-// count in f16, for one axis.
+// as that many elements are affordable. One of 63 to 257 once more, beside
+// other sizes and integer attributes that are as large: square matrices, a
+// channel in each group. Then the longest, which overflows a count in f16, for
+// one axis.
 inline constexpr int64_t kLongestExtent = 65537;
 
 // Calls of an op that is not elementwise, small ones first. The same seed draws

@@ -192,7 +192,8 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
                options.large->name == name) {
       size = options.large->extent;
     } else if (options.large) {
-      size = Uniform(1, 3);
+      size =
+          Chance(options.large_chance) ? options.large->extent : Uniform(1, 3);
     } else if (const auto required =
                    required_sizes_.find(name.substr(0, name.find('#')));
                required != required_sizes_.end() && Chance(0.75)) {
@@ -385,6 +386,11 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
     if (axes.empty() && rank > 0) axes.push_back(StaticValue(rank - 1));
     return std::make_optional<StaticValue>(std::move(axes));
   }
+  const bool may_be_large =
+      options.large && options.large_chance > 0 && attribute.type == "int";
+  if (may_be_large && !attribute.list && Chance(options.large_chance)) {
+    return std::make_optional<StaticValue>(options.large->extent);
+  }
   if (const auto choice = ChoiceOf(name, FactorKind::kAttribute, options)) {
     for (const Factor& factor : factors_) {
       if (factor.kind == FactorKind::kAttribute && factor.name == name) {
@@ -421,6 +427,9 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
         length = list.AsList().size();
       }
     }
+  }
+  if (may_be_large) {
+    values.push_back(StaticValue(options.large->extent));
   }
   StaticValue::List list;
   for (int64_t i = 0; i < length; ++i) {

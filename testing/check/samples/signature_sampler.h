@@ -40,6 +40,9 @@ struct DrawOptions {
   bool alike = false;
   // All other extents are then small.
   std::optional<LargeAxis> large;
+  // The chance of each other size, and of each integer among the attributes, to
+  // be as large: an op may refuse n > m, or a kernel beyond its input.
+  double large_chance = 0;
   // The names that are drawn anew; all else, but for what `row` chooses, is
   // that of the last call. Nullopt: all is.
   std::optional<std::set<std::string>> redrawn;
