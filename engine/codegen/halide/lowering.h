@@ -251,6 +251,8 @@ class Lowering {
   bool ScheduleLineScan(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleSequential(Stage& stage);
   void ScheduleWindows(Halide::Func out, const std::vector<Halide::Var>& axes);
+  int64_t JoinedPart() const;
+  void ScheduleJoined(Halide::Func out, const Halide::Var& x, int width) const;
   void SchedulePointwise(Halide::Func out,
                          const std::vector<Halide::Var>& axes);
   void ScheduleRows(Halide::Func out, const std::vector<Halide::Var>& axes);
