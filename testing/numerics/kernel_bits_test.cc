@@ -71,7 +71,11 @@ class KernelBits : public testing::TestWithParam<std::string> {};
 
 TEST_P(KernelBits, AreThoseOfTheInterpreter) {
   const Primitive primitive = *FindPrimitive(GetParam());
-  for (const DType dtype : {DType::kF32, DType::kBF16}) {
+  std::vector<DType> dtypes = {DType::kF32, DType::kBF16};
+  ASSERT_OK_AND_ASSIGN(const NumericBody* wide,
+                       Rules().Numeric(primitive, DType::kF64));
+  if (wide != nullptr) dtypes.push_back(DType::kF64);
+  for (const DType dtype : dtypes) {
     for (const NumericCall& call :
          NumericCalls(primitive, dtype, Rules().context())) {
       const Graph& graph = call.graph;

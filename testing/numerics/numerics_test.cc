@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <iostream>
 #include <memory>
@@ -53,9 +54,9 @@ std::vector<double> Boundaries() {
   const double ln2 = std::log(2.0);
   const double pi = std::acos(-1.0);
   std::vector<double> values = {
-      88.72283935546875, 89, 103.97207641601562, 104, 104.5, 87.336547851562,
-      17.328, 0.55, 1, 10, 3.9192059040069, 4, 10.05446243286, 10.2, 1e-7,
-      2.0 / 3, 4.0 / 3, std::sqrt(0.5), 0x1p-126, 0x1p-149,
+      4096, 88.72283935546875, 89, 103.97207641601562, 104, 104.5,
+      87.336547851562, 17.328, 0.55, 1, 10, 3.9192059040069, 4, 10.05446243286,
+      10.2, 1e-7, 2.0 / 3, 4.0 / 3, std::sqrt(0.5), 0x1p-126, 0x1p-149,
       // Zeros of digamma and lgamma.
       1.4616321449683623, -0.5040830082644554, -1.573498473162391,
       -2.457024738220800, -2.747682646727412, -3.143580888349980};
@@ -222,27 +223,15 @@ TEST_P(NumericsOfF64, HoldTheirBound) {
   std::mt19937_64 random(7);
   std::uniform_real_distribution<double> middle(-1, 1);
   std::vector<double> points = SpecialValues(DType::kF64);
-  for (const double v : GuardValues({0x1p-54,
-                                     0.3,
-                                     0.7071067811865476,
-                                     0.85,
-                                     1,
-                                     1 - 2e-11,
-                                     1.4142135623730951,
-                                     6,
-                                     20,
-                                     26.5,
-                                     27.2,
-                                     37,
-                                     40,
-                                     0x1p-1022,
-                                     0x1p-1074,
-                                     708.396418532264,
-                                     709.782712893384,
-                                     710,
-                                     745.1332191019412,
-                                     746},
-                                    DType::kF64)) {
+  for (const double v : GuardValues(
+           {0x1p-54, 0.3, 0.7071067811865476, 0.85, 1, 1 - 2e-11,
+            1.4142135623730951, 6, 20, 26.5, 27.2, 37, 40, 0x1p-1022, 0x1p-1074,
+            708.396418532264, 709.782712893384, 710, 745.1332191019412, 746,
+            // Where sines take x modulo pi / 2 by
+            // other means, and of all numbers the one
+            // that is nearest to a multiple.
+            0x1p20, 0x1.6ac5b262ca1ffp849},
+           DType::kF64)) {
     points.push_back(v);
     points.push_back(-v);
   }
@@ -260,11 +249,19 @@ TEST_P(NumericsOfF64, HoldTheirBound) {
     points.push_back(28 * middle(random));
     points.push_back(746 * middle(random));
   }
-  const Tensor x = Vector(DType::kF64, points);
+  for (int i = 1; i < 3000; ++i) {
+    points.push_back(i * 1.5707963267948966);
+    points.push_back(i * 1e5 * 1.5707963267948966);
+  }
+  std::vector<Tensor> inputs = {Vector(DType::kF64, points)};
+  if (graph.inputs().size() == 2) {
+    std::shuffle(points.begin(), points.end(), random);
+    inputs.push_back(Vector(DType::kF64, points));
+  }
   ASSERT_OK_AND_ASSIGN(const std::vector<Tensor> results,
-                       Interpret(graph, {x}));
+                       Interpret(graph, inputs));
   NumericError worst;
-  ASSERT_OK(MeasureError(primitive, {x}, results[0], &worst));
+  ASSERT_OK(MeasureError(primitive, inputs, results[0], &worst));
   std::cout << "  " << GetParam() << " of f64: within " << numeric->ulp << ", "
             << worst.ToString() << "\n";
   EXPECT_LE(worst.ulp, numeric->ulp) << worst.ToString();

@@ -14,6 +14,7 @@
 #include "engine/codegen/halide/lowering.h"
 #include "engine/codegen/halide/nan_tests.h"
 #include "engine/codegen/halide/narrow_float.h"
+#include "engine/codegen/halide/rare_branches.h"
 #include "engine/codegen/halide/remainders.h"
 #include "engine/codegen/kernel_parameters.h"
 #include "ops/element_cost.h"
@@ -52,7 +53,8 @@ Lowering::Lowering(const Graph& graph, GroupKind kind,
       kind_(kind),
       target_(target),
       on_device_(target.has_gpu_feature()),
-      plain_schedule_(plain_schedule) {
+      plain_schedule_(plain_schedule),
+      rare_sides_(RareSides(graph)) {
   for (const Dim& dim : KernelDims(graph)) {
     extents_.emplace(dim.ToString(),
                      Halide::Param<int>(absl::StrCat("n", extents_.size())));
@@ -126,6 +128,14 @@ Expr Lowering::Compute(Value v, const Coordinates& at) {
   for (const Value operand : graph_.operands(v)) {
     dtypes.push_back(graph_.type(operand).dtype);
     arguments.push_back(At(operand, at));
+  }
+  switch (rare_sides_[v.id]) {
+    case RareSide::kFirst:
+      return Unless(arguments[0], arguments[1], arguments[2]);
+    case RareSide::kSecond:
+      return Unless(!arguments[0], arguments[2], arguments[1]);
+    case RareSide::kNone:
+      break;
   }
   return PointwiseElement(primitive, type.dtype, dtypes, arguments);
 }
@@ -285,6 +295,7 @@ Halide::Module Lowering::Finish(const std::string& name, bool* exact) {
   for (Halide::ImageParam& image : images_) arguments.push_back(image);
   Halide::Pipeline pipeline(outputs_);
   LowerNanTests(pipeline);
+  LowerRareBranches(pipeline, /*branch=*/!on_device_ && !plain_schedule_);
   LowerF16Conversions(pipeline, target_);
   LowerRemainders(pipeline, target_);
   AlignAllocations(pipeline);

@@ -15,6 +15,7 @@
 
 #include "Halide.h"
 #include "engine/codegen/halide/lower_group.h"
+#include "engine/codegen/rare_sides.h"
 #include "engine/codegen/reduction_spaces.h"
 #include "engine/ir/graph.h"
 
@@ -342,6 +343,7 @@ class Lowering {
   int maybe_empty_ = 0;  // AtClamped of what may be empty, within each other
   std::vector<Coordinates> kept_;  // what the keys of memo_ point to
   std::map<Value, Halide::Func> funcs_;
+  const std::vector<RareSide> rare_sides_;
   std::vector<Stage> stages_;
   std::vector<Halide::Func> outputs_;
   std::vector<Halide::Func> stored_;  // those that have elements

@@ -1,0 +1,33 @@
+// RareSides: the selections of a graph one side of which alone takes long.
+//
+//   %sine = select(%is_large, %of_large, %of_small)
+//   RareSides(graph)[%sine.id]   // kFirst: all that %of_large rests on, and
+//                                // nothing else does, is many operations
+//
+// A kernel branches over such a side where no lane of a vector wants it.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_RARE_SIDES_H_
+#define CLEAVE_ENGINE_CODEGEN_RARE_SIDES_H_
+
+#include <cstdint>
+#include <vector>
+
+#include "engine/ir/graph.h"
+
+namespace cleave {
+
+// The side of a selection: where its condition is true, or false.
+enum class RareSide : uint8_t { kNone, kFirst, kSecond };
+
+// The operations of a side, those on f64 twice, from which on a branch pays:
+// where lanes differ it is mispredicted, and both sides are computed.
+inline constexpr int kRareSideCost = 40;
+
+// For each node of `graph`, of primitives: the dearer side of a selection, if
+// that has kRareSideCost; kNone for other nodes. Linear in the graph for each
+// selection.
+std::vector<RareSide> RareSides(const Graph& graph);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_RARE_SIDES_H_
