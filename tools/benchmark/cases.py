@@ -10,6 +10,7 @@ import truth
 import truth_of_blocks as blocks
 import truth_of_dtypes as dtypes
 import truth_of_gradients as gradients
+import truth_of_layers as layers
 import truth_of_places as places
 
 
@@ -130,6 +131,7 @@ def make_cases(scale=1):
     add_places(add, down)
     add_windows(add, down)
     add_dtypes(add, down)
+    add_layers(add, down)
     flat = f32(down(1 << 24))
     add("chain_16m", "pointwise", "chain", [flat, flat], [flat], truth.chain)
     small = f32(4, 5)
@@ -380,6 +382,39 @@ def add_dtypes(add, down):
     places = Array("i64", (x.shape[0], few), f"class:{x.shape[1]}")
     add("scatter_elements", "indexing", "scatter_elements",
         [x, places, f32(*places.shape)], [x], dtypes.scatter_elements)
+
+
+def add_layers(add, down):
+    """Embeddings that turn, units with a gate, groups, means and sines."""
+    heads = f32(1, 8, down(512), 64)
+    turns = f32(heads.shape[2], 32)
+    add("rotary", "movement", "rotary", [heads, turns, turns], [heads],
+        layers.rotary)
+    x, y = f32(down(2048), down(2048)), f32(down(2048), down(2048) // 2)
+    add("gated_vjp", "pointwise", "gated_rows", [x, y], [y, x],
+        layers.gated_rows_vjp, transform="vjp")
+    image, w = f32(2, 32 * down(10), 64, 64), f32(32 * down(10))
+    inputs = [image, w, w]
+    add("group_norm", "row", "group_norm_32", inputs, [image],
+        layers.group_norm)
+    add("group_norm_vjp", "row", "group_norm_32", inputs + [image],
+        [image] + inputs, layers.group_norm_vjp, transform="vjp",
+        tolerance=1e-3)
+    x = f32(down(2048), down(1024))
+    add("norm_rows", "reduction", "norm_rows", [x], [f32(x.shape[0])],
+        layers.norm_rows, tolerance=1e-4)
+    add("sin", "pointwise", "sin_all", [x], [x], layers.sin)
+    doubles = Array("f64", x.shape)
+    add("sin_f64", "doubles", "sin_f64", [doubles], [doubles], layers.sin,
+        tolerance=1e-14)
+    add("atan2_f64", "doubles", "atan2_f64", [doubles, doubles], [doubles],
+        layers.atan2, tolerance=1e-14)
+    image = f32(8, down(64), 56, 56)
+    add("mean_pool", "convolution", "mean_pool_2x2", [image],
+        [f32(8, down(64), 28, 28)], layers.mean_pool_2x2)
+    pooled = f32(8, down(64), 7, 7)
+    add("mean_pool_8x8_vjp", "convolution", "mean_pool_8x8", [image, pooled],
+        [pooled, image], layers.mean_pool_8x8_vjp, transform="vjp")
 
 
 # Distinct values; a prime number of them, so that rows differ.

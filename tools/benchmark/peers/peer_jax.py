@@ -153,6 +153,35 @@ def adam_step(p, g, m, v):
     return p - 0.001 * (m / 0.1) / (jnp.sqrt(v / 0.001) + 1e-8), m, v
 
 
+def rotary(x, cosine, sine):
+    near, far = jnp.split(x, 2, axis=-1)
+    return jnp.concatenate(
+        [near * cosine - far * sine, far * cosine + near * sine], axis=-1)
+
+
+def gated_rows(x):
+    gate, other = jnp.split(x, 2, axis=-1)
+    return jax.nn.silu(gate) * other
+
+
+def group_norm_32(x, w, bias):
+    grouped = x.reshape(x.shape[0], 32, -1)
+    mean = grouped.mean(-1, keepdims=True)
+    variance = ((grouped - mean)**2).mean(-1, keepdims=True)
+    y = ((grouped - mean) * jax.lax.rsqrt(variance + 1e-5)).reshape(x.shape)
+    return y * w[:, None, None] + bias[:, None, None]
+
+
+def mean_pool(size):
+
+    def pool(x):
+        window = (1, 1, size, size)
+        return jax.lax.reduce_window(x, 0.0, jax.lax.add, window, window,
+                                     "VALID") / size**2
+
+    return pool
+
+
 class Peer:
     FUNCTIONS = {
         "softmax_rows": jax.nn.softmax,
@@ -232,6 +261,16 @@ class Peer:
         "scatter_elements": lambda x, at, v: x.at[
             jnp.arange(x.shape[0])[:, None], at].add(v),
         "adam_step": adam_step,
+        "rotary": rotary,
+        "vjp(gated_rows)": vjp(gated_rows),
+        "group_norm_32": group_norm_32,
+        "vjp(group_norm_32)": vjp(group_norm_32),
+        "norm_rows": lambda x: jnp.linalg.norm(x, axis=1),
+        "sin_all": jnp.sin,
+        "sin_f64": jnp.sin,
+        "atan2_f64": jnp.arctan2,
+        "mean_pool_2x2": mean_pool(2),
+        "vjp(mean_pool_8x8)": vjp(mean_pool(8)),
         "chain": chain,
         "multiply_add": lambda x, y: x * y + x,
     }

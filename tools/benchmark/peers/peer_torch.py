@@ -82,6 +82,21 @@ def adam_step(p, g, m, v):
     return p - 0.001 * (m / 0.1) / (torch.sqrt(v / 0.001) + 1e-8), m, v
 
 
+def rotary(x, cosine, sine):
+    near, far = x.chunk(2, -1)
+    return torch.cat([near * cosine - far * sine, far * cosine + near * sine],
+                     -1)
+
+
+def gated_rows(x):
+    gate, other = x.chunk(2, -1)
+    return F.silu(gate) * other
+
+
+def group_norm_32(x, w, bias):
+    return F.group_norm(x, 32, w, bias)
+
+
 class Peer:
     FUNCTIONS = {
         "softmax_rows": softmax,
@@ -165,6 +180,16 @@ class Peer:
         "remainder_all": torch.remainder,
         "scatter_elements": lambda x, at, v: x.scatter_add(1, at, v),
         "adam_step": adam_step,
+        "rotary": rotary,
+        "vjp(gated_rows)": vjp(gated_rows),
+        "group_norm_32": group_norm_32,
+        "vjp(group_norm_32)": vjp(group_norm_32),
+        "norm_rows": lambda x: torch.linalg.vector_norm(x, dim=1),
+        "sin_all": torch.sin,
+        "sin_f64": torch.sin,
+        "atan2_f64": torch.atan2,
+        "mean_pool_2x2": lambda x: F.avg_pool2d(x, 2),
+        "vjp(mean_pool_8x8)": vjp(lambda x: F.avg_pool2d(x, 8)),
         "chain": chain,
         "multiply_add": lambda x, y: x * y + x,
     }
