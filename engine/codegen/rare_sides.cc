@@ -59,7 +59,10 @@ std::vector<RareSide> RareSides(const Graph& graph) {
     const auto operands = graph.operands(Value{id});
     const int first = CostOfSide(graph, users, Value{id}, operands[1]);
     const int second = CostOfSide(graph, users, Value{id}, operands[2]);
-    if (std::max(first, second) < kRareSideCost) continue;
+    if (std::max(first, second) < kRareSideCost ||
+        std::min(first, second) < kUsualSideCost) {
+      continue;
+    }
     sides[id] = first >= second ? RareSide::kFirst : RareSide::kSecond;
   }
   return sides;

@@ -16,14 +16,15 @@ namespace cleave {
 namespace {
 
 // The sides of the selections of y = .., with functions %f1 = exp(%x) to
-// %f4 = exp(%f3) of %x, of 16 operations each.
+// %f4 = exp(%f3) and %u = log(%x), of 16 operations each.
 std::vector<RareSide> SidesOf(const std::string& rest) {
   const auto graph = ParseGraph(
       absl::StrCat("graph (%x: f32[n], %c: bool[n]) -> (y: f32[n]) {\n"
                    "  %f1: f32[n] = exp(%x)\n"
                    "  %f2: f32[n] = exp(%f1)\n"
                    "  %f3: f32[n] = exp(%f2)\n"
-                   "  %f4: f32[n] = exp(%f3)\n",
+                   "  %f4: f32[n] = exp(%f3)\n"
+                   "  %u: f32[n] = log(%x)\n",
                    rest, "  return y = %y\n}\n"),
       std::make_shared<Context>());
   CLEAVE_CHECK(graph.ok()) << graph.status();
@@ -40,25 +41,33 @@ std::vector<RareSide> SidesOf(const std::string& rest) {
 }
 
 TEST(RareSides, AreTheDearOnes) {
-  EXPECT_THAT(SidesOf("  %y: f32[n] = select(%c, %f4, %x)\n"),
+  EXPECT_THAT(SidesOf("  %y: f32[n] = select(%c, %f4, %u)\n"),
               testing::ElementsAre(RareSide::kFirst));
-  EXPECT_THAT(SidesOf("  %y: f32[n] = select(%c, %x, %f4)\n"),
+  EXPECT_THAT(SidesOf("  %y: f32[n] = select(%c, %u, %f4)\n"),
               testing::ElementsAre(RareSide::kSecond));
   EXPECT_THAT(SidesOf("  %a: f32[n] = exp(%x)\n"
-                      "  %y: f32[n] = select(%c, %x, %a)\n"),
+                      "  %y: f32[n] = select(%c, %u, %a)\n"),
+              testing::ElementsAre(RareSide::kNone));
+}
+
+TEST(RareSides, AreNotBehindGuards) {
+  EXPECT_THAT(SidesOf("  %y: f32[n] = select(%c, %f4, %x)\n"),
+              testing::ElementsAre(RareSide::kNone));
+  EXPECT_THAT(SidesOf("  %a: f32[n] = neg(%x)\n"
+                      "  %y: f32[n] = select(%c, %a, %f4)\n"),
               testing::ElementsAre(RareSide::kNone));
 }
 
 // All that is computed in any case is no reason to branch.
 TEST(RareSides, CountWhatNothingElseReads) {
-  EXPECT_THAT(SidesOf("  %a: f32[n] = select(%c, %f4, %x)\n"
+  EXPECT_THAT(SidesOf("  %a: f32[n] = select(%c, %f4, %u)\n"
                       "  %y: f32[n] = add(%a, %f4)\n"),
               testing::ElementsAre(RareSide::kNone));
   // Two functions are left to the side.
-  EXPECT_THAT(SidesOf("  %a: f32[n] = select(%c, %f4, %x)\n"
+  EXPECT_THAT(SidesOf("  %a: f32[n] = select(%c, %f4, %u)\n"
                       "  %y: f32[n] = add(%a, %f2)\n"),
               testing::ElementsAre(RareSide::kNone));
-  EXPECT_THAT(SidesOf("  %a: f32[n] = select(%c, %f4, %x)\n"
+  EXPECT_THAT(SidesOf("  %a: f32[n] = select(%c, %f4, %u)\n"
                       "  %y: f32[n] = add(%a, %f1)\n"),
               testing::ElementsAre(RareSide::kFirst));
 }
@@ -68,7 +77,7 @@ TEST(RareSides, CountDoublesTwice) {
                       "  %b: f64[n] = exp(%a)\n"
                       "  %d: f64[n] = exp(%b)\n"
                       "  %e: f32[n] = convert(%d, dtype: f32)\n"
-                      "  %y: f32[n] = select(%c, %e, %x)\n"),
+                      "  %y: f32[n] = select(%c, %e, %u)\n"),
               testing::ElementsAre(RareSide::kFirst));
 }
 
