@@ -159,7 +159,7 @@ std::shared_ptr<const RuleSet> LoadShippedOps(
     const std::shared_ptr<Context>& context) {
   std::vector<NamedSource> sources;
   for (const char* folder :
-       {"rules/core", "rules/derivative", "rules/numerics"}) {
+       {"rules/core", "rules/derivative"}) {
     for (const auto& file : std::filesystem::directory_iterator(folder)) {
       const std::string path = file.path().string();
       sources.push_back({path, ReadText(path)});
