@@ -158,8 +158,7 @@ constexpr char kNothing[] = "language 1\n";
 std::shared_ptr<const RuleSet> LoadShippedOps(
     const std::shared_ptr<Context>& context) {
   std::vector<NamedSource> sources;
-  for (const char* folder :
-       {"rules/core", "rules/derivative"}) {
+  for (const char* folder : {"rules/core", "rules/derivative"}) {
     for (const auto& file : std::filesystem::directory_iterator(folder)) {
       const std::string path = file.path().string();
       sources.push_back({path, ReadText(path)});

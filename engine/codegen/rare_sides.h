@@ -22,8 +22,8 @@ enum class RareSide : uint8_t { kNone, kFirst, kSecond };
 // The operations of a side, those on f64 twice, from which on a branch pays:
 // where lanes differ it is mispredicted, and both sides are computed.
 inline constexpr int kRareSideCost = 40;
-// Those of the other side, at least: a number or an operand in place of a long
-// computation is a guard, and hardly ever wanted by all lanes.
+// The operations of the other side, at least: a number or an operand in place
+// of a long computation is a guard, and hardly ever wanted by all lanes.
 inline constexpr int kUsualSideCost = 8;
 
 // For each node of `graph`, of primitives: the dearer side of a selection whose
