@@ -624,6 +624,27 @@ op checked(x: T[n, n, n, n]) -> T[n, n, n, n]
 }
 
 // An op of empty tensors alone has no value to compare.
+// In fewer digits than accumulators have the body converts what the spec does
+// not: it is the same computation all the same.
+TEST(Samples, SpecThatIsTheBodyIsNoEvidence) {
+  const CheckReport report = CheckTextAt("test.rules", R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  compute acc
+  spec y[i] = sin(x[i]) * x[i]
+  accuracy T within 3 ulp + 2 cond
+{
+  y[i] = sin(x[i]) * x[i]
+}
+)",
+                                         "checked", 1);
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kReals).kind,
+            VerdictKind::kNotIndependent)
+      << report.ToString();
+}
+
 TEST(Samples, AgreementOnNothingIsInconclusive) {
   const CheckReport report = CheckTextAt("test.rules",
                                          R"(language 1
