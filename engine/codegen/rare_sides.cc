@@ -15,19 +15,17 @@ namespace {
 int CostOfSide(const Graph& graph,
                const std::vector<std::vector<uint32_t>>& users, Value select,
                Value side) {
-  std::vector<bool> inside(graph.size(), false);
+  if (users[side.id] != std::vector<uint32_t>{select.id}) return 0;
+  // With room for the reader of the graph's results, which is never inside.
+  std::vector<bool> inside(graph.size() + 1, false);
   int cost = 0;
   for (uint32_t id = side.id + 1; id-- > 0;) {
     const std::vector<uint32_t>& readers = users[id];
     const bool is_own =
-        id == side.id
-            ? readers == std::vector<uint32_t>{select.id}
-            : !readers.empty() && std::all_of(readers.begin(), readers.end(),
-                                              [&](uint32_t user) {
-                                                return user < inside.size() &&
-                                                       inside[user];
-                                              });
-    if (id == side.id && !is_own) return 0;
+        id == side.id ||
+        (!readers.empty() &&
+         std::all_of(readers.begin(), readers.end(),
+                     [&](uint32_t user) { return inside[user]; }));
     if (!is_own) continue;
     const Primitive primitive = ToPrimitive(graph.node(Value{id}).op);
     if (ClassOf(primitive) != PrimitiveClass::kPointwise) continue;

@@ -3,6 +3,8 @@
 #ifndef CLEAVE_TRANSFORMS_AOT_AOT_FUNCTION_TESTING_H_
 #define CLEAVE_TRANSFORMS_AOT_AOT_FUNCTION_TESTING_H_
 
+#include <cmath>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,9 +47,19 @@ inline functional::Tensor Leaf(const Tree& tree) {
   return tree.leaves().front();
 }
 
-// Equal but for what sines of the interpreter and of kernels differ by.
 inline void ExpectEqual(const functional::Tensor& have,
                         const functional::Tensor& want) {
+  const absl::StatusOr<cleave::Tensor> a = have.Concrete();
+  const absl::StatusOr<cleave::Tensor> b = want.Concrete();
+  ASSERT_OK(a);
+  ASSERT_OK(b);
+  EXPECT_TRUE(SameValue(*a, *b)) << a->ToString() << "\n" << b->ToString();
+}
+
+// The same for sines: those of the interpreter are the C library's, those of
+// kernels the numerics'.
+inline void ExpectNear(const functional::Tensor& have,
+                       const functional::Tensor& want) {
   const absl::StatusOr<cleave::Tensor> a = have.Concrete();
   const absl::StatusOr<cleave::Tensor> b = want.Concrete();
   ASSERT_OK(a);

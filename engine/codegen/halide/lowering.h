@@ -252,7 +252,7 @@ class Lowering {
   bool ScheduleLineScan(Halide::Func out, const std::vector<Halide::Var>& axes);
   void ScheduleSequential(Stage& stage);
   void ScheduleWindows(Halide::Func out, const std::vector<Halide::Var>& axes);
-  int64_t JoinedPart() const;
+  int64_t PartOfLastAxis() const;
   void ScheduleJoined(Halide::Func out, const Halide::Var& x, int width) const;
   void SchedulePointwise(Halide::Func out,
                          const std::vector<Halide::Var>& axes);

@@ -1,14 +1,14 @@
 #include "engine/codegen/halide/rare_branches.h"
 
+#include "engine/codegen/halide/named.h"
+
 namespace cleave {
 namespace {
 
 using Halide::Expr;
 using Halide::Internal::Call;
 using Halide::Internal::IRMutator;
-using Halide::Internal::Let;
 using Halide::Internal::Select;
-using Halide::Internal::Variable;
 using Halide::Internal::VectorReduce;
 
 constexpr char kUnless[] = "cleave_unless";
@@ -25,21 +25,17 @@ class Lowers : public IRMutator {
     const Expr other = mutate(op->args[1]);
     const Expr usual = mutate(op->args[2]);
     if (!branch_) return Select::make(rare, other, usual);
-    const auto named = [](const Expr& value, std::string* name) {
-      *name = Halide::Internal::unique_name('v');
-      return Variable::make(value.type(), *name);
-    };
-    std::string rare_name, usual_name;
-    const Expr condition = named(rare, &rare_name);
-    const Expr value = named(usual, &usual_name);
-    const Expr any = rare.type().is_scalar()
-                         ? condition
-                         : VectorReduce::make(VectorReduce::Or, condition, 1);
-    const Expr chosen =
-        Call::make(op->type, Call::if_then_else,
-                   {any, Select::make(condition, other, value), value},
-                   Call::PureIntrinsic);
-    return Let::make(rare_name, rare, Let::make(usual_name, usual, chosen));
+    return Named(rare, [&](const Expr& condition) {
+      return Named(usual, [&](const Expr& value) {
+        const Expr any =
+            rare.type().is_scalar()
+                ? condition
+                : VectorReduce::make(VectorReduce::Or, condition, 1);
+        return Call::make(op->type, Call::if_then_else,
+                          {any, Select::make(condition, other, value), value},
+                          Call::PureIntrinsic);
+      });
+    });
   }
 
  private:

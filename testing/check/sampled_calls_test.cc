@@ -1,0 +1,127 @@
+// The calls that are sampled of an op, and what a report says of them.
+
+#include <cstdint>
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+#include "testing/check/check.h"
+#include "testing/check/check_testing.h"
+
+namespace cleave {
+namespace {
+
+constexpr int kSeeds = 5;
+
+TEST(SampledCalls, NotesSayWhatWasSampled) {
+  const CheckReport report = CheckTextAt("test.rules",
+                                         R"(language 1
+
+op checked(x: T[n], *, k: int = 0, up: bool = true) -> T[n]
+  where T: float
+  spec y[i] = if up then select(i < k, 0, x[i]) else x[i]
+  accuracy T within 1 ulp
+{
+  y[i] = if up then select(i >= k, x[i], 0) else x[i]
+}
+)",
+                                         "checked", 1);
+  ASSERT_EQ(report.ops.size(), 1u);
+  const Verdict& verdict = report.ops[0].layers.at(Layer::kRounding);
+  ASSERT_EQ(verdict.kind, VerdictKind::kAgrees) << report.ToString();
+  EXPECT_THAT(verdict.notes,
+              testing::Contains(testing::HasSubstr("of 21 pairs")));
+  EXPECT_THAT(verdict.notes,
+              testing::Contains(testing::AllOf(testing::StartsWith("extents "),
+                                               testing::HasSubstr(" 65537"))));
+}
+
+// Heads that divide heads, and a mask that broadcasts: few calls are taken of
+// those that are drawn without care.
+TEST(SampledCalls, MeetWhatAnOpAsksOfSizes) {
+  const char* const text = R"(language 1
+
+op checked(q: T[B.., H, L], k: T[B.., G, L], mask: M[R..]?) -> T[B.., H, L]
+  where T: float, M: any
+  error shape "heads must divide heads" if G == 0 or H % G != 0
+  error type "the mask must be bool" if mask and not M is bool
+  error shape "the mask does not broadcast" if mask and broadcast([B ++ [H, L], R]) != B ++ [H, L]
+  spec {
+    let m[b.. < B, h < H, l < L] = if mask then broadcast_to(mask, shape: B ++ [H, L])[b.., h, l] else true
+    y[b.., h, l] = select(m[b.., h, l], q[b.., h, l] * k[b.., h // (H // G), l], 0)
+  }
+  accuracy T within 1 ulp
+{
+  let m[b.. < B, h < H, l < L] = if mask then broadcast_to(mask, shape: B ++ [H, L])[b.., h, l] else true
+  y[b.., h, l] = select(m[b.., h, l], k[b.., h // (H // G), l] * q[b.., h, l], 0)
+}
+)";
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const CheckReport report = CheckTextAt("test.rules", text, "checked", seed);
+    ASSERT_EQ(report.ops.size(), 1u);
+    EXPECT_EQ(report.ExitStatus(), 0) << report.ToString();
+  }
+}
+
+// At n = 65537 there are more elements than an int64_t counts, which is
+// undefined behaviour where nobody looks: UndefinedBehaviorSanitizer tells.
+TEST(SampledCalls, LeaveOutTensorsBeyondAllCounts) {
+  const CheckReport report = CheckTextAt("test.rules",
+                                         R"(language 1
+
+op checked(x: T[n, n, n, n]) -> T[n, n, n, n]
+  where T: float
+  spec y[i, j, k, l] = 2 * x[i, j, k, l]
+  accuracy T within 1 ulp
+{
+  x + x
+}
+)",
+                                         "checked", 1);
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ExitStatus(), 0) << report.ToString();
+}
+
+// In fewer digits than accumulators have the body converts what the spec does
+// not: it is the same computation all the same.
+TEST(SampledCalls, SpecThatIsTheBodyIsNoEvidence) {
+  const CheckReport report = CheckTextAt("test.rules", R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  compute acc
+  spec y[i] = sin(x[i]) * x[i]
+  accuracy T within 3 ulp + 2 cond
+{
+  y[i] = sin(x[i]) * x[i]
+}
+)",
+                                         "checked", 1);
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kReals).kind,
+            VerdictKind::kNotIndependent)
+      << report.ToString();
+}
+
+// An op of empty tensors alone has no value to compare.
+TEST(SampledCalls, AgreementOnNothingIsInconclusive) {
+  const CheckReport report = CheckTextAt("test.rules",
+                                         R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  error shape "not empty" if n > 0
+  spec y[i] = x[i] + x[i]
+  accuracy T within 1 ulp
+{
+  y[i] = 2 * x[i]
+}
+)",
+                                         "checked", 1);
+  ASSERT_EQ(report.ops.size(), 1u);
+  EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
+            VerdictKind::kInconclusive)
+      << report.ToString();
+}
+
+}  // namespace
+}  // namespace cleave
