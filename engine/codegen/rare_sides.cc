@@ -10,15 +10,31 @@
 namespace cleave {
 namespace {
 
-// The operations of what `side`, an operand of `select`, rests on and no other
-// node does, nor a result of the graph.
-int CostOfSide(const Graph& graph,
-               const std::vector<std::vector<uint32_t>>& users, Value select,
-               Value side) {
-  if (users[side.id] != std::vector<uint32_t>{select.id}) return 0;
+using Users = std::vector<std::vector<uint32_t>>;
+
+// The readers of each node, once for each operand; a result of the graph is
+// read by a node behind the last.
+Users UsersIn(const Graph& graph) {
+  Users users(graph.size());
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    for (const Value operand : graph.operands(Value{id})) {
+      users[operand.id].push_back(id);
+    }
+  }
+  for (const NamedValue& output : graph.outputs()) {
+    users[output.value.id].push_back(static_cast<uint32_t>(graph.size()));
+  }
+  return users;
+}
+
+// The pointwise nodes that `side`, an operand of `select`, rests on and no
+// other node does, nor a result of the graph.
+std::vector<Value> NodesOfSide(const Graph& graph, const Users& users,
+                               Value select, Value side) {
+  std::vector<Value> nodes;
+  if (users[side.id] != std::vector<uint32_t>{select.id}) return nodes;
   // With room for the reader of the graph's results, which is never inside.
   std::vector<bool> inside(graph.size() + 1, false);
-  int cost = 0;
   for (uint32_t id = side.id + 1; id-- > 0;) {
     const std::vector<uint32_t>& readers = users[id];
     const bool is_own =
@@ -30,40 +46,58 @@ int CostOfSide(const Graph& graph,
     const Primitive primitive = ToPrimitive(graph.node(Value{id}).op);
     if (ClassOf(primitive) != PrimitiveClass::kPointwise) continue;
     inside[id] = true;
+    nodes.push_back(Value{id});
+  }
+  return nodes;
+}
+
+int CostOfSide(const Graph& graph, const Users& users, Value select,
+               Value side) {
+  int cost = 0;
+  for (const Value v : NodesOfSide(graph, users, select, side)) {
+    const Primitive primitive = ToPrimitive(graph.node(v).op);
     if (!IsComputed(primitive)) continue;
-    const bool wide = graph.type(Value{id}).dtype == DType::kF64;
-    cost += CostOf(primitive) * (wide ? 2 : 1);
+    cost += CostOf(primitive) * (graph.type(v).dtype == DType::kF64 ? 2 : 1);
   }
   return cost;
+}
+
+RareSide RareSideOf(const Graph& graph, const Users& users, Value v) {
+  if (graph.node(v).op != ToOpId(Primitive::kSelect)) return RareSide::kNone;
+  const auto operands = graph.operands(v);
+  const int first = CostOfSide(graph, users, v, operands[1]);
+  const int second = CostOfSide(graph, users, v, operands[2]);
+  if (std::max(first, second) < kRareSideCost ||
+      std::min(first, second) < kUsualSideCost) {
+    return RareSide::kNone;
+  }
+  return first >= second ? RareSide::kFirst : RareSide::kSecond;
 }
 
 }  // namespace
 
 std::vector<RareSide> RareSides(const Graph& graph) {
-  std::vector<RareSide> sides(graph.size(), RareSide::kNone);
-  // The readers of each node, once for each operand; a result of the graph is
-  // read by a node behind the last.
-  std::vector<std::vector<uint32_t>> users(graph.size());
+  const Users users = UsersIn(graph);
+  std::vector<RareSide> sides;
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    for (const Value operand : graph.operands(Value{id})) {
-      users[operand.id].push_back(id);
-    }
-  }
-  for (const NamedValue& output : graph.outputs()) {
-    users[output.value.id].push_back(static_cast<uint32_t>(graph.size()));
-  }
-  for (uint32_t id = 0; id < graph.size(); ++id) {
-    if (graph.node(Value{id}).op != ToOpId(Primitive::kSelect)) continue;
-    const auto operands = graph.operands(Value{id});
-    const int first = CostOfSide(graph, users, Value{id}, operands[1]);
-    const int second = CostOfSide(graph, users, Value{id}, operands[2]);
-    if (std::max(first, second) < kRareSideCost ||
-        std::min(first, second) < kUsualSideCost) {
-      continue;
-    }
-    sides[id] = first >= second ? RareSide::kFirst : RareSide::kSecond;
+    sides.push_back(RareSideOf(graph, users, Value{id}));
   }
   return sides;
+}
+
+std::vector<bool> OnRareSides(const Graph& graph) {
+  const Users users = UsersIn(graph);
+  std::vector<bool> seldom(graph.size(), false);
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const RareSide side = RareSideOf(graph, users, Value{id});
+    if (side == RareSide::kNone) continue;
+    const Value operand =
+        graph.operands(Value{id})[side == RareSide::kFirst ? 1 : 2];
+    for (const Value v : NodesOfSide(graph, users, Value{id}, operand)) {
+      seldom[v.id] = true;
+    }
+  }
+  return seldom;
 }
 
 }  // namespace cleave

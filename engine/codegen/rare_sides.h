@@ -31,6 +31,9 @@ inline constexpr int kUsualSideCost = 8;
 // selection.
 std::vector<RareSide> RareSides(const Graph& graph);
 
+// Whether a node of such a graph is computed for these sides only.
+std::vector<bool> OnRareSides(const Graph& graph);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_ENGINE_CODEGEN_RARE_SIDES_H_

@@ -81,5 +81,24 @@ TEST(RareSides, CountDoublesTwice) {
               testing::ElementsAre(RareSide::kFirst));
 }
 
+TEST(RareSides, AreSeldomComputed) {
+  const auto graph =
+      ParseGraph(R"(graph (%x: f32[n], %c: bool[n]) -> (y: f32[n]) {
+  %shared: f32[n] = exp(%x)
+  %a: f32[n] = log(%shared)
+  %b: f32[n] = exp(%a)
+  %d: f32[n] = exp(%b)
+  %u: f32[n] = exp(%shared)
+  %y: f32[n] = select(%c, %d, %u)
+  return y = %y
+}
+)",
+                 std::make_shared<Context>());
+  CLEAVE_CHECK(graph.ok()) << graph.status();
+  EXPECT_THAT(OnRareSides(*graph),
+              testing::ElementsAre(false, false, false, true, true, true, false,
+                                   false));
+}
+
 }  // namespace
 }  // namespace cleave

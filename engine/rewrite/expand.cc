@@ -100,12 +100,18 @@ class Expander {
            options_.replace.count(name) > 0;
   }
 
-  // One level of the op's own body, or of the one that replaces it.
+  // One level of the op's own body, or of what replaces it.
   absl::StatusOr<const Graph*> BodyFor(const Graph& graph, Value v,
                                        const std::string& name) {
     Signature signature = RuleSet::SignatureOf(graph, v);
     const auto it = options_.replace.find(name);
-    if (it == options_.replace.end()) return rules_.Body(signature);
+    if (it == options_.replace.end()) {
+      if (options_.by_spec && options_.by_spec(signature)) {
+        CLEAVE_ASSIGN_OR_RETURN(const Graph* spec, rules_.Spec(signature));
+        if (spec != nullptr) return spec;
+      }
+      return rules_.Body(signature);
+    }
     if (const auto* function = std::get_if<BodyFunction>(&it->second)) {
       return BodyBy(*function, graph, v, name);
     }

@@ -45,6 +45,9 @@ struct ExpandOptions {
   std::optional<std::set<std::string>> only;
   // {"gelu", "my_gelu"}: ops that are decomposed by something else.
   std::map<std::string, Replacement> replace;
+  // The calls that become the specs of their ops, which say what is meant,
+  // where these have one, and `replace` does not name them.
+  std::function<bool(const Signature& call)> by_spec = nullptr;
 };
 
 // Regions are expanded, too. Errors of the rules' bodies and of functions;

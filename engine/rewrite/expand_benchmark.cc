@@ -41,7 +41,7 @@ const std::shared_ptr<const RuleSet>& Rules() {
 Graph Chain(int64_t nodes) {
   static const auto& ops = *new std::vector<std::string>{
       "relu",       "relu6",       "leaky_relu",   "elu",      "celu",
-      "selu",       "gelu",        "silu",         "softplus", "log_sigmoid",
+      "selu",       "entr",        "silu",         "softplus", "log_sigmoid",
       "mish",       "hardsigmoid", "hardswish",    "hardtanh", "logit",
       "softshrink", "softsign",    "sinc",         "frac",     "nan_to_num",
       "lerp",       "remainder",   "floor_divide", "hypot",    "logaddexp",

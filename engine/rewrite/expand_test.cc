@@ -129,6 +129,34 @@ TEST(ExpandTest, AnotherOpTakesItsPlace) {
       HasSubstr("four_times("));
 }
 
+TEST(ExpandTest, CallsBecomeSpecs) {
+  LoadResult loaded = LoadRules({{"test.rules", R"(language 1
+op doubled(x: f32[S..]) -> f32[S..]
+  spec y = 2 * x
+  = x + x
+op quadrupled(x: f32[S..]) -> f32[S..]
+  = doubled(doubled(x))
+fn f(x: f32[n]) -> f32[n] = quadrupled(x)
+)"}},
+                                std::make_shared<Context>());
+  EXPECT_THAT(loaded.diagnostics, ::testing::IsEmpty());
+  const absl::StatusOr<Graph> graph = loaded.rules->Function("f");
+  EXPECT_OK(graph);
+  const auto expanded = [&](const std::string& op) {
+    ExpandOptions options;
+    options.by_spec = [&](const Signature& call) {
+      return loaded.rules->context()->op_name(call.op) == op;
+    };
+    const auto all = Expand(*graph, *loaded.rules, options);
+    EXPECT_OK(all);
+    return PrintGraph(*all);
+  };
+  EXPECT_THAT(expanded("doubled"), HasSubstr("mul("));
+  EXPECT_THAT(expanded("doubled"), ::testing::Not(HasSubstr("add(")));
+  // It has no spec.
+  EXPECT_THAT(expanded("quadrupled"), HasSubstr("add("));
+}
+
 TEST(ExpandTest, WhatCannotTakeItsPlaceIsRefused) {
   EXPECT_THAT(ExpandedText({{}, {}, {{"twice", "narrow"}}}),
               HasSubstr("`narrow` cannot take the place of `twice`: the types "

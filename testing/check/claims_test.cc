@@ -84,6 +84,53 @@ TEST(Approximates, OnARangeClaimsNothingElsewhere) {
       << agrees.ToString();
 }
 
+// An exponential by the bits of its result, and ops that call it, whose
+// derivatives and values over the reals are those of exp then.
+std::string ByBits(absl::string_view product) {
+  return absl::StrCat(R"(language 1
+op fast_exp2(x: f32[S..]) -> f32[S..]
+  domain x >= -100 and x <= 100
+  spec y = exp(x * log(2))
+  approximates within 2^-18
+  accuracy f32 within 128 ulp
+{
+  let t = x + (2^23 + 2^22 + 127)
+  let f = x - (t - (2^23 + 2^22 + 127))
+  let p = 1 + f * (0.693147 + f * (0.2402265 + f * (0.0555033 + f * (0.0096181 + f * 0.00133336))))
+  p * bitcast_convert(shift_left(bitcast_convert(t, dtype: u32), 23), dtype: f32)
+  jvp x = dx * log(2) * exp(x * log(2))
+}
+op checked(x: f32[S..]) -> f32[S..]
+  domain x >= -100 and x <= 100
+  spec y = x * 2^x
+  accuracy f32 within 160 ulp
+  = )",
+                      product, R"(
+op without_spec(x: f32[n]) -> f32[n]
+  domain x >= -100 and x <= 100
+  = reduce_sum(checked(x), axes: [0], keepdims: true) * x
+)");
+}
+
+TEST(Approximates, ByBitPatternsMeansTheSpec) {
+  const std::string rules = ByBits("x * fast_exp2(x)");
+  for (const char* op : {"fast_exp2", "checked", "without_spec"}) {
+    const CheckReport report = CheckText("f.rules", rules, op);
+    EXPECT_EQ(VerdictOf(report, Layer::kTransforms).kind, VerdictKind::kAgrees)
+        << report.ToString();
+  }
+  const CheckReport report = CheckText("f.rules", rules, "checked");
+  EXPECT_EQ(VerdictOf(report, Layer::kReals).kind, VerdictKind::kAgrees)
+      << report.ToString();
+  EXPECT_EQ(VerdictOf(report, Layer::kRounding).kind, VerdictKind::kAgrees)
+      << report.ToString();
+  // Far less than what `fast_exp2` leaves over the reals.
+  const CheckReport refuted =
+      CheckText("f.rules", ByBits("x * fast_exp2(x) * (1 + 2^-40)"), "checked");
+  EXPECT_EQ(VerdictOf(refuted, Layer::kReals).kind, VerdictKind::kDisagrees)
+      << refuted.ToString();
+}
+
 // log(x (1 + 2^-30)) is log(x) + 2^-30: near 1, where log(x) is 0, no part of
 // it.
 TEST(Approximates, TakesTheConditionOfTheOp) {

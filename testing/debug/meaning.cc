@@ -18,6 +18,7 @@
 #include "ops/primitive.h"
 #include "ops/status_macros.h"
 #include "testing/check/reference/derivative.h"
+#include "testing/check/samples/over_reals.h"
 #include "testing/debug/element_error.h"
 #include "testing/debug/node_values.h"
 
@@ -177,8 +178,12 @@ class Comparison {
         continue;
       }
       CLEAVE_ASSIGN_OR_RETURN(const Graph call, GraphOfCall(graph, v));
-      CLEAVE_ASSIGN_OR_RETURN(const Graph body, Expand(call, rules_));
-      CLEAVE_ASSIGN_OR_RETURN(exact[id], InterpretReal(body, operands, kBits));
+      CLEAVE_ASSIGN_OR_RETURN(std::optional<Graph> body,
+                              ExpandBodiesOverReals(call, rules_));
+      if (!body) {
+        CLEAVE_ASSIGN_OR_RETURN(body, Expand(call, rules_));
+      }
+      CLEAVE_ASSIGN_OR_RETURN(exact[id], InterpretReal(*body, operands, kBits));
       CLEAVE_ASSIGN_OR_RETURN(const bool has_spec,
                               CompareCall(graph, v, operands, exact[id]));
       compared += has_spec;
@@ -208,7 +213,8 @@ class Comparison {
     CLEAVE_ASSIGN_OR_RETURN(const Graph* const spec,
                             rules_.Spec(RuleSet::SignatureOf(graph, v)));
     if (spec == nullptr) return false;
-    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded, Expand(*spec, rules_));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded,
+                            ExpandOverReals(*spec, rules_));
     const auto meant = InterpretReal(expanded, operands, kBits);
     if (EndsCall(meant.status())) return meant.status();
     if (!meant.ok() || meant->size() != body.size()) return false;
@@ -240,7 +246,8 @@ class Comparison {
   // How many tangents and cotangents were compared.
   absl::StatusOr<int> CompareDerivative(const Graph& derived,
                                         absl::Span<const Tensor> inputs) {
-    CLEAVE_ASSIGN_OR_RETURN(const Graph primal, Expand(function_, rules_));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph primal,
+                            ExpandOverReals(function_, rules_));
     const auto evaluate = [&](const std::vector<RealTensor>& at, int bits) {
       return InterpretReal(primal, at, bits);
     };

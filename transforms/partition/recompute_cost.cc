@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "engine/codegen/rare_sides.h"
 #include "ops/element_cost.h"
 #include "ops/status_macros.h"
 
@@ -137,11 +138,17 @@ double CostModel::PrimitiveOperations(const Graph& graph, Value node) const {
 }
 
 absl::StatusOr<NodeCost> CostModel::OfBody(const Graph& body) {
+  bool primitive = true;
+  for (uint32_t id = 0; id < body.size(); ++id) {
+    primitive &= IsPrimitive(body.node(Value{id}).op);
+  }
+  const std::vector<bool> seldom =
+      primitive ? OnRareSides(body) : std::vector<bool>(body.size(), false);
   NodeCost sum;
   for (uint32_t id = 0; id < body.size(); ++id) {
     CLEAVE_ASSIGN_OR_RETURN(const NodeCost cost, Of(body, Value{id}));
     sum.kind = std::max(sum.kind, cost.kind);
-    sum.operations += cost.operations;
+    if (!seldom[id]) sum.operations += cost.operations;
   }
   return sum;
 }

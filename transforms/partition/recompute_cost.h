@@ -26,9 +26,10 @@
 //   never        nonzero                     cannot be: its size is an extent
 //
 // A call of a composite op, and a loop or branch, has the last class in this
-// order that occurs in its body, and all the operations of it. Saving a value
-// costs its bytes, read in the backward half; and written, if it is not in
-// memory anyway. See min_cut.h for how the costs are used.
+// order that occurs in its body, and all the operations of it but those of a
+// side of a selection that a kernel seldom computes (rare_sides.h). Saving a
+// value costs its bytes, read in the backward half; and written, if it is not
+// in memory anyway. See min_cut.h for how the costs are used.
 
 #ifndef CLEAVE_TRANSFORMS_PARTITION_RECOMPUTE_COST_H_
 #define CLEAVE_TRANSFORMS_PARTITION_RECOMPUTE_COST_H_

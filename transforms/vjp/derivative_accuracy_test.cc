@@ -21,6 +21,7 @@
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "ops/status_macros.h"
+#include "testing/check/samples/over_reals.h"
 #include "testing/status_matchers.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/testing/test_rules.h"
@@ -127,7 +128,8 @@ class DerivativeAccuracyTest : public ::testing::TestWithParam<Function> {
 
   // By differences over the reals.
   absl::StatusOr<std::vector<Slope>> Slopes() {
-    CLEAVE_ASSIGN_OR_RETURN(const Graph primitives, Expand(function_, *rules_));
+    CLEAVE_ASSIGN_OR_RETURN(const Graph primitives,
+                            ExpandOverReals(function_, *rules_));
     // f at x - h, x, x + h.
     std::vector<RealTensor> values;
     for (int side : {-1, 0, 1}) {

@@ -263,8 +263,9 @@ absl::StatusOr<HostComparison> HostComparer::Compare(
   // The body first: a kernel gets what the op accepts only.
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> want,
                           Interpret(graphs_.body, inputs));
-  auto exact = InterpretReal(graphs_.body, RealsOf(inputs, kFirstReferenceBits),
-                             kFirstReferenceBits);
+  auto exact =
+      InterpretReal(graphs_.BodyOverReals(),
+                    RealsOf(inputs, kFirstReferenceBits), kFirstReferenceBits);
   if (absl::IsUnimplemented(exact.status())) {
     comparison.not_real = std::string(exact.status().message());
   } else if (!exact.ok()) {
@@ -421,7 +422,8 @@ absl::StatusOr<std::vector<double>> HostComparer::Spreads(
           Move(moved[k].reals[i], side * tolerance_.input_ulp,
                inputs[k].dtype());
         }
-        const auto results = InterpretReal(graphs_.body, moved, bits);
+        const auto results =
+            InterpretReal(graphs_.BodyOverReals(), moved, bits);
         for (size_t s = 0; s < suspects.size(); ++s) {
           double distance = 0;
           if (results.ok()) {
@@ -465,10 +467,11 @@ absl::Status HostComparer::Settle(absl::Span<const Tensor> inputs,
     std::vector<RealTensor> second;
     std::vector<double> spreads(some.size(), 0);
     if (comparison.not_real.empty()) {
+      CLEAVE_ASSIGN_OR_RETURN(first, InterpretReal(graphs_.BodyOverReals(),
+                                                   RealsOf(chosen, low), low));
       CLEAVE_ASSIGN_OR_RETURN(
-          first, InterpretReal(graphs_.body, RealsOf(chosen, low), low));
-      CLEAVE_ASSIGN_OR_RETURN(
-          second, InterpretReal(graphs_.body, RealsOf(chosen, high), high));
+          second,
+          InterpretReal(graphs_.BodyOverReals(), RealsOf(chosen, high), high));
       CLEAVE_ASSIGN_OR_RETURN(spreads, Spreads(chosen, *first, some, places));
     }
     for (size_t s = 0; s < some.size() && GoesOn(comparison); ++s) {

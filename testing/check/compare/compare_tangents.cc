@@ -172,7 +172,7 @@ absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
   std::vector<Tensor> arguments(inputs.begin(), inputs.end());
   arguments.push_back(Ones(inputs[active_]));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
-                          Interpret(jvp_, arguments));
+                          Interpret(jvp_.graph, arguments));
   const RealFunction function = Interpreted(primal_);
   const auto slopes_at = [&](absl::Span<const Tensor> at,
                              DifferencePrecision precision) {
@@ -246,8 +246,8 @@ absl::StatusOr<TangentComparison> TangentComparer::ComparePoints(
   comparison.errors.resize(inputs[active_].size(),
                            std::numeric_limits<double>::quiet_NaN());
   size_t output = primal_.outputs().size();
-  for (size_t r = 0; r < has_tangent_.size(); ++r) {
-    if (!has_tangent_[r]) continue;
+  for (size_t r = 0; r < jvp_.has_tangent.size(); ++r) {
+    if (!jvp_.has_tangent[r]) continue;
     const Tensor& tangent = outputs[output++];
     for (int64_t i = 0; i < tangent.size(); ++i) {
       const std::optional<Real>& slope = slopes.values[r][i];
@@ -325,7 +325,7 @@ absl::StatusOr<std::vector<RealTensor>> TangentComparer::TangentsOverReals(
   for (const Tensor& argument : arguments) {
     reals.push_back(RealTensor::FromTensor(argument, bits));
   }
-  return InterpretReal(jvp_, reals, bits);
+  return InterpretReal(jvp_.OverReals(), reals, bits);
 }
 
 absl::StatusOr<double> TangentComparer::ChangeByUlps(
@@ -334,7 +334,8 @@ absl::StatusOr<double> TangentComparer::ChangeByUlps(
   double largest = 0;
   for (uint64_t trial = 0; trial < kTrialsBeside; ++trial) {
     const absl::StatusOr<std::vector<RealTensor>> there = InterpretReal(
-        jvp_, MovedByUlps(arguments, tangent.bits(), trial), tangent.bits());
+        jvp_.OverReals(), MovedByUlps(arguments, tangent.bits(), trial),
+        tangent.bits());
     if (absl::IsUnimplemented(there.status())) return 0.0;
     CLEAVE_RETURN_IF_ERROR(there.status());
     // Rounding may decide how many elements are found.
@@ -354,7 +355,7 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
   std::vector<Tensor> arguments(inputs.begin(), inputs.end());
   arguments.push_back(direction);
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> outputs,
-                          Interpret(jvp_, arguments));
+                          Interpret(jvp_.graph, arguments));
   const RealFunction function = Interpreted(primal_);
   const auto directions = Direction(inputs.size(), active_, direction);
   CLEAVE_ASSIGN_OR_RETURN(const Slopes slopes,
@@ -369,8 +370,8 @@ absl::StatusOr<TangentComparison> TangentComparer::CompareAlong(
   const double largest_change = LargestChange(inputs[active_], direction);
   TangentComparison comparison;
   size_t output = primal_.outputs().size();
-  for (size_t r = 0; r < has_tangent_.size(); ++r) {
-    if (!has_tangent_[r]) continue;
+  for (size_t r = 0; r < jvp_.has_tangent.size(); ++r) {
+    if (!jvp_.has_tangent[r]) continue;
     const size_t tangent_output = output++;
     const Tensor& tangent = outputs[tangent_output];
     // Rounding may decide how many elements are found.

@@ -45,19 +45,24 @@ absl::StatusOr<Slopes> PointSlopes(
     const Graph& primal, absl::Span<const Tensor> inputs, int active,
     DifferencePrecision precision = kCoarseDifferences);
 
+// A derivative in primitives.
+struct JvpGraphs {
+  Graph graph;
+  std::optional<Graph> over_reals;  // where that is another (over_reals.h)
+  std::vector<bool> has_tangent;
+
+  const Graph& OverReals() const { return over_reals ? *over_reals : graph; }
+};
+
 class TangentComparer {
  public:
-  // `primal` is differentiated over the reals: the spec, or `body` itself.
-  // `jvp` is expanded; its inputs are those of `body`, then the tangent of
-  // operand `active`; its outputs the results, then the tangents of those that
-  // have one. The graphs must outlive this.
-  TangentComparer(const Graph& primal, const Graph& body, const Graph& jvp,
-                  std::vector<bool> has_tangent, int active)
-      : primal_(primal),
-        body_(body),
-        jvp_(jvp),
-        has_tangent_(std::move(has_tangent)),
-        active_(active) {}
+  // `primal` is differentiated over the reals: the spec, or `body` itself, the
+  // body over the reals. The inputs of `jvp` are those of `body`, then the
+  // tangent of operand `active`; its outputs the results, then the tangents of
+  // those that have one. The graphs must outlive this.
+  TangentComparer(const Graph& primal, const Graph& body, const JvpGraphs& jvp,
+                  int active)
+      : primal_(primal), body_(body), jvp_(jvp), active_(active) {}
 
   // Elementwise graphs: dy for dx = 1 at each point, in ULP, within
   // kDerivativeUlp + kDerivativeCondition times the derivative's own condition.
@@ -101,8 +106,7 @@ class TangentComparer {
 
   const Graph& primal_;
   const Graph& body_;
-  const Graph& jvp_;
-  std::vector<bool> has_tangent_;
+  const JvpGraphs& jvp_;
   int active_;
 };
 

@@ -72,7 +72,8 @@ TangentComparison CompareIllConditioned(double factor) {
   EXPECT_OK(primal.status());
   EXPECT_OK(jvp.status());
   if (!primal.ok() || !jvp.ok()) return {};
-  const TangentComparer comparer(*primal, *primal, *jvp, {true}, 0);
+  const JvpGraphs graphs = {*jvp, std::nullopt, {true}};
+  const TangentComparer comparer(*primal, *primal, graphs, 0);
   const auto comparison =
       comparer.CompareAlong({Matrix({1.2345678, 0.87654321, 1.4084075, 1})},
                             Matrix({0.3, -1.1, 0.7, 0.4}), 1e-8);

@@ -87,6 +87,7 @@ absl::StatusOr<ValueComparer> ValueComparer::Make(const ClauseRules& clauses,
   ValueComparer comparer;
   comparer.call_ = call;
   comparer.body_ = graphs.body;
+  comparer.real_body_ = graphs.real_body;
   CLEAVE_ASSIGN_OR_RETURN(comparer.reference_,
                           SpecReference::Make(clauses, call, graphs));
   // Apart only at the symbolic shape [n], which tensors of any size have.
@@ -443,7 +444,8 @@ absl::StatusOr<bool> ValueComparer::AgreesWithBody(
   for (const Tensor& input : inputs) {
     reals.push_back(RealTensor::FromTensor(input, kSecondBits));
   }
-  const auto body = InterpretReal(body_, reals, kSecondBits);
+  const auto body =
+      InterpretReal(real_body_ ? *real_body_ : body_, reals, kSecondBits);
   if (!body.ok()) return false;
   const Real& want =
       (*body)[suspect.result].reals[elementwise_ ? 0 : suspect.element];

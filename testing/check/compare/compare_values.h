@@ -134,6 +134,7 @@ class ValueComparer {
 
   SampledCall call_;
   Graph body_;
+  std::optional<Graph> real_body_;  // of CallGraphs
   std::optional<SpecReference> reference_;
   bool elementwise_ = false;
   // Conditions of calls with many elements come from the spec's cotangents.

@@ -131,10 +131,6 @@ int64_t SizeOf(const std::vector<Tensor>& tensors) {
   return size;
 }
 
-const Graph& Primal(const PreparedCall& prepared) {
-  return prepared.graphs.spec ? *prepared.graphs.spec : prepared.graphs.body;
-}
-
 // The derivatives of one call by one operand, expanded: results and tangents;
 // results and the operand's cotangent.
 struct Derivatives {
@@ -216,7 +212,7 @@ class PointCheck {
       std::vector<Tensor> moved = inputs;
       moved[operand_] = MovedAlong(inputs[operand_], direction, steps * kStep);
       CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> results_there,
-                              Interpret(Primal(prepared_), moved));
+                              Interpret(prepared_.graphs.Meaning(), moved));
       for (size_t k = 0; k < results.size(); ++k) {
         values[k].push_back(results_there[results[k]]);
       }

@@ -21,6 +21,7 @@
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/reference/work.h"
 #include "testing/check/samples/float_points.h"
+#include "testing/check/samples/over_reals.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
@@ -67,12 +68,9 @@ absl::StatusOr<std::optional<JvpGraphs>> DifferentiateInReverse(
   CLEAVE_ASSIGN_OR_RETURN(const VjpResult result, Vjp(call, mask, rules));
   graphs.has_tangent = {true};
   CLEAVE_ASSIGN_OR_RETURN(graphs.graph, Expand(result.graph, context.rules()));
+  CLEAVE_ASSIGN_OR_RETURN(
+      graphs.over_reals, ExpandIfOtherOverReals(result.graph, context.rules()));
   return graphs;
-}
-
-// The graph that the reference differentiates.
-const Graph& Primal(const CallGraphs& graphs) {
-  return graphs.spec ? *graphs.spec : graphs.body;
 }
 
 // Adds why a call has no derivative. False if that settles the layer.
@@ -247,9 +245,8 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
                          const Slopes& slopes) {
     const std::string where =
         absl::StrCat(mode, " of ", prepared.call.ToString());
-    const TangentComparer comparer(Primal(prepared.graphs),
-                                   prepared.graphs.body, graphs.graph,
-                                   graphs.has_tangent, k);
+    const TangentComparer comparer(prepared.graphs.Meaning(),
+                                   prepared.graphs.BodyOverReals(), graphs, k);
     const auto comparison = comparer.ComparePoints(points, slopes);
     if (!comparison.ok()) {
       // The first of the points at which it is so, if it is one.
@@ -321,7 +318,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
     }
     // One reference for both modes: it takes most of the time.
     const absl::StatusOr<Slopes> slopes =
-        PointSlopes(Primal(prepared.graphs), points.all, active);
+        PointSlopes(prepared.graphs.Meaning(), points.all, active);
     if (!slopes.ok()) {
       if (!AddStatus(absl::StrCat("jvp of ", prepared.call.ToString()),
                      slopes.status(), verdict)) {
@@ -388,9 +385,9 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
       }
       continue;
     }
-    const TangentComparer comparer(Primal(prepared.graphs),
-                                   prepared.graphs.body, jvp->graph,
-                                   jvp->has_tangent, static_cast<int>(k));
+    const TangentComparer comparer(prepared.graphs.Meaning(),
+                                   prepared.graphs.BodyOverReals(), *jvp,
+                                   static_cast<int>(k));
     for (const Tensor& direction : Directions(inputs[k], one_hots, sampler)) {
       if (context.Expired()) {
         Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));

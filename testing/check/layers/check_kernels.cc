@@ -108,7 +108,7 @@ class CallKernels {
     // cannot be evaluated, the interpreter's result is.
     kernels.has_spec_ = call.graphs.spec.has_value();
     CallGraphs graphs = call.graphs;
-    if (!graphs.spec) graphs.spec = graphs.body;
+    if (!graphs.spec) graphs.spec = graphs.BodyOverReals();
     auto comparer = ValueComparer::Make(*context.clauses, call.call, graphs);
     if (comparer.ok()) kernels.comparer_ = *std::move(comparer);
     return kernels;

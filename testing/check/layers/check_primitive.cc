@@ -54,7 +54,7 @@ SampledCall CallOf(const Item& item, Primitive primitive, DType dtype) {
 
 struct PrimitiveGraphs {
   Graph primal;
-  Graph jvp;
+  JvpGraphs jvp;
 };
 
 absl::StatusOr<PrimitiveGraphs> MakeGraphs(const RuleSet& rules,
@@ -94,7 +94,8 @@ absl::StatusOr<PrimitiveGraphs> MakeGraphs(const RuleSet& rules,
         {"y.tangent", builder.Inline(*tangent, arguments).front()});
     CLEAVE_ASSIGN_OR_RETURN(const Graph graph,
                             std::move(builder).Build(std::move(outputs)));
-    CLEAVE_ASSIGN_OR_RETURN(graphs.jvp, Expand(graph, rules));
+    CLEAVE_ASSIGN_OR_RETURN(graphs.jvp.graph, Expand(graph, rules));
+    graphs.jvp.has_tangent = {true};
   }
   return graphs;
 }
@@ -166,7 +167,7 @@ absl::StatusOr<SecondGraphs> DifferentiateTwice(const RuleSet& rules,
                                                 const PrimitiveGraphs& graphs,
                                                 int active) {
   SecondGraphs second;
-  second.tangent = WithoutOutputsBefore(graphs.jvp, 1);
+  second.tangent = WithoutOutputsBefore(graphs.jvp.graph, 1);
   std::vector<bool> operands(second.tangent.inputs().size());
   operands[active] = true;
   CLEAVE_ASSIGN_OR_RETURN(const JvpResult jvp,
@@ -242,9 +243,10 @@ bool CheckComplexSlopes(const OpContext& context, Primitive primitive,
     const std::string by =
         absl::StrCat("by ", context.item->parameters[k], " in c128");
     const auto failure =
-        graphs.ok() ? CompareComplexSlopes(graphs->primal, graphs->jvp, points,
-                                           tangent, active, kComplexPoints)
-                    : graphs.status();
+        graphs.ok()
+            ? CompareComplexSlopes(graphs->primal, graphs->jvp.graph, points,
+                                   tangent, active, kComplexPoints)
+            : graphs.status();
     if (IsImpossible(failure.status())) continue;
     if (!failure.ok()) {
       const std::string why =
@@ -360,7 +362,7 @@ Verdict CheckPrimitiveJvp(const OpContext& context) {
         return verdict;
       }
       const TangentComparer comparer(graphs->primal, graphs->primal,
-                                     graphs->jvp, {true}, static_cast<int>(k));
+                                     graphs->jvp, static_cast<int>(k));
       const auto comparison = comparer.ComparePoints(points);
       if (!comparison.ok()) {
         Merge(verdict, Verdict::Inconclusive(

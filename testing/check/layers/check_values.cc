@@ -387,7 +387,7 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
     }
     const auto spec = InterpretReal(*graphs.spec, reals, bits);
     if (!spec.ok()) return spec.status();
-    const auto body = InterpretReal(graphs.body, reals, bits);
+    const auto body = InterpretReal(graphs.BodyOverReals(), reals, bits);
     if (!body.ok()) return body.status();
     differences.clear();
     std::vector<int64_t> differing;

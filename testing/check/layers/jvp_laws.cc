@@ -14,6 +14,7 @@
 #include "testing/check/reference/reference.h"
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/samples/float_points.h"
+#include "testing/check/samples/over_reals.h"
 #include "testing/check/samples/shrink.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/vmap/vmap.h"
@@ -89,6 +90,8 @@ absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,
   CLEAVE_ASSIGN_OR_RETURN(const JvpResult result, Jvp(call, active, rules));
   graphs.has_tangent = result.has_tangent;
   CLEAVE_ASSIGN_OR_RETURN(graphs.graph, Expand(result.graph, context.rules()));
+  CLEAVE_ASSIGN_OR_RETURN(
+      graphs.over_reals, ExpandIfOtherOverReals(result.graph, context.rules()));
   return graphs;
 }
 

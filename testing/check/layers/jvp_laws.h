@@ -11,16 +11,12 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/graph.h"
 #include "engine/rules/rule_set.h"
+#include "testing/check/compare/compare_tangents.h"
 #include "testing/check/compare/verdict.h"
 #include "testing/check/layers/op_context.h"
 #include "testing/check/samples/value_sampler.h"
 
 namespace cleave {
-
-struct JvpGraphs {
-  Graph graph;  // expanded
-  std::vector<bool> has_tangent;
-};
 
 // The call in forward mode, along the operands that are `active`.
 absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,

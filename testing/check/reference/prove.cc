@@ -174,7 +174,8 @@ Proved ProveEqual(const CallGraphs& graphs, absl::Span<const Tensor> inputs,
       arguments.push_back(IntervalTensor::FromTensor(input, bits));
     }
     const auto spec = InterpretInterval(*graphs.spec, arguments, bits);
-    const auto body = InterpretInterval(graphs.body, arguments, bits);
+    const auto body =
+        InterpretInterval(graphs.BodyOverReals(), arguments, bits);
     const absl::Status& status = spec.ok() ? body.status() : spec.status();
     if (!status.ok()) {
       proved.why = WhyNot(status);

@@ -11,6 +11,7 @@
 #include "engine/rewrite/expand.h"
 #include "ops/exact.h"
 #include "ops/status_macros.h"
+#include "testing/check/samples/over_reals.h"
 
 namespace cleave {
 
@@ -130,14 +131,17 @@ absl::StatusOr<CallGraphs> MakeCallGraphs(const RuleSet& rules,
   CallGraphs graphs;
   CLEAVE_ASSIGN_OR_RETURN(graphs.call, MakeCallGraph(rules, call));
   CLEAVE_ASSIGN_OR_RETURN(graphs.body, Expand(graphs.call, rules));
+  CLEAVE_ASSIGN_OR_RETURN(graphs.real_body,
+                          ExpandBodiesOverReals(graphs.call, rules));
   CLEAVE_ASSIGN_OR_RETURN(const Signature signature,
                           CallSignature(graphs.call));
   CLEAVE_ASSIGN_OR_RETURN(const Graph* spec, rules.Spec(signature));
   if (spec == nullptr) return graphs;
-  CLEAVE_ASSIGN_OR_RETURN(graphs.spec, Expand(*spec, rules));
+  CLEAVE_ASSIGN_OR_RETURN(graphs.spec, ExpandOverReals(*spec, rules));
   // The inputs of a spec go by their own names; what counts is the rest.
   CLEAVE_ASSIGN_OR_RETURN(const Graph* body, rules.Body(signature));
-  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive_body, Expand(*body, rules));
+  CLEAVE_ASSIGN_OR_RETURN(const Graph primitive_body,
+                          ExpandOverReals(*body, rules));
   graphs.same = primitive_body.size() == graphs.spec->size() &&
                 PrintGraph(primitive_body) == PrintGraph(*graphs.spec);
   return graphs;

@@ -64,7 +64,12 @@ absl::StatusOr<Signature> CallSignature(const Graph& call_graph);
 struct CallGraphs {
   Graph call;                 // the composite call
   Graph body;                 // expanded
-  std::optional<Graph> spec;  // expanded; nullopt if there is none
+  std::optional<Graph> spec;  // over the reals; nullopt if there is none
+  // The body over the reals (over_reals.h), where that is another graph.
+  std::optional<Graph> real_body;
+  const Graph& BodyOverReals() const { return real_body ? *real_body : body; }
+  // The spec, or else the body: as the call is meant.
+  const Graph& Meaning() const { return spec ? *spec : BodyOverReals(); }
   // Spec and body are one graph.
   bool same = false;
 };
