@@ -106,6 +106,7 @@ bool IsOutOfOrder(const Graph& graph, Value v) {
   if (!FiniteOperands(graph, v).empty()) return false;
   for (const Value operand : graph.operands(v)) {
     if (WindowsOfRows(graph, operand).has_value() ||
+        WindowsOfPlaces(graph, operand).has_value() ||
         WindowsOfTerms(graph, operand).has_value()) {
       return false;
     }

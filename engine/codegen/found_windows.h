@@ -5,6 +5,7 @@
 #ifndef CLEAVE_ENGINE_CODEGEN_FOUND_WINDOWS_H_
 #define CLEAVE_ENGINE_CODEGEN_FOUND_WINDOWS_H_
 
+#include <cstdint>
 #include <optional>
 
 #include "engine/codegen/convolution_parts.h"
@@ -16,16 +17,33 @@ namespace cleave {
 // other axes: a product meets them where they are taken of.
 std::optional<Value> WindowsOfRows(const Graph& graph, Value v);
 
+// The windows that `v` is, with their own axes behind all others, as the rows
+// of a product.
+std::optional<Value> WindowsOfPlaces(const Graph& graph, Value v);
+
+// The panels of columns, [group, panel, terms.., column], that the right side
+// of such a product is: a tile's columns are those of one panel, line by line.
+std::optional<Value> PanelsOf(const Graph& graph, Value v);
+
 // The windows that `reshape` is, as the rows of a product that is summed over
 // their own axes: they are found where they are taken of, too.
 std::optional<Value> WindowsOfTerms(const Graph& graph, Value reshape);
 
 namespace internal_windows {
 
-// Whether tiles of rows of images are computed faster than the windows are
-// stored, and packed, for few rows of weights: columns beyond the last place
-// are computed in vain.
-bool MeetsRowsOfImages(const Convolution& conv);
+// The operand of a product that windows are, found where x is, or that they are
+// stored before.
+enum class WindowsIn : uint8_t { kMemory, kRows, kColumns };
+
+// The one whose tiles, with all that they compute in vain, take the least time:
+// outputs fill vectors where places are rows, and places where they are
+// columns.
+WindowsIn CheapestWindows(const Convolution& conv);
+
+// A product for each row of an image, whose rows are its places, found where x
+// is: nothing is stored but x with zeros around it, and the weights, turned, in
+// panels that tiles read line by line.
+Value ProductOfPlaces(const Convolution& conv);
 
 // A product for each row of an image, whose columns are its places, found
 // where x is: nothing is stored but x with zeros around it. The zeros behind

@@ -20,17 +20,19 @@
 
 namespace cleave {
 
+using internal_windows::CheapestWindows;
 using internal_windows::Convolution;
 using internal_windows::Dot;
 using internal_windows::FindsTerms;
 using internal_windows::ForEach;
-using internal_windows::MeetsRowsOfImages;
 using internal_windows::Numbers;
 using internal_windows::Order;
 using internal_windows::Padded;
+using internal_windows::ProductOfPlaces;
 using internal_windows::ProductOfRowsOfImages;
 using internal_windows::SizeOf;
 using internal_windows::SumOfProducts;
+using internal_windows::WindowsIn;
 using internal_windows::WindowsOf;
 
 namespace {
@@ -375,6 +377,10 @@ Value SumOfWindows(const Convolution& conv) {
 Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
               bool rows_of_images, GraphBuilder& builder) {
   Convolution conv = ReadConvolution(graph, v, operands, builder);
+  const WindowsIn found =
+      rows_of_images && SizeOf(conv.type.shape) && !HasLargeWindows(graph, v)
+          ? CheapestWindows(conv)
+          : WindowsIn::kMemory;
   Value product;
   if (IsSum(graph, v)) {
     product = SumOfWindows(conv);
@@ -386,8 +392,9 @@ Value Product(const Graph& graph, Value v, absl::Span<const Value> operands,
       conv.x = Packed(graph, v, 0, conv.x, builder);
     }
     product = ProductOfPoints(conv);
-  } else if (rows_of_images && SizeOf(conv.type.shape) &&
-             !HasLargeWindows(graph, v) && MeetsRowsOfImages(conv)) {
+  } else if (found == WindowsIn::kRows) {
+    product = ProductOfPlaces(conv);
+  } else if (found == WindowsIn::kColumns) {
     product = ProductOfRowsOfImages(conv);
   } else if (!AreStored(graph, v)) {
     product = ProductOfFoundWindows(
@@ -458,7 +465,9 @@ std::vector<int> FiniteOperands(const Graph& graph, Value node) {
       finite.push_back(1 - side);
       continue;
     }
-    if (const auto found = WindowsOfRows(graph, v)) {
+    auto found = WindowsOfRows(graph, v);
+    if (!found) found = WindowsOfPlaces(graph, v);
+    if (found) {
       v = *found;
     } else {
       if (!IsStored(graph, v) && !is(v, Primitive::kReshape)) continue;

@@ -11,9 +11,11 @@
 // transpose; kernels that are larger than the result (those of a weight's
 // gradient) are rows: [n, h, w, c, a, b].
 //
-// Windows of few rows of weights are not written: the product meets rows of
-// images where they are, [n, h, c, a, b, w], and gradients of weights take
-// their terms from there, [c a b, n, h, w].
+// Windows are not written where tiles that find them in x are faster: the
+// product meets the places of a row of an image as its rows, [n, h, w, c, a,
+// b], and panels of turned weights, or as its columns, [n, h, c, a, b, w], for
+// few rows of weights. Gradients of weights take their terms from x, [c a b, n,
+// h, w].
 
 #ifndef CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
 #define CLEAVE_ENGINE_CODEGEN_PRODUCTS_OF_WINDOWS_H_
@@ -38,9 +40,9 @@ bool StayInside(const Dim& extent, const Dim& count, const Dim& size,
 // The graph with convolutions of floats as products. Windows are stored where
 // they are known to take kMaxWindowBytes at most; else the product finds them
 // in x. With `rows_of_images` it finds them there, too, row by row of an image
-// where the weights have few rows and the last axis has no stride, and term by
-// term where windows are larger than the result, that is the gradient of
-// weights: then sums of large images are added up. Groups are a batch of the
+// where that is faster, and term by term where windows are larger than the
+// result, that is the gradient of weights: then sums of large images are added
+// up. Groups are a batch of the
 // product. One output of a group, of windows larger than the result (the
 // gradient of depthwise weights), is a sum over windows. Others stay: without
 // spatial axes or with groups, of open extents; and groups of which each output

@@ -243,6 +243,38 @@ TEST(ProductsOfWindows, FindRowsOfImages) {
   EXPECT_THAT(stored, Not(HasSubstr("slice")));
 }
 
+// Outputs that fill vectors meet places of rows of images, which are rows of the
+// product; so do those of groups, and strides are no matter.
+TEST(ProductsOfWindows, FindPlacesOfRows) {
+  const auto rewrite = [](const Graph& graph) {
+    return ProductsOfWindows(graph);
+  };
+  const std::string padded = CheckPass(
+      R"(graph (%x: f32[2, 3, 9, 20], %w: f32[30, 3, 3, 3]) -> (y: f32[2, 30, 4, 10]) {
+  %1: f32[2, 30, 4, 10] = conv(%x, %w, batch_groups: 1, groups: 1, high: [0, 1], lhs_dilation: [1, 1], low: [0, 2], rhs_dilation: [1, 2], stride: [2, 2])
+  return y = %1
+})",
+      rewrite);
+  EXPECT_THAT(padded, HasSubstr("f32[2, 4, 10, 32] = dot_general"));
+  EXPECT_THAT(padded, HasSubstr("slice"));
+  const std::string groups = CheckPass(
+      R"(graph (%x: f32[2, 8, 5, 9], %w: f32[96, 4, 3, 3]) -> (y: f32[2, 96, 5, 9]) {
+  %1: f32[2, 96, 5, 9] = conv(%x, %w, batch_groups: 1, groups: 2, high: [1, 1], lhs_dilation: [1, 1], low: [1, 1], rhs_dilation: [1, 1], stride: [1, 1])
+  return y = %1
+})",
+      rewrite);
+  EXPECT_THAT(groups, HasSubstr("f32[2, 2, 5, 9, 48] = dot_general"));
+  EXPECT_THAT(groups, Not(HasSubstr("slice")));
+  // One element is no window of which the parts would be found again.
+  const std::string points = CheckPass(
+      R"(graph (%x: f32[2, 3, 9, 19], %w: f32[32, 3, 1, 1]) -> (y: f32[2, 32, 5, 10]) {
+  %1: f32[2, 32, 5, 10] = conv(%x, %w, batch_groups: 1, groups: 1, high: [0, 0], lhs_dilation: [1, 1], low: [0, 0], rhs_dilation: [1, 1], stride: [2, 2])
+  return y = %1
+})",
+      rewrite);
+  EXPECT_THAT(points, Not(HasSubstr("f32[2, 5, 10, 32] = dot_general")));
+}
+
 // The gradient of weights: channels by the places of the kernel are rows, found
 // where x is, and the cotangent's channels are columns, stored side by side.
 // Large images are products of their own.

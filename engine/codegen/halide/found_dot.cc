@@ -1,6 +1,7 @@
 // Products of windows that are found where they are taken of
 // (found_windows.h), in tiles.
 
+#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -26,6 +27,31 @@ Lowering::TileShape Lowering::ChooseFoundTile(int64_t height, int64_t width,
       wide ? std::vector<TileShape>{{6, 4},  {8, 3}, {12, 2}, {8, 2},
                                     {20, 1}, {4, 4}, {4, 2},  {4, 1}}
            : std::vector<TileShape>{{4, 3}, {6, 2}, {4, 2}, {10, 1}, {4, 1}};
+  return CheapestTile(shapes, height, width, places, lanes);
+}
+
+// The tile whose rows are the places of a row of an image, which seldom are a
+// power of two.
+Lowering::TileShape Lowering::ChooseTileOfPlaces(int64_t height, int64_t width,
+                                                 int lanes) const {
+  // By vectors, the most rows and the fewest.
+  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
+  const std::vector<std::array<int, 3>> ranges =
+      wide ? std::vector<std::array<int, 3>>{{2, 14, 5}, {3, 9, 4}, {1, 28, 8}}
+           : std::vector<std::array<int, 3>>{{2, 6, 3}, {1, 12, 4}};
+  std::vector<TileShape> shapes;
+  for (const auto& [vectors, most, fewest] : ranges) {
+    for (int rows = most; rows >= fewest; --rows) {
+      shapes.push_back({rows, vectors});
+    }
+  }
+  return CheapestTile(shapes, height, width, 1, lanes);
+}
+
+// The one of these, of so many vectors each, that computes the least in vain.
+Lowering::TileShape Lowering::CheapestTile(const std::vector<TileShape>& shapes,
+                                           int64_t height, int64_t width,
+                                           int64_t places, int lanes) {
   TileShape best{0, 0};
   int64_t least = INT64_MAX;
   for (const TileShape& one : shapes) {
@@ -62,7 +88,9 @@ bool Lowering::AddFoundDot(Value v) {
     return true;
   };
   const auto width = of_b.back().Value();
-  if ((!terms.has_value() && !WindowsOfRows(graph_, b).has_value()) ||
+  const bool of_places = WindowsOfPlaces(graph_, a).has_value();
+  if ((!terms.has_value() && !WindowsOfRows(graph_, b).has_value() &&
+       !of_places) ||
       plain_schedule_ || on_device_ || !width.has_value() ||
       batch != attributes.GetInts("batch_a") || !follow(batch, 0) ||
       !follow(contract_a, first + 1) || !follow(contract_b, first) ||
@@ -80,7 +108,14 @@ bool Lowering::AddFoundDot(Value v) {
           ? graph_.attributes(*terms).GetDims("counts").back().Value().value_or(
                 INT64_MAX)
           : 1;
-  const TileShape shape = ChooseFoundTile(known_height, *width, places, lanes);
+  const std::optional<Value> panels =
+      of_places ? PanelsOf(graph_, b) : std::nullopt;
+  const TileShape shape =
+      of_places
+          ? ChooseTileOfPlaces(
+                known_height,
+                *graph_.type(panels.value_or(b)).shape.back().Value(), lanes)
+          : ChooseFoundTile(known_height, *width, places, lanes);
   if (shape.rows == 0) return false;
   const TileVars of(batch.size());
   std::vector<Expr> extents;
@@ -92,20 +127,32 @@ bool Lowering::AddFoundDot(Value v) {
   if (known_height == 0 || known_height % shape.rows != 0) {
     above = Halide::min(Halide::likely(above), Extent(height) - 1);
   }
+  Coordinates of_term;
+  for (int i = domain.dimensions(); i-- > 0;) of_term.push_back(domain[i]);
   Coordinates left(of.batches.begin(), of.batches.end());
-  Coordinates right = left;
   left.push_back(above);
-  for (int i = domain.dimensions(); i-- > 0;) {
-    left.push_back(domain[i]);
-    right.push_back(domain[i]);
+  left.insert(left.end(), of_term.begin(), of_term.end());
+  Coordinates right(of.batches.begin(), of.batches.end());
+  Expr column = of.p * shape.columns + of.i;
+  if (panels.has_value()) {
+    // Tiles of shorter vectors are parts of a panel.
+    const Shape& of_panels = graph_.type(*panels).shape;
+    const auto tiles =
+        static_cast<int>(*of_panels.back().Value()) / shape.columns;
+    right.resize(of_panels.size() - contract_b.size() - 2);
+    right.push_back(of.p / tiles);
+    column = of.p % tiles * shape.columns + of.i;
   }
-  right.push_back(of.p * shape.columns + of.i);
+  right.insert(right.end(), of_term.begin(), of_term.end());
+  right.push_back(column);
   Stage tile = TileStage(MakeFunc("tile"), height, shape.rows, shape.columns);
   const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
   tile.func(vars) = NumberElement(sum, 0);
-  tile.func(vars) = AddProductTo(dtype, tile.func(vars),
-                                 ForEach(domain, At(a, left)), At(b, right));
+  tile.func(vars) =
+      AddProductTo(dtype, tile.func(vars), ForEach(domain, At(a, left)),
+                   At(panels.value_or(b), right));
   tile.reduced = Variables(domain);
+  tile.panels_outermost = of_places;
   stages_.push_back(std::move(tile));
   AddTileResult(v, of);
   return true;

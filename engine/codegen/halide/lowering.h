@@ -69,7 +69,8 @@ struct Stage {
   int lanes = 0;       // of kPartial and kHalving; columns of kPanel and kTile
   int rows = 0;        // of kTile
   int block_rows = 0;  // of kTile: rows of a task, a multiple of its own
-  int per_block = 0;   // of kDraws: elements that one block of words makes
+  bool panels_outermost = false;  // of kTile: many tasks read one panel
+  int per_block = 0;  // of kDraws: elements that one block of words makes
   std::vector<Halide::RVar> reduced;  // of the updates, innermost first
   Halide::RVar tail;                  // of kPartial: what is left of the lanes
   bool has_tail = false;
@@ -317,6 +318,10 @@ class Lowering {
   TileShape ChooseTile(const Dim& height, const Dim& width, DType sum) const;
   TileShape ChooseFoundTile(int64_t height, int64_t width, int64_t places,
                             int lanes) const;
+  TileShape ChooseTileOfPlaces(int64_t height, int64_t width, int lanes) const;
+  static TileShape CheapestTile(const std::vector<TileShape>& shapes,
+                                int64_t height, int64_t width, int64_t places,
+                                int lanes);
 
   const Graph& graph_;
   const GroupKind kind_;

@@ -452,8 +452,9 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
     order.push_back(tiles);
   }
   order.push_back(blocks);
-  order.push_back(panels);
+  if (!tile->panels_outermost) order.push_back(panels);
   for (size_t d = axes.size() - 2; d-- > 0;) order.push_back(axes[d]);
+  if (tile->panels_outermost) order.push_back(panels);
   out.reorder(order).vectorize(n, VectorWidth(WidestElement(out)),
                                TailStrategy::GuardWithIf);
   int64_t images = 1;
@@ -461,7 +462,8 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
     images *= output_shape_[d].Value().value_or(0);
   }
   if (tile->reduced.size() > 1 && images >= kEnoughImages) {
-    const std::vector<Var> around(axes.rbegin() + 3, axes.rend());
+    std::vector<Var> around(axes.rbegin() + 3, axes.rend());
+    if (tile->panels_outermost) around.push_back(panels);
     ParallelWith(out, axes[axes.size() - 3], around);
   } else {
     out.parallel(panels).parallel(blocks);
