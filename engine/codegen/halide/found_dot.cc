@@ -108,13 +108,11 @@ bool Lowering::AddFoundDot(Value v) {
           ? graph_.attributes(*terms).GetDims("counts").back().Value().value_or(
                 INT64_MAX)
           : 1;
-  const std::optional<Value> panels =
-      of_places ? PanelsOf(graph_, b) : std::nullopt;
+  const Value panels = of_places ? PanelsOf(graph_, b).value_or(b) : b;
   const TileShape shape =
       of_places
-          ? ChooseTileOfPlaces(
-                known_height,
-                *graph_.type(panels.value_or(b)).shape.back().Value(), lanes)
+          ? ChooseTileOfPlaces(known_height,
+                               *graph_.type(panels).shape.back().Value(), lanes)
           : ChooseFoundTile(known_height, *width, places, lanes);
   if (shape.rows == 0) return false;
   const TileVars of(batch.size());
@@ -134,9 +132,9 @@ bool Lowering::AddFoundDot(Value v) {
   left.insert(left.end(), of_term.begin(), of_term.end());
   Coordinates right(of.batches.begin(), of.batches.end());
   Expr column = of.p * shape.columns + of.i;
-  if (panels.has_value()) {
+  if (panels != b) {
     // Tiles of shorter vectors are parts of a panel.
-    const Shape& of_panels = graph_.type(*panels).shape;
+    const Shape& of_panels = graph_.type(panels).shape;
     const auto tiles =
         static_cast<int>(*of_panels.back().Value()) / shape.columns;
     right.resize(of_panels.size() - contract_b.size() - 2);
@@ -148,9 +146,8 @@ bool Lowering::AddFoundDot(Value v) {
   Stage tile = TileStage(MakeFunc("tile"), height, shape.rows, shape.columns);
   const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
   tile.func(vars) = NumberElement(sum, 0);
-  tile.func(vars) =
-      AddProductTo(dtype, tile.func(vars), ForEach(domain, At(a, left)),
-                   At(panels.value_or(b), right));
+  tile.func(vars) = AddProductTo(
+      dtype, tile.func(vars), ForEach(domain, At(a, left)), At(panels, right));
   tile.reduced = Variables(domain);
   tile.panels_outermost = of_places;
   stages_.push_back(std::move(tile));
