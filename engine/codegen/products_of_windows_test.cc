@@ -243,8 +243,8 @@ TEST(ProductsOfWindows, FindRowsOfImages) {
   EXPECT_THAT(stored, Not(HasSubstr("slice")));
 }
 
-// Outputs that fill vectors meet places of rows of images, which are rows of the
-// product; so do those of groups, and strides are no matter.
+// Outputs that fill vectors meet places of rows of images, which are rows of
+// the product; so do those of groups, and strides are no matter.
 TEST(ProductsOfWindows, FindPlacesOfRows) {
   const auto rewrite = [](const Graph& graph) {
     return ProductsOfWindows(graph);
