@@ -1,5 +1,5 @@
 // Lowering: the state of one group on its way to Halide. Internal to
-// this folder: lower_group.cc makes it, lower_movement.cc,
+// this folder: lower_group.cc makes it, lower_movement.cc, lower_product.cc,
 // lower_reduction.cc, lower_structured.cc, lower_totals.cc and tiled_dot.cc are
 // its parts, schedule.cc orders its loops.
 
@@ -212,7 +212,7 @@ class Lowering {
                    const std::function<Halide::Expr(Halide::Expr)>& element,
                    const Halide::Expr& count);
   void AddArgReduction(Value v);
-  void AddProduct(Value v);
+  void AddProduct(Value v);     // lower_product.cc
   void AddStructured(Value v);  // lower_structured.cc
   void AddDot(Value v);
   // The right operand of the product v with its columns beside each other, for

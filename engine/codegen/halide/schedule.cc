@@ -459,8 +459,8 @@ void Lowering::ScheduleWhole(Stage& stage) {
   stage.func.compute_root();
   if (stage.reduced.size() != 1 || plain_schedule_) return;
   const Var block("block");
-  // The last halving stands before its total. An argmax or a product has no
-  // blocks: a stage before it that has some belongs to another reduction.
+  // The last halving stands before its total. An argmax has no blocks: a stage
+  // before it that has some belongs to another reduction.
   if (&stage == stages_.data()) return;
   Stage* const last = &stage - 1;
   if (!last->blocked || last->lanes != 1) return;

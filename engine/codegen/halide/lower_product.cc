@@ -1,0 +1,198 @@
+// Products over axes, whose exponents are kept apart.
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "engine/codegen/halide/element.h"
+#include "engine/codegen/halide/lowering.h"
+
+namespace cleave {
+
+using Halide::cast;
+using Halide::Expr;
+using Halide::Float;
+using Halide::Func;
+using Halide::Int;
+using Halide::RDom;
+using Halide::UInt;
+using Halide::Var;
+
+namespace {
+
+// Lanes of products: two vectors of f64, which do not wait for each other.
+constexpr int kProductLanes = 16;
+
+}  // namespace
+
+// Significand and exponent apart, so that nothing overflows on the way. The
+// running product keeps significands of f64, of magnitude [1, 4) before each
+// step brings it to [1, 2) again; zeros, infinities and NaN are factors as they
+// are. It is kept as its bits, and taken apart by division: Halide 21 splits a
+// tuple's update into several where it does not see that one component reads
+// another, and it does not look into the arguments of calls (shifts and
+// reinterpretation are calls).
+void Lowering::AddProduct(Value v) {
+  const Value x = graph_.operands(v)[0];
+  const DType dtype = graph_.type(v).dtype;
+  const std::vector<Var> vars = VarsOf(v);
+  const auto u64 = [](uint64_t value) {
+    return Halide::Internal::make_const(UInt(64), value);
+  };
+  struct Parts {
+    Expr significand;  // bits
+    Expr exponent;
+  };
+  // The parts of a normal f64; another one is left whole.
+  const auto split = [&](const Expr& bits) {
+    const Expr field = bits / u64(uint64_t{1} << 52) % u64(2048);
+    const Expr normal = field != u64(0) && field != u64(2047);
+    const Expr significand =
+        (bits & u64(0x800fffffffffffff)) | u64(0x3ff0000000000000);
+    return Parts{Choose(normal, significand, bits),
+                 Choose(normal, cast(Int(32), field) - 1023, 0)};
+  };
+  const auto times = [&](const Expr& a, const Expr& b) {
+    return reinterpret(UInt(64),
+                       MulElement(DType::kF64, reinterpret(Float(64), a),
+                                  reinterpret(Float(64), b)));
+  };
+  // Subnormal numbers of f64 become normal ones first.
+  const auto factor_at = [&](const RDom& r, const Coordinates& place) {
+    const Expr element =
+        reinterpret(UInt(64), cast(Float(64), ForEach(r, At(x, place))));
+    const Expr tiny = (element & u64(0x7ff0000000000000)) == u64(0);
+    const Expr scaled = times(element, u64(0x4350000000000000));  // 2^54
+    Parts factor = split(Choose(tiny, scaled, element));
+    factor.exponent = factor.exponent - Choose(tiny, 54, 0);
+    return factor;
+  };
+  const auto product = [&](const Halide::FuncRef& so_far, const Parts& factor) {
+    const Parts before = split(so_far[0]);
+    return Halide::Tuple(
+        times(before.significand, factor.significand),
+        Halide::clamp(so_far[1] + factor.exponent, -1000000000, 1000000000) +
+            before.exponent);
+  };
+  const Halide::Tuple one(u64(0x3ff0000000000000), Expr(0));
+  std::vector<Expr> row;
+  for (const Var& var : Reversed(vars)) row.push_back(var);
+  const bool in_lanes =
+      space_.reduces_last() && !plain_schedule_ && !on_device_;
+  // Over everything, blocks are multiplied so, each on its own.
+  const bool blocked = in_lanes && space_.keeps_none();
+  Func products;
+  if (in_lanes) {
+    const Var lane("lane"), block("block");
+    const Expr length = Extent(space_.shape.back());
+    const Expr begin = blocked ? block * kReductionBlock : Expr(0);
+    const Expr count =
+        blocked ? Halide::min(length - begin, kReductionBlock) : length;
+    const Expr most = blocked ? Halide::min(length, kReductionBlock) : length;
+    std::vector<Expr> whole = {most / kProductLanes};
+    std::vector<Expr> rest = {blocked ? Expr(kProductLanes)
+                                      : length % kProductLanes};
+    for (size_t d = space_.shape.size() - 1; d-- > 0;) {
+      if (!space_.reduced[d]) continue;
+      whole.push_back(Extent(space_.shape[d]));
+      rest.push_back(whole.back());
+    }
+    RDom r = Domain(whole, "r");
+    RDom t = Domain(rest, "t");
+    if (blocked) {
+      r.where(r[0] < count / kProductLanes);
+      t.where(t[0] < count % kProductLanes);
+    }
+    // The bound of a block is not seen by the inference of bounds.
+    const auto inside = [&](const Expr& place) {
+      return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
+                     : place;
+    };
+    std::vector<Var> pure = {lane};
+    for (const Var& var : Reversed(vars)) pure.push_back(var);
+    if (blocked) pure.push_back(block);
+    const std::vector<Expr> rows(pure.begin() + 1, pure.end());
+    const auto at_lane = [&](const Expr& of) {
+      std::vector<Expr> all = {of};
+      all.insert(all.end(), rows.begin(), rows.end());
+      return all;
+    };
+    Stage partial;
+    partial.func = MakeFunc("lanes");
+    partial.role = Stage::Role::kPartial;
+    partial.lanes = kProductLanes;
+    partial.blocked = blocked;
+    partial.func(pure) = one;
+    const Expr at = inside(begin + lane + kProductLanes * r[0]);
+    partial.func(pure) =
+        product(partial.func(pure), factor_at(r, InLine(vars, r, at)));
+    const Expr last =
+        inside(begin + t[0] + count / kProductLanes * kProductLanes);
+    partial.func(at_lane(t[0])) = product(partial.func(at_lane(t[0])),
+                                          factor_at(t, InLine(vars, t, last)));
+    partial.has_tail = true;
+    partial.tail = t[0];
+    partial.reduced = Variables(r);
+    products = partial.func;
+    stages_.push_back(std::move(partial));
+    const auto parts_of = [&](const Halide::FuncRef& other) {
+      Parts factor = split(other[0]);
+      factor.exponent = factor.exponent + other[1];
+      return factor;
+    };
+    for (int width = kProductLanes / 2; width >= 1; width /= 2) {
+      Stage half;
+      half.func = MakeFunc("half");
+      half.role = Stage::Role::kHalving;
+      half.lanes = width;
+      half.blocked = blocked;
+      half.func(pure) = product(products(at_lane(lane)),
+                                parts_of(products(at_lane(lane + width))));
+      products = half.func;
+      stages_.push_back(std::move(half));
+    }
+    if (blocked) {
+      const RDom blocks(0, (length + kReductionBlock - 1) / kReductionBlock,
+                        "b");
+      std::vector<Expr> of_block = at_lane(0);
+      of_block.back() = blocks.x;
+      Stage total;
+      total.func = MakeFunc("product");
+      total.role = Stage::Role::kWhole;
+      total.func(Reversed(vars)) = one;
+      total.func(Reversed(vars)) =
+          product(total.func(row), parts_of(products(of_block)));
+      total.reduced = {blocks.x};
+      products = total.func;
+      stages_.push_back(std::move(total));
+    } else {
+      row = at_lane(0);
+    }
+  } else {
+    const auto [domain, extents, at] = ReducedBy(v, vars);
+    Stage stage;
+    stage.func = MakeFunc("product");
+    stage.role =
+        space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
+    stage.func(Reversed(vars)) = one;
+    stage.func(Reversed(vars)) =
+        product(stage.func(row), factor_at(domain, at));
+    stage.reduced = Variables(domain);
+    products = stage.func;
+    stages_.push_back(std::move(stage));
+  }
+
+  Stage result;
+  result.func = MakeFunc("scaled");
+  result.role = space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kRow;
+  const Halide::FuncRef done = products(row);
+  const Expr exponent = Halide::clamp(done[1], -4000, 4000);
+  result.func(Reversed(vars)) = RoundElement(
+      dtype,
+      Halide::Internal::Call::make(Float(64), "ldexp",
+                                   {reinterpret(Float(64), done[0]), exponent},
+                                   Halide::Internal::Call::PureExtern));
+  AddStage(v, std::move(result));
+}
+
+}  // namespace cleave
