@@ -72,7 +72,7 @@ class ReferenceTest(CommandTest):
 
     def test_an_article_has_all_parts(self):
         pages = self.pages("gelu", "aten.gelu", "onnx.Gelu")
-        gelu = self.article(pages["core.activation.html"], "gelu")
+        gelu = self.article(pages["core.gelu.html"], "gelu")
         titles = [self.text(e) for e in gelu.iter(NAMESPACE + "h4")]
         for title in ("Signature", "Special values", "Accuracy, claimed",
                       "Accuracy, measured", "Names in frameworks", "vmap",
