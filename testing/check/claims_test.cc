@@ -6,6 +6,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "testing/check/check.h"
 #include "testing/check/check_testing.h"
 
@@ -126,6 +127,15 @@ TEST(Approximates, ByBitPatternsMeansTheSpec) {
       << report.ToString();
   EXPECT_EQ(VerdictOf(report, Layer::kRounding).kind, VerdictKind::kAgrees)
       << report.ToString();
+  // A slope that is taken for a constant has none itself.
+  const CheckReport constant = CheckText(
+      "f.rules",
+      absl::StrReplaceAll(
+          rules, {{"exp(x * log(2))\n}", "nograd(exp(x * log(2)))\n}"}}),
+      "fast_exp2");
+  EXPECT_EQ(VerdictOf(constant, Layer::kTransforms).kind,
+            VerdictKind::kDisagrees)
+      << constant.ToString();
   // Far less than what `fast_exp2` leaves over the reals.
   const CheckReport refuted =
       CheckText("f.rules", ByBits("x * fast_exp2(x) * (1 + 2^-40)"), "checked");

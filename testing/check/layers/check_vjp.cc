@@ -17,6 +17,7 @@
 #include "testing/check/reference/derivative.h"
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/reference/ties.h"
+#include "testing/check/samples/over_reals.h"
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
 #include "transforms/jvp/jvp.h"
@@ -98,6 +99,7 @@ class Transformed {
       return absl::OkStatus();
     };
     CLEAVE_RETURN_IF_ERROR(keep(push, 0, t.jvp_));
+    CLEAVE_ASSIGN_OR_RETURN(t.real_jvp_, ExpandIfOtherOverReals(push, rules));
     CLEAVE_RETURN_IF_ERROR(keep(pull, 0, t.vjp_));
     // In the primals alone: directions and cotangents are constant.
     for (const auto& [once, jvp_of, vjp_of] :
@@ -227,7 +229,7 @@ class Transformed {
     }
     const RealFunction function = [&](const std::vector<RealTensor>& at,
                                       int bits) {
-      return InterpretReal(jvp_, at, bits);
+      return InterpretReal(real_jvp_ ? *real_jvp_ : jvp_, at, bits);
     };
     CLEAVE_ASSIGN_OR_RETURN(
         const Slopes slopes,
@@ -302,6 +304,7 @@ class Transformed {
 
   std::vector<bool> active_;
   std::vector<TensorType> result_types_;
+  std::optional<Graph> real_jvp_;  // where it is another over the reals
   Graph jvp_, vjp_, jvp_jvp_, jvp_vjp_, vjp_jvp_, vjp_vjp_;
 };
 
@@ -401,8 +404,8 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
       w.push_back(direction(type));
     }
     int64_t compared = 0;
-    const auto broken =
-        transformed->Check(x, v, u, w, prepared.graphs.body, compared);
+    const auto broken = transformed->Check(
+        x, v, u, w, prepared.graphs.BodyOverReals(), compared);
     if (IsBadSample(broken.status())) {
       if (const auto fault =
               NotEvaluated(context, prepared, "vjp", x, broken.status())) {
@@ -431,7 +434,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
             int64_t ignored = 0;
             const auto again =
                 transformed->Check({trial.begin(), trial.end()}, v, u, w,
-                                   prepared.graphs.body, ignored);
+                                   prepared.graphs.BodyOverReals(), ignored);
             if (!again.ok() || !*again || (*again)->law != shown.law) {
               return false;
             }
