@@ -86,8 +86,7 @@ absl::StatusOr<ValueComparer> ValueComparer::Make(const ClauseRules& clauses,
                                                   const CallGraphs& graphs) {
   ValueComparer comparer;
   comparer.call_ = call;
-  comparer.body_ = graphs.body;
-  comparer.real_body_ = graphs.real_body;
+  comparer.graphs_ = graphs;
   CLEAVE_ASSIGN_OR_RETURN(comparer.reference_,
                           SpecReference::Make(clauses, call, graphs));
   // Apart only at the symbolic shape [n], which tensors of any size have.
@@ -138,9 +137,9 @@ absl::StatusOr<double> ValueComparer::ConditionByGradient(
   for (const Tensor& input : inputs) {
     arguments.push_back(RealTensor::FromTensor(input, kBits));
   }
-  const size_t results = body_.outputs().size();
+  const size_t results = graphs_.body.outputs().size();
   for (size_t r = 0; r < results; ++r) {
-    const DType dtype = body_.type(body_.outputs()[r].value).dtype;
+    const DType dtype = DTypeOf(static_cast<int>(r));
     if (!IsFloat(dtype)) continue;
     Tensor cotangent(dtype, expected[r].shape);
     if (static_cast<int>(r) == suspect.result) {
@@ -226,12 +225,12 @@ void ValueComparison::Note(int64_t element, double ulp) {
 
 absl::StatusOr<ValueComparison> ValueComparer::Compare(
     absl::Span<const Tensor> inputs, double known_part) const {
-  const absl::StatusOr<std::vector<Tensor>> got = Interpret(body_, inputs);
+  const auto got = Interpret(graphs_.body, inputs);
   if (got.ok()) return CompareResults(inputs, *got, known_part);
   if (!IsBadSample(got.status())) return got.status();
   // Integers divided by zero have a value over the reals. An index that is
   // none the spec refuses, too.
-  if (!ReadsByIndex(body_)) return got.status();
+  if (!ReadsByIndex(graphs_.body)) return got.status();
   const auto expected = reference_->Evaluate(inputs, kFirstReferenceBits);
   if (!expected.ok()) return got.status();
   // An index by which nothing is read may be refused.
@@ -444,8 +443,7 @@ absl::StatusOr<bool> ValueComparer::AgreesWithBody(
   for (const Tensor& input : inputs) {
     reals.push_back(RealTensor::FromTensor(input, kSecondBits));
   }
-  const auto body =
-      InterpretReal(real_body_ ? *real_body_ : body_, reals, kSecondBits);
+  const auto body = InterpretReal(graphs_.BodyOverReals(), reals, kSecondBits);
   if (!body.ok()) return false;
   const Real& want =
       (*body)[suspect.result].reals[elementwise_ ? 0 : suspect.element];

@@ -101,10 +101,10 @@ class ValueComparer {
 
   // Spec and body are elementwise: elements may be compared apart.
   bool elementwise() const { return elementwise_; }
-  const Graph& body() const { return body_; }
+  const Graph& body() const { return graphs_.body; }
   const SpecReference& reference() const { return *reference_; }
   DType DTypeOf(int result) const {
-    return body_.type(body_.outputs()[result].value).dtype;
+    return graphs_.body.type(graphs_.body.outputs()[result].value).dtype;
   }
   const SampledCall& call() const { return call_; }
 
@@ -133,8 +133,7 @@ class ValueComparer {
                             ValueComparison& comparison) const;
 
   SampledCall call_;
-  Graph body_;
-  std::optional<Graph> real_body_;  // of CallGraphs
+  CallGraphs graphs_;
   std::optional<SpecReference> reference_;
   bool elementwise_ = false;
   // Conditions of calls with many elements come from the spec's cotangents.
