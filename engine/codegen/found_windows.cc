@@ -267,30 +267,38 @@ Value SumOfProducts(const Convolution& conv, Value windows) {
 
 }  // namespace internal_windows
 
-std::optional<Value> WindowsOfRows(const Graph& graph, Value v) {
+namespace {
+
+// The windows that `v` is, with their axes in another order.
+std::optional<Value> TransposedWindows(const Graph& graph, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kTranspose)) return std::nullopt;
   const Value windows = graph.operands(v)[0];
-  if (graph.node(windows).op != ToOpId(Primitive::kWindows)) {
-    return std::nullopt;
-  }
-  const auto rank = static_cast<int64_t>(graph.type(windows).rank());
-  const auto places =
-      static_cast<int64_t>(graph.attributes(windows).GetDims("counts").size());
-  // The places of the last axis stand last, behind the windows' own axes.
-  return graph.attributes(v).GetInts("axes").back() == rank - places - 1
+  return graph.node(windows).op == ToOpId(Primitive::kWindows)
              ? std::optional(windows)
              : std::nullopt;
 }
 
+// The axis of the windows that is the last one of the transpose `v`.
+int64_t LastAxis(const Graph& graph, Value v) {
+  return graph.attributes(v).GetInts("axes").back();
+}
+
+}  // namespace
+
+std::optional<Value> WindowsOfRows(const Graph& graph, Value v) {
+  const std::optional<Value> windows = TransposedWindows(graph, v);
+  if (!windows) return std::nullopt;
+  const auto rank = static_cast<int64_t>(graph.type(*windows).rank());
+  const auto places =
+      static_cast<int64_t>(graph.attributes(*windows).GetDims("counts").size());
+  // The places of the last axis stand last, behind the windows' own axes.
+  return LastAxis(graph, v) == rank - places - 1 ? windows : std::nullopt;
+}
+
 std::optional<Value> WindowsOfPlaces(const Graph& graph, Value v) {
-  if (graph.node(v).op != ToOpId(Primitive::kTranspose)) return std::nullopt;
-  const Value windows = graph.operands(v)[0];
-  if (graph.node(windows).op != ToOpId(Primitive::kWindows)) {
-    return std::nullopt;
-  }
-  const std::vector<int64_t> axes = graph.attributes(v).GetInts("axes");
-  return axes.back() == static_cast<int64_t>(axes.size()) - 1
-             ? std::optional(windows)
+  const std::optional<Value> windows = TransposedWindows(graph, v);
+  return windows && LastAxis(graph, v) == graph.type(v).rank() - 1
+             ? windows
              : std::nullopt;
 }
 
@@ -308,19 +316,14 @@ std::optional<Value> WindowsOfTerms(const Graph& graph, Value reshape) {
   if (graph.node(reshape).op != ToOpId(Primitive::kReshape)) {
     return std::nullopt;
   }
-  const Value v = graph.operands(reshape)[0];
-  if (graph.node(v).op != ToOpId(Primitive::kTranspose)) return std::nullopt;
-  const Value windows = graph.operands(v)[0];
-  if (graph.node(windows).op != ToOpId(Primitive::kWindows)) {
-    return std::nullopt;
-  }
-  // Its last axes are those of each window, which a reshape of all of them to
+  const std::optional<Value> windows =
+      WindowsOfPlaces(graph, graph.operands(reshape)[0]);
+  // The last axes are those of each window, which a reshape of all of them to
   // one would not keep.
-  const std::vector<int64_t> axes = graph.attributes(v).GetInts("axes");
-  const auto last = static_cast<int64_t>(axes.size()) - 1;
-  const bool kept =
-      graph.type(reshape).shape.back() == graph.type(windows).shape.back();
-  return axes.back() == last && kept ? std::optional(windows) : std::nullopt;
+  return windows && graph.type(reshape).shape.back() ==
+                        graph.type(*windows).shape.back()
+             ? windows
+             : std::nullopt;
 }
 
 }  // namespace cleave

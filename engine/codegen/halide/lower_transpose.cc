@@ -37,6 +37,8 @@ constexpr int kDeviceLines = 8;
 constexpr int kEdge = 16;
 // Tiles side by side of which the lines that are read follow each other.
 constexpr int kTilesAtATime = 2;
+// Tasks that keep some threads busy.
+constexpr int64_t kSomeTasks = 32;
 // The cost of an element that is computed for all rows of a tile at a time,
 // which repeats its code.
 constexpr int kTurnedCost = 8;
@@ -215,7 +217,18 @@ void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
       .split(row, row, strip, kTilesAtATime, TailStrategy::GuardWithIf);
   std::vector<Halide::VarOrRVar> order = {lane, in_x, in_row, strip};
   order.insert(order.end(), axes.rbegin(), axes.rend());
-  out.reorder(order).vectorize(lane).parallel(axes.front());
+  out.reorder(order).vectorize(lane);
+  // Tasks along as many of the leading axes as make some.
+  const auto rank = static_cast<int>(output_shape_.size());
+  int64_t tasks = 1;
+  for (int d = OutermostAxis(rank); d + 1 < rank && tasks < kSomeTasks; ++d) {
+    out.parallel(axes[d]);
+    const auto extent = output_shape_[d].Value();
+    if (!extent.has_value()) break;
+    const int64_t each =
+        axes[d].name() == row.name() ? kEdge * kTilesAtATime : 1;
+    tasks *= (*extent + each - 1) / each;
+  }
   if (turned) out.unroll(in_row);
   const LoopLevel level(out, strip);
   for (Stage& stage : stages_) {

@@ -468,6 +468,9 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   } else {
     out.parallel(panels).parallel(blocks);
     if (axes.size() > 2) out.parallel(axes.front());
+    if (tile->panels_outermost && axes.size() > 3) {
+      out.parallel(axes[axes.size() - 3]);
+    }
   }
   for (Stage& stage : stages_) {
     Func f = stage.func;

@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "engine/ir/interpreter.h"
-#include "engine/rewrite/expand.h"
 #include "ops/budget.h"
 #include "ops/status_macros.h"
 #include "testing/check/compare/compare_tangents.h"
@@ -21,7 +20,6 @@
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/reference/work.h"
 #include "testing/check/samples/float_points.h"
-#include "testing/check/samples/over_reals.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/shrink.h"
 #include "testing/check/samples/value_sampler.h"
@@ -67,9 +65,8 @@ absl::StatusOr<std::optional<JvpGraphs>> DifferentiateInReverse(
   JvpGraphs graphs;
   CLEAVE_ASSIGN_OR_RETURN(const VjpResult result, Vjp(call, mask, rules));
   graphs.has_tangent = {true};
-  CLEAVE_ASSIGN_OR_RETURN(graphs.graph, Expand(result.graph, context.rules()));
-  CLEAVE_ASSIGN_OR_RETURN(
-      graphs.over_reals, ExpandIfOtherOverReals(result.graph, context.rules()));
+  CLEAVE_RETURN_IF_ERROR(
+      ExpandDerivative(result.graph, context.rules(), graphs));
   return graphs;
 }
 

@@ -82,6 +82,14 @@ absl::StatusOr<double> DifferenceAlone(
 
 }  // namespace
 
+absl::Status ExpandDerivative(const Graph& derivative, const RuleSet& rules,
+                              JvpGraphs& jvp) {
+  CLEAVE_ASSIGN_OR_RETURN(jvp.graph, Expand(derivative, rules));
+  CLEAVE_ASSIGN_OR_RETURN(jvp.over_reals,
+                          ExpandIfOtherOverReals(derivative, rules));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,
                                         const Graph& call,
                                         const std::vector<bool>& active,
@@ -89,9 +97,8 @@ absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,
   JvpGraphs graphs;
   CLEAVE_ASSIGN_OR_RETURN(const JvpResult result, Jvp(call, active, rules));
   graphs.has_tangent = result.has_tangent;
-  CLEAVE_ASSIGN_OR_RETURN(graphs.graph, Expand(result.graph, context.rules()));
-  CLEAVE_ASSIGN_OR_RETURN(
-      graphs.over_reals, ExpandIfOtherOverReals(result.graph, context.rules()));
+  CLEAVE_RETURN_IF_ERROR(
+      ExpandDerivative(result.graph, context.rules(), graphs));
   return graphs;
 }
 

@@ -18,6 +18,10 @@
 
 namespace cleave {
 
+// Sets the graphs of `jvp`, with their calls expanded.
+absl::Status ExpandDerivative(const Graph& derivative, const RuleSet& rules,
+                              JvpGraphs& jvp);
+
 // The call in forward mode, along the operands that are `active`.
 absl::StatusOr<JvpGraphs> Differentiate(const OpContext& context,
                                         const Graph& call,
