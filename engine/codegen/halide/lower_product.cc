@@ -83,78 +83,35 @@ void Lowering::AddProduct(Value v) {
   const bool blocked = in_lanes && space_.keeps_none();
   Func products;
   if (in_lanes) {
-    const Var lane("lane"), block("block");
-    const Expr length = Extent(space_.shape.back());
-    const Expr begin = blocked ? block * kReductionBlock : Expr(0);
-    const Expr count =
-        blocked ? Halide::min(length - begin, kReductionBlock) : length;
-    const Expr most = blocked ? Halide::min(length, kReductionBlock) : length;
-    std::vector<Expr> whole = {most / kProductLanes};
-    std::vector<Expr> rest = {blocked ? Expr(kProductLanes)
-                                      : length % kProductLanes};
-    for (size_t d = space_.shape.size() - 1; d-- > 0;) {
-      if (!space_.reduced[d]) continue;
-      whole.push_back(Extent(space_.shape[d]));
-      rest.push_back(whole.back());
-    }
-    RDom r = Domain(whole, "r");
-    RDom t = Domain(rest, "t");
-    if (blocked) {
-      r.where(r[0] < count / kProductLanes);
-      t.where(t[0] < count % kProductLanes);
-    }
-    // The bound of a block is not seen by the inference of bounds.
-    const auto inside = [&](const Expr& place) {
-      return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
-                     : place;
+    const LineLanes line = LanesOfLine(vars, kProductLanes, blocked);
+    const auto factor = [&](const RDom& r, const Expr& last) {
+      return factor_at(r, InLine(vars, r, last));
     };
-    std::vector<Var> pure = {lane};
-    for (const Var& var : Reversed(vars)) pure.push_back(var);
-    if (blocked) pure.push_back(block);
-    const std::vector<Expr> rows(pure.begin() + 1, pure.end());
-    const auto at_lane = [&](const Expr& of) {
-      std::vector<Expr> all = {of};
-      all.insert(all.end(), rows.begin(), rows.end());
-      return all;
-    };
-    Stage partial;
-    partial.func = MakeFunc("lanes");
-    partial.role = Stage::Role::kPartial;
-    partial.lanes = kProductLanes;
-    partial.blocked = blocked;
-    partial.func(pure) = one;
-    const Expr at = inside(begin + lane + kProductLanes * r[0]);
-    partial.func(pure) =
-        product(partial.func(pure), factor_at(r, InLine(vars, r, at)));
-    const Expr last =
-        inside(begin + t[0] + count / kProductLanes * kProductLanes);
-    partial.func(at_lane(t[0])) = product(partial.func(at_lane(t[0])),
-                                          factor_at(t, InLine(vars, t, last)));
-    partial.has_tail = true;
-    partial.tail = t[0];
-    partial.reduced = Variables(r);
-    products = partial.func;
-    stages_.push_back(std::move(partial));
+    products = MakeFunc("lanes");
+    products(line.pure) = one;
+    products(line.pure) =
+        product(products(line.pure), factor(line.domain, line.at));
+    if (line.has_tail) {
+      const std::vector<Expr> at = line.At(line.tail[0]);
+      products(at) = product(products(at), factor(line.tail, line.rest));
+    }
+    stages_.push_back(line.Partial(products));
     const auto parts_of = [&](const Halide::FuncRef& other) {
       Parts factor = split(other[0]);
       factor.exponent = factor.exponent + other[1];
       return factor;
     };
     for (int width = kProductLanes / 2; width >= 1; width /= 2) {
-      Stage half;
-      half.func = MakeFunc("half");
-      half.role = Stage::Role::kHalving;
-      half.lanes = width;
-      half.blocked = blocked;
-      half.func(pure) = product(products(at_lane(lane)),
-                                parts_of(products(at_lane(lane + width))));
-      products = half.func;
-      stages_.push_back(std::move(half));
+      const Func half = MakeFunc("half");
+      half(line.pure) =
+          product(products(line.pure),
+                  parts_of(products(line.At(line.pure.front() + width))));
+      products = half;
+      stages_.push_back(line.Half(half, width));
     }
     if (blocked) {
-      const RDom blocks(0, (length + kReductionBlock - 1) / kReductionBlock,
-                        "b");
-      std::vector<Expr> of_block = at_lane(0);
+      const RDom blocks(0, line.blocks, "b");
+      std::vector<Expr> of_block = line.At(0);
       of_block.back() = blocks.x;
       Stage total;
       total.func = MakeFunc("product");
@@ -166,7 +123,7 @@ void Lowering::AddProduct(Value v) {
       products = total.func;
       stages_.push_back(std::move(total));
     } else {
-      row = at_lane(0);
+      row = line.At(0);
     }
   } else {
     const auto [domain, extents, at] = ReducedBy(v, vars);

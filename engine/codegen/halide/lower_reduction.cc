@@ -129,6 +129,81 @@ Coordinates Lowering::InLine(const std::vector<Var>& kept, const RDom& r,
   return at;
 }
 
+std::vector<Expr> Lowering::LineLanes::At(const Expr& lane) const {
+  std::vector<Expr> all(pure.begin(), pure.end());
+  all.front() = lane;
+  return all;
+}
+
+Stage Lowering::LineLanes::Partial(Func func) const {
+  Stage partial;
+  partial.func = std::move(func);
+  partial.role = Stage::Role::kPartial;
+  partial.lanes = count;
+  partial.blocked = blocked;
+  partial.reduced = Variables(domain);
+  partial.has_tail = has_tail;
+  if (has_tail) partial.tail = tail[0];
+  return partial;
+}
+
+Stage Lowering::LineLanes::Half(Func func, int lanes) const {
+  Stage half;
+  half.func = std::move(func);
+  half.role = Stage::Role::kHalving;
+  half.lanes = lanes;
+  half.blocked = blocked;
+  return half;
+}
+
+Lowering::LineLanes Lowering::LanesOfLine(const std::vector<Var>& vars,
+                                          int count, bool blocked) {
+  const Var lane("lane");
+  const Var block("block");
+  const Expr length = Extent(space_.shape.back());
+  Expr begin = 0;
+  Expr here = length;  // of the last axis, in this block
+  if (blocked) {
+    begin = block * kReductionBlock;
+    here = Halide::min(length - begin, kReductionBlock);
+  }
+  // The reduced axes before the last are whole.
+  std::vector<Expr> extents = {
+      (blocked ? Halide::min(length, kReductionBlock) : length) / count};
+  std::vector<Expr> tail_extents = {blocked ? Expr(count) : length % count};
+  for (size_t d = space_.shape.size() - 1; d-- > 0;) {
+    if (!space_.reduced[d]) continue;
+    extents.push_back(Extent(space_.shape[d]));
+    tail_extents.push_back(Extent(space_.shape[d]));
+  }
+  LineLanes lanes;
+  lanes.count = count;
+  lanes.blocked = blocked;
+  lanes.pure = {lane};
+  for (const Var& var : Reversed(vars)) lanes.pure.push_back(var);
+  if (blocked) lanes.pure.push_back(block);
+  lanes.domain = Domain(extents, "r");
+  lanes.tail = Domain(tail_extents, "t");
+  if (blocked) {
+    const Expr in_block = lanes.domain[0] < here / count;
+    lanes.domain.where(on_device_ ? Halide::likely(in_block) : in_block);
+    lanes.tail.where(lanes.tail[0] < here % count);
+  }
+  // The bound of a block is not seen by the inference of bounds.
+  const auto inside = [&](const Expr& place) {
+    return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
+                   : place;
+  };
+  lanes.at = inside(begin + lane + count * lanes.domain[0]);
+  lanes.rest = inside(begin + lanes.tail[0] + here / count * count);
+  // One at least: devices have no memory of 0 bytes.
+  lanes.blocks =
+      Halide::max((length + kReductionBlock - 1) / kReductionBlock, 1);
+  const auto fixed = space_.shape.back().Value();
+  lanes.has_tail = !fixed.has_value() || *fixed % count != 0;
+  return lanes;
+}
+
 // Each of so many lanes takes every so many-th element of the last axis; a tree
 // of halvings brings them together. Over everything, blocks are reduced so,
 // each on its own, and then one after the other.
@@ -136,7 +211,6 @@ void Lowering::AddLaneReduction(Value v) {
   const Primitive primitive = ToPrimitive(graph_.node(v).op);
   const Value x = graph_.operands(v)[0];
   const DType dtype = graph_.type(v).dtype;
-  const int rank = graph_.type(x).rank();
   const bool is_max = primitive == Primitive::kReduceMax;
   // The lanes hold keys: to choose among floats takes many instructions, each
   // of which waits for the one before.
@@ -154,93 +228,33 @@ void Lowering::AddLaneReduction(Value v) {
   const bool by_lines = !blocked && std::count(space_.reduced.begin(),
                                                space_.reduced.end(), true) == 1;
   const int lanes = by_lines ? LanesOf(space_.shape.back()) : kReductionLanes;
-  const Var lane("lane");
-  const Var block("block");
-  const Expr length = Extent(space_.shape.back());
-  Expr begin = 0;
-  Expr count = length;  // of the last axis, in this block
-  if (blocked) {
-    begin = block * kReductionBlock;
-    count = Halide::min(length - begin, kReductionBlock);
-  }
-
-  // The reduced axes before the last are whole; each lane has every
-  // `lanes`-th element of the last.
-  std::vector<Expr> extents = {
-      (blocked ? Halide::min(length, kReductionBlock) : length) / lanes};
-  std::vector<Expr> tail_extents = {blocked ? Expr(lanes) : length % lanes};
-  for (int d = rank - 1; d-- > 0;) {
-    if (!space_.reduced[d]) continue;
-    extents.push_back(Extent(space_.shape[d]));
-    tail_extents.push_back(Extent(space_.shape[d]));
-  }
-  RDom domain = Domain(extents, "r");
-  RDom tail = Domain(tail_extents, "t");
-  if (blocked) {
-    const Expr in_block = domain[0] < count / lanes;
-    domain.where(on_device_ ? Halide::likely(in_block) : in_block);
-    tail.where(tail[0] < count % lanes);
-  }
   const std::vector<Var> vars = VarsOf(v);
+  const LineLanes line = LanesOfLine(vars, lanes, blocked);
   const auto element = [&](const RDom& r, const Expr& last) {
-    return key(At(x, InLine(vars, r, last)));
+    return ForEach(r, key(At(x, InLine(vars, r, last))));
   };
-  std::vector<Expr> rows;
-  for (const Var& var : Reversed(vars)) rows.push_back(var);
-  if (blocked) rows.push_back(block);
-  const auto indices = [&](const Expr& u) {
-    std::vector<Expr> all = {u};
-    all.insert(all.end(), rows.begin(), rows.end());
-    return all;
-  };
-
-  Stage partial;
-  partial.func = MakeFunc("lanes");
-  partial.role = Stage::Role::kPartial;
-  partial.lanes = lanes;
-  partial.blocked = blocked;
-  std::vector<Var> pure = {lane};
-  for (const Var& var : Reversed(vars)) pure.push_back(var);
-  if (blocked) pure.push_back(block);
-  partial.func(pure) = key(IdentityElement(primitive, dtype));
-  // The bound of a block is not seen by the inference of bounds.
-  const auto inside = [&](const Expr& place) {
-    return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
-                   : place;
-  };
-  const Expr at = inside(begin + lane + lanes * domain[0]);
-  partial.func(pure) =
-      combine(partial.func(pure), ForEach(domain, element(domain, at)));
-  const auto fixed = space_.shape.back().Value();
-  if (!fixed.has_value() || *fixed % lanes != 0) {
-    const Expr rest = inside(begin + tail[0] + count / lanes * lanes);
-    partial.func(indices(tail[0])) = combine(
-        partial.func(indices(tail[0])), ForEach(tail, element(tail, rest)));
-    partial.has_tail = true;
-    partial.tail = tail[0];
+  Func current = MakeFunc("lanes");
+  current(line.pure) = key(IdentityElement(primitive, dtype));
+  current(line.pure) =
+      combine(current(line.pure), element(line.domain, line.at));
+  if (line.has_tail) {
+    const std::vector<Expr> at = line.At(line.tail[0]);
+    current(at) = combine(current(at), element(line.tail, line.rest));
   }
-  partial.reduced = Variables(domain);
-  Func current = partial.func;
-  stages_.push_back(std::move(partial));
+  stages_.push_back(line.Partial(current));
   for (int width = lanes / 2; width >= 1; width /= 2) {
-    Stage half;
-    half.func = MakeFunc("half");
-    half.role = Stage::Role::kHalving;
-    half.lanes = width;
-    half.blocked = blocked;
-    std::vector<Expr> other = indices(lane + width);
-    half.func(pure) = combine(current(indices(lane)), current(other));
-    current = half.func;
-    stages_.push_back(std::move(half));
+    const Func half = MakeFunc("half");
+    half(line.pure) = combine(current(line.pure),
+                              current(line.At(line.pure.front() + width)));
+    current = half;
+    stages_.push_back(line.Half(half, width));
   }
 
   Stage result;
   result.func = MakeFunc("total");
-  const auto first = indices(0);
+  const auto first = line.At(0);
   if (blocked) {
-    // One at least: devices have no memory of 0 bytes.
-    Expr blocks =
-        Halide::max((length + kReductionBlock - 1) / kReductionBlock, 1);
+    Expr blocks = line.blocks;
     std::function<Expr(Expr)> of_block = [&](const Expr& b) {
       std::vector<Expr> of = first;
       of.back() = b;

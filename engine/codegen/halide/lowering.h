@@ -191,6 +191,27 @@ class Lowering {
     Coordinates at;
   };
   Reduced ReducedBy(Value v, const std::vector<Halide::Var>& vars);
+  // A line of the last axis, or each block of it, as lanes take it: each has
+  // every `count`-th element, and the first ones what is left over.
+  struct LineLanes {
+    int count;
+    bool blocked;
+    std::vector<Halide::Var> pure;  // the lane, the outputs' axes, the block
+    Halide::RDom domain;            // of all lanes
+    Halide::RDom tail;              // of what is left over, by lane
+    Halide::Expr at;                // the place of an element of the domain
+    Halide::Expr rest;              // the same of the tail
+    Halide::Expr blocks;            // how many there are, at least one
+    bool has_tail;                  // unless it is known to be empty
+
+    std::vector<Halide::Expr> At(const Halide::Expr& lane) const;
+    // The stage of all lanes, which updates over the domain and the tail fill.
+    Stage Partial(Halide::Func func) const;
+    // Half as many lanes.
+    Stage Half(Halide::Func func, int lanes) const;
+  };
+  LineLanes LanesOfLine(const std::vector<Halide::Var>& vars, int count,
+                        bool blocked);
   void AddReduction(Value v);  // lower_reduction.cc
   void AddLaneReduction(Value v);
   Coordinates InLine(const std::vector<Halide::Var>& kept,
