@@ -96,6 +96,11 @@ absl::StatusOr<bool> InferContext::Bool(absl::string_view name) {
   return value->AsBool();
 }
 
+absl::Status InferContext::OptionalBool(absl::string_view name) {
+  if (attributes_.Find(name) == nullptr) return absl::OkStatus();
+  return Bool(name).status();
+}
+
 absl::StatusOr<Exact> InferContext::Real(absl::string_view name) {
   CLEAVE_ASSIGN_OR_RETURN(const StaticValue* value, Find(name));
   if (value->kind() == StaticValue::Kind::kReal) return value->AsReal();

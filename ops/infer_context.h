@@ -46,6 +46,8 @@ class InferContext {
   // Constant and >= `least`.
   absl::StatusOr<int64_t> Int(absl::string_view name, int64_t least);
   absl::StatusOr<bool> Bool(absl::string_view name);
+  // A bool, or absent.
+  absl::Status OptionalBool(absl::string_view name);
   // A real number, or a known integer.
   absl::StatusOr<Exact> Real(absl::string_view name);
   absl::StatusOr<DType> DTypeOf(absl::string_view name);

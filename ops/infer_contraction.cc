@@ -26,6 +26,7 @@ absl::StatusOr<InferredType> InferDotGeneral(InferContext& context) {
                           context.Axes("contract_a", a.rank()));
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<int64_t> contract_b,
                           context.Axes("contract_b", b.rank()));
+  CLEAVE_RETURN_IF_ERROR(context.OptionalBool("zeros"));
   if (batch_a.size() != batch_b.size()) {
     return context.Fail("`batch_a` has ", batch_a.size(),
                         " axes, but `batch_b` has ", batch_b.size());

@@ -29,8 +29,9 @@
 //       reduce_max, reduce_min(tie: "even"|"first"); NaN wins
 //   argmax, argmin(x; axes) -> i64: row-major number within the axes, the first
 //       of equals, NaN wins; of nothing: -1
-//   dot_general(a, b; batch_a, batch_b, contract_a, contract_b)
-//       -> T[batch.., free_a.., free_b..]
+//   dot_general(a, b; batch_a, batch_b, contract_a, contract_b, zeros)
+//       -> T[batch.., free_a.., free_b..]; zeros tells that blocks of an
+//       operand are likely to be 0, and changes no value
 //   conv(x: T[N, C, S..], w: T[O, C/groups, K..]; stride, low, high,
 //       lhs_dilation, rhs_dilation, groups, batch_groups): low and high are
 //       Dims of padding per spatial axis, possibly negative; correlation (no

@@ -14,8 +14,9 @@
 
 namespace cleave::internal_rounds {
 
-const RoundBytes& BytesOf(Part part) {
-  return part == Part::kBatch ? kRoundsOfMatrices : kRoundsOfRows;
+const RoundBytes& BytesOf(Part part, bool beside_small) {
+  if (part == Part::kBatch) return kRoundsOfMatrices;
+  return beside_small ? kRoundsBesideSmall : kRoundsOfRows;
 }
 
 std::optional<int64_t> BytesOf(const TensorType& type) {

@@ -24,7 +24,8 @@ enum class Part {
            // whole
 };
 
-const RoundBytes& BytesOf(Part part);
+// `beside_small`: what rounds of rows read as a whole is small.
+const RoundBytes& BytesOf(Part part, bool beside_small);
 
 // The bytes of a value; nullopt where an extent is open.
 std::optional<int64_t> BytesOf(const TensorType& type);

@@ -12,6 +12,7 @@
 #include "absl/types/span.h"
 #include "engine/codegen/contracted_axes.h"
 #include "engine/codegen/found_windows.h"
+#include "engine/codegen/panels.h"
 #include "engine/codegen/products_of_windows.h"
 #include "engine/codegen/stored.h"
 #include "engine/ir/rewrite_graph.h"
@@ -101,13 +102,14 @@ std::array<ContractedAxes, 2> AxesInOrder(const Graph& graph, Value v) {
 
 bool IsOutOfOrder(const Graph& graph, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kDotGeneral)) return false;
-  // The weights, which are to be finite, have been put in order, and windows of
-  // rows are met where they are.
+  // The weights, which are to be finite, have been put in order, as panels
+  // have; windows of rows are met where they are.
   if (!FiniteOperands(graph, v).empty()) return false;
   for (const Value operand : graph.operands(v)) {
     if (WindowsOfRows(graph, operand).has_value() ||
         WindowsOfPlaces(graph, operand).has_value() ||
-        WindowsOfTerms(graph, operand).has_value()) {
+        WindowsOfTerms(graph, operand).has_value() ||
+        PanelsOfMatrix(graph, operand).has_value()) {
       return false;
     }
   }

@@ -8,6 +8,7 @@
 #include "engine/codegen/flatten_products.h"
 #include "engine/codegen/flatten_scatters.h"
 #include "engine/codegen/fusion.h"
+#include "engine/codegen/masked_products.h"
 #include "engine/codegen/multiples_of_sums.h"
 #include "engine/codegen/phases_of_convolutions.h"
 #include "engine/codegen/products_of_windows.h"
@@ -54,7 +55,7 @@ inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
   prepared = SinkGathers(prepared);
   prepared = ReductionsAcrossRows(prepared);
   prepared = ReductionsOfLines(prepared, extract.generalize_extents);
-  return StoreRuntimeOperands(prepared, fusion);
+  return StoreRuntimeOperands(MarkZeros(prepared), fusion);
 }
 
 }  // namespace cleave

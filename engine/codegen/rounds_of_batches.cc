@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/batch_of_rounds.h"
+#include "engine/codegen/panels.h"
 #include "engine/codegen/stored.h"
 #include "engine/ir/filled_with.h"
 #include "engine/ir/graph_text.h"
@@ -118,9 +119,12 @@ class Finder {
 
   std::optional<Rounds> RoundsOf(const std::set<Value>& nodes) const {
     Rounds rounds;
+    const std::optional<int64_t> whole = ReadAsWhole(nodes);
+    if (!whole.has_value()) return std::nullopt;
     int64_t largest = 0;
+    int64_t largest_product = 0;  // that nothing outside reads
     int products = 0;
-    bool pays = false;
+    int inner = 0;
     for (const Value v : nodes) {
       const bool product = graph_.node(v).op == ToOpId(Primitive::kDotGeneral);
       const bool output = IsReadOutside(v, nodes);
@@ -130,11 +134,17 @@ class Finder {
       if (!IsInt(graph_.type(v).dtype) && !batch_.IsTotal(v)) {
         largest = std::max(largest, bytes);
       }
-      pays |=
-          product && !output && bytes >= BytesOf(batch_.part()).least_in_all;
+      if (product && !output) {
+        ++inner;
+        largest_product = std::max(largest_product, bytes);
+      }
       if (output) rounds.outputs.push_back(v);
     }
-    if (products < 2 || !pays || !ReadsLittle(nodes)) return std::nullopt;
+    const RoundBytes& limits =
+        BytesOf(batch_.part(), *whole <= inner * kSmallMatrices);
+    if (products < 2 || inner == 0 || largest_product < limits.least_in_all) {
+      return std::nullopt;
+    }
     const Value last = *nodes.rbegin();
     for (const Value v : rounds.outputs) {
       for (const Value reader : readers_[v.id]) {
@@ -147,8 +157,7 @@ class Finder {
     rounds.totals = behind - rounds.outputs.begin();
     const int64_t count = batch_.count();
     for (int64_t c = 1; c < count; ++c) {
-      if (count % c == 0 &&
-          largest / count * c <= BytesOf(batch_.part()).most) {
+      if (count % c == 0 && largest / count * c <= limits.most) {
         rounds.matrices = c;
       }
     }
@@ -160,18 +169,23 @@ class Finder {
     return rounds;
   }
 
-  // Whether the right operands, which each round of rows puts in order again,
-  // are small beside what it computes.
-  bool ReadsLittle(const std::set<Value>& nodes) const {
-    if (batch_.part() == Part::kBatch) return true;
-    return std::all_of(nodes.begin(), nodes.end(), [&](Value v) {
+  // The bytes of the right operands, which each round of rows reads; nullopt
+  // where one of them is not small beside what it computes.
+  std::optional<int64_t> ReadAsWhole(const std::set<Value>& nodes) const {
+    int64_t all = 0;
+    if (batch_.part() == Part::kBatch) return all;
+    for (const Value v : nodes) {
       if (graph_.node(v).op != ToOpId(Primitive::kDotGeneral) ||
           batch_.IsTotal(v)) {
-        return true;
+        continue;
       }
       const auto bytes = BytesOf(graph_.type(graph_.operands(v)[1]));
-      return bytes.has_value() && *bytes <= kRoundsOfRows.most;
-    });
+      if (!bytes.has_value() || *bytes > kRoundsOfRows.most) {
+        return std::nullopt;
+      }
+      all += *bytes;
+    }
+    return all;
   }
 
   bool IsReadOutside(Value v, const std::set<Value>& nodes) const {
@@ -200,8 +214,13 @@ class Writer {
   // Sets the copies of the outputs.
   void Write() {
     for (const Value v : rounds_.nodes) FindInputs(v);
+    std::vector<Value> operands;
+    for (const Const& read : consts_) operands.push_back(All(read));
     for (size_t i = 0; i < consts_.size(); ++i) {
-      whole_.push_back(body_.Input(absl::StrCat("c", i), consts_[i].second));
+      const TensorType& type = builder_.type(operands[i]);
+      const Value input = body_.Input(absl::StrCat("c", i), type);
+      whole_.push_back(
+          consts_[i].contracted.has_value() ? MatrixOf(body_, input) : input);
     }
     for (int64_t i = 0; i < rounds_.totals; ++i) {
       totals_.push_back(
@@ -224,8 +243,6 @@ class Writer {
     absl::StatusOr<Region> body = BuildRegion(std::move(body_), outputs);
     CLEAVE_CHECK(body.ok()) << body.status().message();
     const int64_t length = batch_.count() / rounds_.matrices;
-    std::vector<Value> operands;
-    for (const auto& [v, type] : consts_) operands.push_back(All(v, type));
     for (int64_t i = 0; i < rounds_.totals; ++i) {
       operands.push_back(builder_.Zeros(TotalType(rounds_.outputs[i])));
     }
@@ -249,11 +266,28 @@ class Writer {
     return batch_.Round(v, rounds_.matrices);
   }
 
-  // A value that all rounds read, as an input of that type.
-  using Const = std::pair<Value, TensorType>;
+  // A value that all rounds read, as an input of that type, or as the panels
+  // of such a matrix, which a product is summed over an axis of.
+  struct Const {
+    Value value;
+    TensorType type;
+    std::optional<int64_t> contracted;
+
+    friend bool operator==(const Const& a, const Const& b) {
+      return a.value == b.value && a.type == b.type &&
+             a.contracted == b.contracted;
+    }
+  };
 
   Const ConstOf(Value reader, Value operand) const {
-    return {operand, batch_.Whole(reader, operand)};
+    Const read = {operand, batch_.Whole(reader, operand), std::nullopt};
+    if (graph_.node(reader).op != ToOpId(Primitive::kDotGeneral)) return read;
+    const Attributes attributes = batch_.RoundAttributes(reader, read.type);
+    const auto contracted = attributes.GetInts("contract_b");
+    if (contracted.size() == 1 && ColumnsOfPanels(read.type, contracted[0])) {
+      read.contracted = contracted[0];
+    }
+    return read;
   }
 
   template <typename T>
@@ -294,7 +328,11 @@ class Writer {
       }
     }
     const Node& node = graph_.node(v);
-    const Attributes attributes = batch_.RoundAttributes(v, type);
+    Attributes attributes = batch_.RoundAttributes(v, type);
+    if (node.op == ToOpId(Primitive::kDotGeneral) && batch_.ReadsWhole(v, 1) &&
+        ConstOf(v, read[1]).contracted.has_value()) {
+      attributes.Set("contract_b", StaticValue::Ints(std::vector<int64_t>{0}));
+    }
     return body_.AddTyped(node.op, body_.context()->Intern(attributes),
                           body_.context()->Intern(type), operands,
                           node.provenance);
@@ -321,9 +359,14 @@ class Writer {
     return builder_.Reshape(InOrder(v), shape);
   }
 
-  Value All(Value v, const TensorType& type) {
-    if (type.shape == graph_.type(v).shape) return copy_.of(v);
-    return builder_.Reshape(InOrder(v), type.shape);
+  Value All(const Const& read) {
+    const Shape& shape = read.type.shape;
+    const Value x = shape == graph_.type(read.value).shape
+                        ? copy_.of(read.value)
+                        : builder_.Reshape(InOrder(read.value), shape);
+    return read.contracted.has_value()
+               ? StorePanels(builder_, x, *read.contracted)
+               : x;
   }
 
   const Graph& graph_;
@@ -403,7 +446,10 @@ Graph RoundsOfBatches(const Graph& graph) {
       const auto extents = ExtentsOf(result, Value{id}, part);
       if (!extents) continue;
       const auto bytes = BytesOf(result.type(Value{id}));
-      if (bytes && *bytes >= BytesOf(part).least_in_all) all.insert(*extents);
+      if (bytes &&
+          *bytes >= BytesOf(part, /*beside_small=*/true).least_in_all) {
+        all.insert(*extents);
+      }
     }
     for (const Extents& extents : all) result = InRounds(result, extents, part);
   }

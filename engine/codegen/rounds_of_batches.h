@@ -33,6 +33,12 @@ inline constexpr RoundBytes kRoundsOfMatrices = {int64_t{1} << 20,
                                                  int64_t{4} << 20};
 inline constexpr RoundBytes kRoundsOfRows = {int64_t{4} << 20,
                                              int64_t{8} << 20};
+// The same of rows where what all rounds read as a whole is small: at most
+// kSmallMatrices for each product between the others. Then all of a round stays
+// in the second cache.
+inline constexpr RoundBytes kRoundsBesideSmall = {int64_t{1} << 19,
+                                                  int64_t{2} << 20};
+inline constexpr int64_t kSmallMatrices = int64_t{1} << 20;
 
 // The fewest rows of a round.
 inline constexpr int64_t kLeastRows = 32;

@@ -129,9 +129,21 @@ constexpr char kRows[] =
 TEST(RoundsOfBatches, TakeRowsOfOneMatrix) {
   const std::string text =
       InRounds(absl::StrReplaceAll(kRows, {{"L", "2304"}}));
+  EXPECT_THAT(text, HasSubstr("f32[128, 1024] = dot_general("));
+  EXPECT_THAT(text, HasSubstr("length: 18"));
+  EXPECT_THAT(text, Not(HasSubstr("f32[1, 1, 2304, 1024]")));
+  // The keys are stored in panels, which all rounds read.
+  EXPECT_THAT(text, HasSubstr("%c0: f32[16, 2, 64]"));
+}
+
+// Rounds that read many keys have as many rows as that is worth.
+TEST(RoundsOfBatches, TakeMoreRowsBesideLargeMatrices) {
+  const std::string text =
+      InRounds(absl::StrReplaceAll(kRows, {{"L", "2304"},
+                                           {"1, 1024, 2]", "1, 1024, 160]"},
+                                           {"L, 2]", "2304, 160]"}}));
   EXPECT_THAT(text, HasSubstr("f32[768, 1024] = dot_general("));
   EXPECT_THAT(text, HasSubstr("length: 3"));
-  EXPECT_THAT(text, Not(HasSubstr("f32[1, 1, 2304, 1024]")));
 }
 
 // The mask of a matrix without a batch, by its places; and the square of a
@@ -154,7 +166,7 @@ TEST(RoundsOfBatches, TakeRowsByTheirNumbers) {
   for (const char* right : {"k", "q"}) {
     const std::string text =
         InRounds(absl::StrReplaceAll(kText, {{"RIGHT", right}}));
-    EXPECT_THAT(text, HasSubstr("f32[512, 2048] = dot_general("));
+    EXPECT_THAT(text, HasSubstr("f32[64, 2048] = dot_general("));
     EXPECT_THAT(text, Not(HasSubstr("i64[2048, 2048]")));
   }
 }
@@ -176,7 +188,7 @@ TEST(RoundsOfBatches, AddUpTotalsOfRows) {
 )";
   // Sums of small multiples of 2^-12 are exact in any order.
   const std::string text = InRounds(kText);
-  EXPECT_THAT(text, HasSubstr("carries: 2, consts: 1, length: 2"));
+  EXPECT_THAT(text, HasSubstr("carries: 2, consts: 2, length: 16"));
   EXPECT_THAT(text, HasSubstr("f32[1024, 3] = dot_general("));
   EXPECT_THAT(text, Not(HasSubstr("f32[1, 2048, 1024]")));
   // A half would lose digits between rounds: others add up its rows.
@@ -198,8 +210,8 @@ TEST(RoundsOfBatches, ReadTotalsBehind) {
 }
 )";
   const std::string text = InRounds(kText);
-  EXPECT_THAT(text, HasSubstr("carries: 1, consts: 1, length: 2"));
-  EXPECT_THAT(text, HasSubstr("carries: 0, consts: 1, length: 2"));
+  EXPECT_THAT(text, HasSubstr("carries: 1, consts: 1, length: 16"));
+  EXPECT_THAT(text, HasSubstr("carries: 0, consts: 2, length: 16"));
   EXPECT_THAT(text, Not(HasSubstr("f32[4096, 512]")));
 }
 

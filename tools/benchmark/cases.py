@@ -219,9 +219,10 @@ def add_blocks(add, down):
     add("max_pool_3x3", "convolution", "max_pool_3x3", [large],
         [f32(8, down(64), 28, 28)], blocks.max_pool_3x3)
     for name in ("attention", "attention_causal"):
-        head = f32(1, down(8), down(512), 64)
-        add(name, "attention", name, [head, head, head], [head],
-            getattr(blocks, name), flops=4 * head.size * head.shape[2])
+        for suffix, heads, length in (("", 8, 512), ("_long", 2, 2048)):
+            head = f32(1, down(heads), down(length), 64)
+            add(name + suffix, "attention", name, [head, head, head], [head],
+                getattr(blocks, name), flops=4 * head.size * head.shape[2])
     points, others = f32(down(1024), 64), f32(down(1000), 64)
     add("distances", "distance", "distances", [points, others],
         [f32(points.shape[0], others.shape[0])], blocks.distances)
@@ -270,9 +271,10 @@ def add_training(add, down):
         flops=2 * 56 * 56 * o * c * 4)
     head = f32(1, down(8), down(512), 64)
     length, width = head.shape[2], 64 * head.shape[1]
-    add("attention_vjp", "attention", "attention", [head] * 4, [head] * 4,
-        gradients.attention_vjp, transform="vjp", tolerance=1e-4,
-        flops=10 * head.size * length)
+    for name in ("attention", "attention_causal"):
+        add(f"{name}_vjp", "attention", name, [head] * 4, [head] * 4,
+            getattr(gradients, f"{name}_vjp"), transform="vjp", tolerance=1e-4,
+            flops=10 * head.size * length)
     add("linear_of_heads", "matmul", "linear_of_heads",
         [head, f32(width, width)], [f32(1, length, width)],
         gradients.linear_of_heads, tolerance=1e-3,

@@ -144,46 +144,57 @@ def max_pool_3x3_vjp(arrays, shapes):
             _at_places(shapes[0], dx))
 
 
-def attention_vjp(arrays, shapes):
+def _attention_vjp(is_causal):
     """Rows of each head, and the keys and values of some of the last one."""
-    q, k, v, dy = arrays
-    batch, heads, length, width = shapes[0]
-    scale = 1 / math.sqrt(width)
-    y, dq, dk, dv = (Sample([], []) for _ in range(4))
 
-    def row(array, h, i):
-        first = (h * length + i) * width
-        return array[first:first + width]
+    def sample(arrays, shapes):
+        q, k, v, dy = arrays
+        batch, heads, length, width = shapes[0]
+        scale = 1 / math.sqrt(width)
+        y, dq, dk, dv = (Sample([], []) for _ in range(4))
 
-    def weights(h, i):
-        """Those of row i, and the cotangents of its scores."""
-        query, cotangent = row(q, h, i), row(dy, h, i)
-        p = truth._softmax(
-            [_dot(query, row(k, h, j)) * scale for j in range(length)])
-        dp = [_dot(cotangent, row(v, h, j)) for j in range(length)]
-        mean = _dot(p, dp)
-        return p, [a * (b - mean) * scale for a, b in zip(p, dp)]
+        def row(array, h, i):
+            first = (h * length + i) * width
+            return array[first:first + width]
 
-    def add(sample, h, i, values):
-        first = (h * length + i) * width
-        sample.indices.extend(range(first, first + width))
-        sample.values.extend(values)
+        def weights(h, i):
+            """Those of row i, and the cotangents of its scores."""
+            query, cotangent = row(q, h, i), row(dy, h, i)
+            seen = range(i + 1 if is_causal else length)
+            p = truth._softmax(
+                [_dot(query, row(k, h, j)) * scale for j in seen])
+            dp = [_dot(cotangent, row(v, h, j)) for j in seen]
+            mean = _dot(p, dp)
+            ds = [a * (b - mean) * scale for a, b in zip(p, dp)]
+            rest = [0.0] * (length - len(p))
+            return p + rest, ds + rest
 
-    def sum_of(factors, array, h):
-        rows = [row(array, h, j) for j in range(length)]
-        return [_dot(factors, [r[e] for r in rows]) for e in range(width)]
+        def add(sample, h, i, values):
+            first = (h * length + i) * width
+            sample.indices.extend(range(first, first + width))
+            sample.values.extend(values)
 
-    last = batch * heads - 1
-    for h in range(batch * heads):
-        for i in sorted({0, length - 1}):
-            p, ds = weights(h, i)
-            add(y, h, i, sum_of(p, v, h))
-            add(dq, h, i, sum_of(ds, k, h))
-    rows = [weights(last, i) for i in range(length)]
-    for j in sorted({0, length // 3, length - 1}):
-        add(dv, last, j, sum_of([p[j] for p, _ in rows], dy, last))
-        add(dk, last, j, sum_of([ds[j] for _, ds in rows], q, last))
-    return [y, dq, dk, dv]
+        def sum_of(factors, array, h):
+            rows = [row(array, h, j) for j in range(length)]
+            return [_dot(factors, [r[e] for r in rows]) for e in range(width)]
+
+        last = batch * heads - 1
+        for h in range(batch * heads):
+            for i in sorted({0, length - 1}):
+                p, ds = weights(h, i)
+                add(y, h, i, sum_of(p, v, h))
+                add(dq, h, i, sum_of(ds, k, h))
+        rows = [weights(last, i) for i in range(length)]
+        for j in sorted({0, length // 3, length - 1}):
+            add(dv, last, j, sum_of([p[j] for p, _ in rows], dy, last))
+            add(dk, last, j, sum_of([ds[j] for _, ds in rows], q, last))
+        return [y, dq, dk, dv]
+
+    return sample
+
+
+attention_vjp = _attention_vjp(False)
+attention_causal_vjp = _attention_vjp(True)
 
 
 def lstm_vjp(arrays, shapes):

@@ -61,12 +61,18 @@ struct Stage {
     kTileTotal,    // of a sum of tiles: those of successive terms added up
     kCopied,       // what a transpose reads: a tile of it in order
     kTurned,       // a tile of it, rows interleaved: the last has columns
+    kFlag,         // of a contraction: whether a block of it counts
+    kFlagLanes,    // lanes of that
     kBlock,        // of a contraction: the tiles of a panel and a task's rows
     kDraws,        // random numbers of one row, whole blocks of words
   };
+  // The loop of a contraction that a flag is for.
+  enum class Level { kTile, kBlock, kPanel };
   Halide::Func func;
   Role role = Role::kRow;
-  int lanes = 0;       // of kPartial and kHalving; columns of kPanel and kTile
+  Level level = Level::kTile;
+  int lanes = 0;       // of kPartial, kHalving, kFlagLanes; columns of kPanel
+                       // and kTile
   int rows = 0;        // of kTile
   int block_rows = 0;  // of kTile: rows of a task, a multiple of its own
   bool panels_outermost = false;  // of kTile: many tasks read one panel
@@ -254,6 +260,31 @@ class Lowering {
   bool AddFoundDot(Value v);  // found_dot.cc
   bool AddTiledReduction(Value v);
   void AddTileResult(Value v, const TileVars& vars);
+  // ---- Blocks of products that are left out (skip_blocks.cc).
+  Halide::Func AddLargest(
+      const std::vector<Halide::Var>& places, int lanes,
+      const std::vector<Halide::Expr>& points, Stage::Level level,
+      const std::function<Halide::Expr(const Halide::Expr& lane,
+                                       const Halide::RDom& point)>& element);
+  Halide::Expr WantsTile(Value v, const TileVars& of, int rows, int columns);
+  int TermsOfSkippedBlock(Value v, int rows_of_block) const;
+  // A product whose blocks of terms may be left out.
+  struct SkippedTerms {
+    DType dtype;
+    int block;          // terms of one
+    int terms;          // in all
+    int height;         // rows of the left side
+    int rows;           // of a tile
+    int columns;        // of a panel
+    int rows_of_block;  // of a task
+    bool along_terms;   // a row's terms lie side by side in memory
+  };
+  Halide::RDom TermsThatCount(
+      const TileVars& of, const SkippedTerms& skipped,
+      const std::function<Halide::Expr(const Halide::Expr& k,
+                                       const Halide::Expr& m)>& left,
+      const std::function<Halide::Expr(const Halide::Expr& k,
+                                       const Halide::Expr& i)>& right);
   Halide::Expr AddProductTo(DType dtype, const Halide::Expr& sum,
                             const Halide::Expr& a, const Halide::Expr& b) const;
   void FinishStage(Value v, Stage stage,
@@ -337,6 +368,8 @@ class Lowering {
     int columns;
   };
   TileShape ChooseTile(const Dim& height, const Dim& width, DType sum) const;
+  TileShape ChooseTileOfPanels(const Dim& height, Value panels,
+                               DType sum) const;
   TileShape ChooseFoundTile(int64_t height, int64_t width, int64_t places,
                             int lanes) const;
   TileShape ChooseTileOfPlaces(int64_t height, int64_t width, int lanes) const;

@@ -12,6 +12,7 @@
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
 #include "engine/codegen/halide/tile_vars.h"
+#include "engine/codegen/panels.h"
 #include "ops/check.h"
 #include "ops/element_cost.h"
 
@@ -179,6 +180,20 @@ Lowering::TileShape Lowering::ChooseTile(const Dim& height, const Dim& width,
   return {best.rows, best.columns * lanes};
 }
 
+// The tile of a product whose right side is stored in panels: it divides their
+// columns.
+Lowering::TileShape Lowering::ChooseTileOfPanels(const Dim& height,
+                                                 Value panels,
+                                                 DType sum) const {
+  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
+  const std::vector<TileShape> shapes =
+      wide ? std::vector<TileShape>{{6, 4}, {12, 2}, {4, 4}}
+           : std::vector<TileShape>{{6, 2}, {4, 2}, {2, 4}};
+  return CheapestTile(shapes, height.Value().value_or(0),
+                      *graph_.type(panels).shape.back().Value(), 1,
+                      VectorWidth(ByteSize(sum)));
+}
+
 // One sum over one axis with rows of the left side and columns of the right: in
 // tiles that stay in registers, from panels of columns that are made
 // contiguous. False where the contraction is of another kind.
@@ -203,7 +218,10 @@ bool Lowering::AddTiledDot(Value v) {
   const DType sum = SumType(dtype);
   const Dim& height = graph_.type(v).shape[batch];
   const Dim& width = graph_.type(v).shape[batch + 1];
-  const auto [rows, columns] = ChooseTile(height, width, sum);
+  const std::optional<Value> panels = PanelsOfMatrix(graph_, b);
+  const auto [rows, columns] = panels.has_value()
+                                   ? ChooseTileOfPanels(height, *panels, sum)
+                                   : ChooseTile(height, width, sum);
   const TileVars of(batch);
   const auto element = [&](Value x, const std::vector<int64_t>& batch_axes,
                            int64_t contracted, const Expr& k,
@@ -219,21 +237,50 @@ bool Lowering::AddTiledDot(Value v) {
   Stage panel;
   panel.func = MakeFunc("panel");
   panel.lanes = columns;
-  const Expr column =
-      Halide::min(Halide::likely(of.p * columns + of.c), Extent(width) - 1);
-  const Expr packed = element(b, batch_b, contract_b[0], of.k, column);
+  Expr packed;
+  if (panels.has_value()) {
+    const Shape& shape = graph_.type(*panels).shape;
+    const auto tiles = static_cast<int>(*shape[2].Value()) / columns;
+    packed = At(*panels, {of.p / tiles, of.k, of.p % tiles * columns + of.c});
+  } else {
+    const Expr column =
+        Halide::min(Halide::likely(of.p * columns + of.c), Extent(width) - 1);
+    packed = element(b, batch_b, contract_b[0], of.k, column);
+  }
   panel.transposed = IsContiguousIn(packed, of.k);
   panel.func(of.VarsWith({of.c, of.k, of.p})) = packed;
-  // A panel that is read once need not be packed.
+  // A panel that is read once need not be packed, nor one that lies in memory.
   const bool once = height.Value().value_or(rows + 1) <= rows;
-  panel.role =
-      once && !panel.transposed ? Stage::Role::kInline : Stage::Role::kPanel;
+  const bool stored = image_of_.count(b) > 0 && width == Dim(columns);
+  panel.role = panels.has_value() || ((once || stored) && !panel.transposed)
+                   ? Stage::Role::kInline
+                   : Stage::Role::kPanel;
 
   Stage tile = TileStage(MakeFunc("tile"), height, rows, columns);
-  const RDom domain(0, Extent(graph_.type(a).shape[contract_a[0]]), "r");
+  const Dim& terms = graph_.type(a).shape[contract_a[0]];
+  RDom domain(0, Extent(terms), "r");
+  Expr k = domain.x;
+  const auto row = [&](const Expr& k, const Expr& m) {
+    return element(a, batch_a, contract_a[0], k, m);
+  };
+  if (const int block = TermsOfSkippedBlock(v, tile.block_rows); block > 0) {
+    const Func columns_of = panel.func;
+    domain = TermsThatCount(
+        of,
+        {sum, block, static_cast<int>(*terms.Value()),
+         static_cast<int>(*height.Value()), rows, columns, tile.block_rows,
+         IsContiguousIn(row(of.k, of.row), of.k)},
+        row, [&](const Expr& k, const Expr& i) {
+          return columns_of(of.With({i, k, of.p}));
+        });
+    k = domain.y * block + domain.x;
+  }
+  if (const Expr wanted = WantsTile(v, of, rows, columns); wanted.defined()) {
+    domain.where(wanted);
+  }
   const Expr above =
       Halide::min(Halide::likely(of.q * rows + of.j), Extent(height) - 1);
-  Expr left = element(a, batch_a, contract_a[0], domain.x, above);
+  Expr left = row(k, above);
   if (sum != graph_.type(a).dtype) {
     // A tile reads elements of rows one by one: narrow ones are widened before,
     // by vectors.
@@ -243,14 +290,14 @@ bool Lowering::AddTiledDot(Value v) {
     widened.role = Stage::Role::kTileRows;
     widened.func(of.VarsWith({of.k, m})) =
         element(a, batch_a, contract_a[0], of.k, m);
-    left = widened.func(of.With({domain.x, above}));
+    left = widened.func(of.With({k, above}));
     stages_.push_back(std::move(widened));
   }
   const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
   tile.func(vars) = NumberElement(sum, 0);
-  tile.func(vars) = AddProductTo(dtype, tile.func(vars), left,
-                                 panel.func(of.With({of.i, domain.x, of.p})));
-  tile.reduced = {domain.x};
+  tile.func(vars) = AddProductTo(dtype, tile.func(vars), ForEach(domain, left),
+                                 panel.func(of.With({of.i, k, of.p})));
+  tile.reduced = Variables(domain);
   stages_.push_back(std::move(panel));
   stages_.push_back(std::move(tile));
   AddTileResult(v, of);
@@ -488,6 +535,28 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
       }
     } else if (stage.role == Stage::Role::kTileRows) {
       f.compute_at(out, blocks).vectorize(k, width, TailStrategy::GuardWithIf);
+    } else if (stage.role == Stage::Role::kFlag ||
+               stage.role == Stage::Role::kFlagLanes) {
+      const bool of_tile = stage.level == Stage::Level::kTile;
+      if (of_tile && block != nullptr) {
+        f.compute_at(block->func, tiles);
+      } else {
+        f.compute_at(out, of_tile                               ? tiles
+                          : stage.level == Stage::Level::kBlock ? blocks
+                                                                : panels);
+      }
+      if (stage.role == Stage::Role::kFlag) {
+        f.update(0).atomic().vectorize(stage.reduced[0]);
+      } else {
+        const Var lane = f.args()[0];
+        std::vector<Halide::VarOrRVar> inner = {lane};
+        inner.insert(inner.end(), stage.reduced.begin(), stage.reduced.end());
+        f.bound(lane, 0, stage.lanes).vectorize(lane, stage.lanes);
+        f.update(0)
+            .reorder(inner)
+            .vectorize(lane, stage.lanes)
+            .unroll(stage.reduced[0]);
+      }
     } else if (stage.role == Stage::Role::kBlock) {
       f.compute_at(out, blocks).store_in(MemoryType::Stack);
       f.bound(i, 0, columns).bound_storage(row, tile->block_rows);

@@ -247,6 +247,8 @@ class Peer:
         "vjp(linear_gelu)": vjp(linear_gelu),
         "vjp(max_pool_3x3)": vjp(max_pool_3x3),
         "vjp(attention)": vjp(attention),
+        "vjp(attention_causal)": vjp(
+            lambda q, k, v: attention(q, k, v, True)),
         "vjp(lstm_layer)": vjp(lstm_layer),
         "convolution_transposed": convolution_transposed,
         "linear_of_heads": linear_of_heads,

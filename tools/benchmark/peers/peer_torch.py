@@ -164,6 +164,9 @@ class Peer:
         "vjp(linear_gelu)": vjp(linear_gelu),
         "vjp(max_pool_3x3)": vjp(max_pool_3x3),
         "vjp(attention)": vjp(F.scaled_dot_product_attention),
+        "vjp(attention_causal)": vjp(
+            lambda q, k, v: F.scaled_dot_product_attention(
+                q, k, v, is_causal=True)),
         "vjp(lstm_layer)": vjp(lstm_layer),
         "convolution_transposed": lambda x, w: F.conv_transpose2d(
             x, w, stride=2, padding=1),
