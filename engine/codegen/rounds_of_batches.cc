@@ -180,7 +180,7 @@ class Finder {
         continue;
       }
       const auto bytes = BytesOf(graph_.type(graph_.operands(v)[1]));
-      if (!bytes.has_value() || *bytes > kRoundsOfRows.most) {
+      if (!bytes.has_value() || *bytes > kMostReadAsWhole) {
         return std::nullopt;
       }
       all += *bytes;

@@ -31,7 +31,7 @@ struct RoundBytes {
 // them is not cut again.
 inline constexpr RoundBytes kRoundsOfMatrices = {int64_t{1} << 20,
                                                  int64_t{4} << 20};
-inline constexpr RoundBytes kRoundsOfRows = {int64_t{4} << 20,
+inline constexpr RoundBytes kRoundsOfRows = {int64_t{2} << 20,
                                              int64_t{8} << 20};
 // The same of rows where what all rounds read as a whole is small: at most
 // kSmallMatrices for each product between the others. Then all of a round stays
@@ -39,6 +39,8 @@ inline constexpr RoundBytes kRoundsOfRows = {int64_t{4} << 20,
 inline constexpr RoundBytes kRoundsBesideSmall = {int64_t{1} << 19,
                                                   int64_t{2} << 20};
 inline constexpr int64_t kSmallMatrices = int64_t{1} << 20;
+// The most bytes of each such matrix.
+inline constexpr int64_t kMostReadAsWhole = int64_t{4} << 20;
 
 // The fewest rows of a round.
 inline constexpr int64_t kLeastRows = 32;
@@ -46,7 +48,7 @@ inline constexpr int64_t kLeastRows = 32;
 // The graph with products of known extents in rounds: contractions of the same
 // batch, or of the same rows of one matrix, and what lies between them, without
 // a step that mixes its elements, where a value that nothing else reads takes
-// that memory. The right operands of rows are at most kRoundsOfRows.most: each
+// that memory. The right operands of rows are at most kMostReadAsWhole: each
 // round reads them. All values stay the same, but for products that add up
 // rows, whose sums are added round by round. A graph with composite nodes comes
 // back as it is. O(nodes) for each set of such nodes.

@@ -142,8 +142,8 @@ TEST(RoundsOfBatches, TakeMoreRowsBesideLargeMatrices) {
       InRounds(absl::StrReplaceAll(kRows, {{"L", "2304"},
                                            {"1, 1024, 2]", "1, 1024, 160]"},
                                            {"L, 2]", "2304, 160]"}}));
-  EXPECT_THAT(text, HasSubstr("f32[768, 1024] = dot_general("));
-  EXPECT_THAT(text, HasSubstr("length: 3"));
+  EXPECT_THAT(text, HasSubstr("f32[384, 1024] = dot_general("));
+  EXPECT_THAT(text, HasSubstr("length: 6"));
 }
 
 // The mask of a matrix without a batch, by its places; and the square of a

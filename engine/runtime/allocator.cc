@@ -16,6 +16,9 @@ constexpr size_t kKeptFrom = size_t{128} << 10;
 constexpr size_t kHugePage = size_t{2} << 20;
 constexpr size_t kHugeFrom = 2 * kHugePage;
 
+// A thread is known by the address of its own.
+thread_local const char this_thread = 0;
+
 void* Aligned(size_t bytes, size_t alignment) {
   void* address = nullptr;
   return posix_memalign(&address, alignment, bytes) == 0 ? address : nullptr;
@@ -48,6 +51,7 @@ class KeepingAllocator : public Allocator {
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       block->next = nullptr;
+      block->user = &this_thread;
       *end_ = block;
       end_ = &block->next;
       kept_bytes_ += block->size;
@@ -76,9 +80,10 @@ class KeepingAllocator : public Allocator {
  private:
   // Stands before the memory that the caller sees.
   struct alignas(kKernelAlignment) Header {
-    void* start;   // of what the C library gave
-    size_t size;   // that the caller sees
-    Header* next;  // of those that are kept
+    void* start;       // of what the C library gave
+    size_t size;       // that the caller sees
+    Header* next;      // of those that are kept
+    const void* user;  // &this_thread of the one that freed it
   };
 
   static Header* Make(size_t bytes, size_t alignment) {
@@ -90,19 +95,25 @@ class KeepingAllocator : public Allocator {
     // Where the system has none, all works with small ones.
     if (huge) (void)madvise(start, before + bytes, MADV_HUGEPAGE);
     void* const header = static_cast<char*>(start) + before - sizeof(Header);
-    return new (header) Header{start, bytes, nullptr};
+    return new (header) Header{start, bytes, nullptr, nullptr};
   }
 
   // The smallest kept block that serves, of which at most a quarter is unused;
-  // null where there is none.
+  // among equal ones the last that this thread freed, whose cache may hold it,
+  // else the last of all. Null where there is none.
   Header* TakeKept(size_t bytes) {
     const std::lock_guard<std::mutex> lock(mutex_);
     Header** best = nullptr;
-    size_t best_size = bytes + bytes / 3 + 1;
+    size_t best_size = bytes + bytes / 3;
     for (Header** at = &oldest_; *at != nullptr; at = &(*at)->next) {
-      if ((*at)->size < bytes || (*at)->size >= best_size) continue;
+      const Header& block = **at;
+      if (block.size < bytes || block.size > best_size) continue;
+      const bool other_than_best = best != nullptr && block.size == best_size &&
+                                   block.user != &this_thread &&
+                                   (*best)->user == &this_thread;
+      if (other_than_best) continue;
       best = at;
-      best_size = (*at)->size;
+      best_size = block.size;
     }
     return best == nullptr ? nullptr : TakeNext(best);
   }

@@ -39,6 +39,35 @@ TEST(DefaultAllocator, KeepsLargeBlocks) {
   ReleaseKeptMemory();
 }
 
+// The cache of a thread may hold what it freed.
+TEST(DefaultAllocator, GivesAThreadItsOwnBlock) {
+  ReleaseKeptMemory();
+  Allocator& allocator = DefaultAllocator();
+  const auto allocate = [&] {
+    return allocator.Allocate(kLarge, kKernelAlignment);
+  };
+  void* const older = allocate();
+  void* const own = allocate();
+  void* others = nullptr;
+  std::thread([&] { others = allocate(); }).join();
+  allocator.Free(older, kLarge);
+  allocator.Free(own, kLarge);
+  std::thread([&] {
+    allocator.Free(others, kLarge);
+    // Without one of its own a thread takes the last.
+    void* const last = allocate();
+    EXPECT_EQ(last, others);
+    allocator.Free(last, kLarge);
+  }).join();
+  EXPECT_EQ(allocate(), own);
+  EXPECT_EQ(allocate(), older);
+  EXPECT_EQ(allocate(), others);
+  for (void* const block : {own, older, others}) {
+    allocator.Free(block, kLarge);
+  }
+  ReleaseKeptMemory();
+}
+
 TEST(DefaultAllocator, TakesOtherAlignments) {
   for (const size_t alignment : {size_t{1}, size_t{4096}}) {
     void* const address = DefaultAllocator().Allocate(kLarge, alignment);
@@ -59,7 +88,7 @@ TEST(DefaultAllocator, KeepsSoMuchAndNoMore) {
     ASSERT_NE(blocks.back(), nullptr);
   }
   for (void* block : blocks) allocator.Free(block, kBytes);
-  for (size_t i = 2; i < blocks.size(); ++i) {
+  for (size_t i = blocks.size(); i-- > 2;) {
     EXPECT_EQ(allocator.Allocate(kBytes, kKernelAlignment), blocks[i]);
   }
   for (size_t i = 2; i < blocks.size(); ++i) {
@@ -69,8 +98,8 @@ TEST(DefaultAllocator, KeepsSoMuchAndNoMore) {
   void* const whole = allocator.Allocate(kMostKeptBytes + 1, kKernelAlignment);
   ASSERT_NE(whole, nullptr);
   allocator.Free(whole, kMostKeptBytes + 1);
-  EXPECT_EQ(allocator.Allocate(kBytes, kKernelAlignment), blocks[2]);
-  allocator.Free(blocks[2], kBytes);
+  EXPECT_EQ(allocator.Allocate(kBytes, kKernelAlignment), blocks.back());
+  allocator.Free(blocks.back(), kBytes);
   ReleaseKeptMemory();
 }
 

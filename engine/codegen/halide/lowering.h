@@ -70,7 +70,8 @@ struct Stage {
   enum class Level { kTile, kBlock, kPanel };
   Halide::Func func;
   Role role = Role::kRow;
-  Level level = Level::kTile;
+  Level level = Level::kTile;  // of kFlag
+  size_t by_lane = 0;          // of kFlag: the number of its kFlagLanes
   int lanes = 0;       // of kPartial, kHalving, kFlagLanes; columns of kPanel
                        // and kTile
   int rows = 0;        // of kTile
@@ -266,8 +267,9 @@ class Lowering {
       const std::vector<Halide::Expr>& points, Stage::Level level,
       const std::function<Halide::Expr(const Halide::Expr& lane,
                                        const Halide::RDom& point)>& element);
+  void ScheduleFlag(Stage& flag, const Halide::LoopLevel& level);
   Halide::Expr WantsTile(Value v, const TileVars& of, int rows, int columns);
-  int TermsOfSkippedBlock(Value v, int rows_of_block) const;
+  int TermsOfSkippedBlock(Value v) const;
   // A product whose blocks of terms may be left out.
   struct SkippedTerms {
     DType dtype;

@@ -26,8 +26,10 @@ namespace {
 // The most terms of a block: a loop over them is long beside the question.
 constexpr int kMostTerms = 64;
 constexpr int kFewestTerms = 16;
-// The fewest blocks that are worth it.
+// The fewest blocks that are worth it, and the most whose flags are on the
+// stack.
 constexpr int kFewestBlocks = 2;
+constexpr int kMostBlocks = 4096;
 
 // The bits of a float without its sign, which are as large as it is: 0 for
 // zeros.
@@ -54,7 +56,6 @@ Func Lowering::AddLargest(
   Stage by_lane;
   by_lane.func = MakeFunc("by_lane");
   by_lane.role = Stage::Role::kFlagLanes;
-  by_lane.level = level;
   by_lane.lanes = lanes;
   std::vector<Var> vars = {lane};
   vars.insert(vars.end(), places.begin(), places.end());
@@ -72,6 +73,7 @@ Func Lowering::AddLargest(
   largest.func(places) = Halide::cast(value.type(), 0);
   largest.func(places) = Halide::max(largest.func(places), by_lane.func(at));
   largest.reduced = {all.x};
+  largest.by_lane = stages_.size();
   const Func result = largest.func;
   stages_.push_back(std::move(by_lane));
   stages_.push_back(std::move(largest));
@@ -101,9 +103,9 @@ Expr Lowering::WantsTile(Value v, const TileVars& of, int rows, int columns) {
   return any(of.With({of.q, of.p})) != 0;
 }
 
-// The terms of a block that is left out where it is 0, of a product v with so
-// many rows of tiles; 0 where all terms are taken one after the other.
-int Lowering::TermsOfSkippedBlock(Value v, int rows_of_block) const {
+// The terms of a block that is left out where it is 0, of a product v; 0 where
+// all terms are taken one after the other.
+int Lowering::TermsOfSkippedBlock(Value v) const {
   const Attributes& attributes = graph_.attributes(v);
   const StaticValue* zeros = attributes.Find("zeros");
   if (zeros == nullptr || !zeros->AsBool()) return 0;
@@ -122,9 +124,14 @@ int Lowering::TermsOfSkippedBlock(Value v, int rows_of_block) const {
   const auto terms = type.shape[attributes.GetInts("contract_a")[0]].Value();
   const Shape& shape = graph_.type(v).shape;
   const auto height = shape[shape.size() - 2].Value();
-  if (!terms.has_value() || height.value_or(0) < rows_of_block) return 0;
+  const int lanes = VectorWidth(ByteSize(type.dtype));
+  if (!terms.has_value() || height.value_or(0) < lanes) return 0;
   for (int block = kMostTerms; block >= kFewestTerms; block -= kFewestTerms) {
-    if (*terms % block == 0 && *terms / block >= kFewestBlocks) return block;
+    const int64_t blocks = *terms / block;
+    if (*terms % block == 0 && blocks >= kFewestBlocks &&
+        blocks <= kMostBlocks) {
+      return block;
+    }
   }
   return 0;
 }
@@ -171,6 +178,25 @@ RDom Lowering::TermsThatCount(
   const Expr infinite = InfiniteMagnitude(skipped.dtype);
   domain.where((a != 0 && b != 0) || a >= infinite || b >= infinite);
   return domain;
+}
+
+// The flag at that loop, with its lanes in a vector for each place.
+void Lowering::ScheduleFlag(Stage& flag, const Halide::LoopLevel& level) {
+  flag.func.compute_at(level).store_in(Halide::MemoryType::Stack);
+  flag.func.update(0).atomic().vectorize(flag.reduced[0]);
+  Stage& by_lane = stages_[flag.by_lane];
+  Func f = by_lane.func;
+  const Var lane = f.args()[0];
+  std::vector<Halide::VarOrRVar> inner = {lane};
+  inner.insert(inner.end(), by_lane.reduced.begin(), by_lane.reduced.end());
+  f.compute_at(flag.func, flag.func.args()[0])
+      .store_in(Halide::MemoryType::Stack)
+      .bound(lane, 0, by_lane.lanes)
+      .vectorize(lane, by_lane.lanes);
+  f.update(0)
+      .reorder(inner)
+      .vectorize(lane, by_lane.lanes)
+      .unroll(by_lane.reduced[0]);
 }
 
 }  // namespace cleave

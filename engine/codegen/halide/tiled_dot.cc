@@ -263,7 +263,7 @@ bool Lowering::AddTiledDot(Value v) {
   const auto row = [&](const Expr& k, const Expr& m) {
     return element(a, batch_a, contract_a[0], k, m);
   };
-  if (const int block = TermsOfSkippedBlock(v, tile.block_rows); block > 0) {
+  if (const int block = TermsOfSkippedBlock(v); block > 0) {
     const Func columns_of = panel.func;
     domain = TermsThatCount(
         of,
@@ -535,28 +535,15 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
       }
     } else if (stage.role == Stage::Role::kTileRows) {
       f.compute_at(out, blocks).vectorize(k, width, TailStrategy::GuardWithIf);
-    } else if (stage.role == Stage::Role::kFlag ||
-               stage.role == Stage::Role::kFlagLanes) {
+    } else if (stage.role == Stage::Role::kFlag) {
       const bool of_tile = stage.level == Stage::Level::kTile;
-      if (of_tile && block != nullptr) {
-        f.compute_at(block->func, tiles);
-      } else {
-        f.compute_at(out, of_tile                               ? tiles
-                          : stage.level == Stage::Level::kBlock ? blocks
-                                                                : panels);
-      }
-      if (stage.role == Stage::Role::kFlag) {
-        f.update(0).atomic().vectorize(stage.reduced[0]);
-      } else {
-        const Var lane = f.args()[0];
-        std::vector<Halide::VarOrRVar> inner = {lane};
-        inner.insert(inner.end(), stage.reduced.begin(), stage.reduced.end());
-        f.bound(lane, 0, stage.lanes).vectorize(lane, stage.lanes);
-        f.update(0)
-            .reorder(inner)
-            .vectorize(lane, stage.lanes)
-            .unroll(stage.reduced[0]);
-      }
+      const Halide::LoopLevel level =
+          of_tile && block != nullptr ? Halide::LoopLevel(block->func, tiles)
+          : of_tile                   ? Halide::LoopLevel(out, tiles)
+          : stage.level == Stage::Level::kBlock
+              ? Halide::LoopLevel(out, blocks)
+              : Halide::LoopLevel(out, panels);
+      ScheduleFlag(stage, level);
     } else if (stage.role == Stage::Role::kBlock) {
       f.compute_at(out, blocks).store_in(MemoryType::Stack);
       f.bound(i, 0, columns).bound_storage(row, tile->block_rows);
