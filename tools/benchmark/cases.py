@@ -261,6 +261,13 @@ def add_training(add, down):
     add("linear_gelu_vjp", "matmul", "linear_gelu", inputs + [f32(b, o)],
         [f32(b, o), *inputs], gradients.linear_gelu_vjp, transform="vjp",
         tolerance=1e-3, flops=6 * b * i * o)
+    v, w = f32(i, down(256)), f32(down(256), down(128))
+    flops = 2 * b * (2 * v.size + 3 * w.size)
+    add("network_gradients", "matmul", "network_gradients", [f32(b, i), v, w],
+        [v, w], gradients.network_gradients, tolerance=1e-4, flops=flops)
+    add("hessian_vector", "matmul", "network_gradients",
+        [f32(b, i), v, w] * 2, [v, w] * 2, gradients.network_gradients_jvp,
+        transform="jvp", tolerance=1e-3, flops=3 * flops)
     image, pooled = f32(8, down(64), 56, 56), f32(8, down(64), 28, 28)
     add("max_pool_3x3_vjp", "convolution", "max_pool_3x3", [image, pooled],
         [pooled, image], gradients.max_pool_3x3_vjp, transform="vjp")

@@ -57,6 +57,19 @@ def convolution_3x3(x, w):
     return jax.lax.conv(x, w, (1, 1), "SAME")
 
 
+def squared_network(x, v, w):
+    return (jnp.tanh(jnp.tanh(0.06 * (x @ v)) @ w * 0.06)**2).sum()
+
+
+network_gradients = jax.grad(squared_network, (1, 2))
+
+
+def network_gradients_jvp(*arguments):
+    results, tangents = jax.jvp(network_gradients, arguments[:3],
+                                arguments[3:])
+    return (*results, *tangents)
+
+
 def convolution_groups(x, w):
     return jax.lax.conv_general_dilated(x, w, (1, 1), "SAME",
                                         feature_group_count=32)
@@ -249,6 +262,8 @@ class Peer:
         "vjp(attention)": vjp(attention),
         "vjp(attention_causal)": vjp(
             lambda q, k, v: attention(q, k, v, True)),
+        "network_gradients": network_gradients,
+        "jvp(network_gradients)": network_gradients_jvp,
         "vjp(lstm_layer)": vjp(lstm_layer),
         "convolution_transposed": convolution_transposed,
         "linear_of_heads": linear_of_heads,

@@ -35,6 +35,30 @@ def lstm_layer(xs, h, c, wx, wh, bias):
                       0.0, torch.is_grad_enabled(), False, False)[0]
 
 
+def jvp(function, count):
+    """Results of a function of so many arguments, and their tangents; the
+    tangents of the arguments stand behind these."""
+
+    def call(*arguments):
+        results, tangents = torch.func.jvp(function, arguments[:count],
+                                           arguments[count:])
+        return (*results, *tangents)
+
+    return call
+
+
+def gradients_of(function, count):
+    """Slopes of a scalar by the last arguments, so many."""
+
+    def call(*arguments):
+        with torch.enable_grad():
+            inputs = [x.detach().requires_grad_() for x in arguments[-count:]]
+            return torch.autograd.grad(function(*arguments[:-count], *inputs),
+                                       inputs)
+
+    return call
+
+
 def vjp(function):
     """Results and gradients of a function, by its floats; the last argument is
     the cotangent."""
@@ -50,6 +74,11 @@ def vjp(function):
 
     call.of = function
     return call
+
+
+def squared_network(x, v, w):
+    y = torch.tanh(torch.tanh(0.06 * (x @ v)) @ w * 0.06)
+    return (y * y).sum()
 
 
 def convolution_3x3(x, w):
@@ -167,6 +196,9 @@ class Peer:
         "vjp(attention_causal)": vjp(
             lambda q, k, v: F.scaled_dot_product_attention(
                 q, k, v, is_causal=True)),
+        "network_gradients": gradients_of(squared_network, 2),
+        "jvp(network_gradients)": jvp(
+            torch.func.grad(squared_network, (1, 2)), 3),
         "vjp(lstm_layer)": vjp(lstm_layer),
         "convolution_transposed": lambda x, w: F.conv_transpose2d(
             x, w, stride=2, padding=1),
