@@ -1,7 +1,7 @@
 // Lowering: the state of one group on its way to Halide. Internal to
 // this folder: lower_group.cc makes it, lower_movement.cc, lower_product.cc,
-// lower_reduction.cc, lower_structured.cc, lower_totals.cc and tiled_dot.cc are
-// its parts, schedule.cc orders its loops.
+// lower_reduction.cc, lower_structured.cc, lower_totals.cc, tiled_dot.cc,
+// found_dot.cc and skip_blocks.cc are its parts, schedule.cc orders its loops.
 
 #ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_LOWERING_H_
 #define CLEAVE_ENGINE_CODEGEN_HALIDE_LOWERING_H_
