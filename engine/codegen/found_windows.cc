@@ -6,9 +6,9 @@
 #include <utility>
 #include <vector>
 
+#include "engine/codegen/panels.h"
 #include "engine/codegen/stored.h"
 #include "ops/dtype.h"
-#include "ops/exact.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 
@@ -26,31 +26,6 @@ int64_t TileColumns(const Dim& columns) {
   int64_t vectors = (*columns.Value() + kVector - 1) / kVector;
   if (vectors > 1 && vectors % 2 != 0 && vectors % 3 != 0) ++vectors;
   return vectors * kVector;
-}
-
-// The first elements of x along each axis.
-Value FirstOf(GraphBuilder& builder, Value x, const Shape& shape) {
-  if (builder.type(x).shape == shape) return x;
-  Attributes slice;
-  slice.Set("start", StaticValue::Dims(std::vector<Dim>(shape.size(), Dim(0))));
-  slice.Set("size", StaticValue::Dims(shape));
-  slice.Set("stride",
-            StaticValue::Dims(std::vector<Dim>(shape.size(), Dim(1))));
-  return builder.Apply(Primitive::kSlice, {x}, slice);
-}
-
-// x with zeros behind it along the last axis.
-Value WithZerosBehind(GraphBuilder& builder, Value x, const Shape& shape) {
-  const Shape& from = builder.type(x).shape;
-  if (from == shape) return x;
-  std::vector<Dim> none(shape.size(), Dim(0));
-  Attributes pad;
-  pad.Set("interior", StaticValue::Ints(std::vector<int64_t>(shape.size(), 0)));
-  pad.Set("low", StaticValue::Dims(none));
-  none.back() = shape.back() - from.back();
-  pad.Set("high", StaticValue::Dims(none));
-  const Value zero = builder.Constant(Exact(0), builder.type(x).dtype);
-  return builder.Apply(Primitive::kPad, {x, zero}, pad);
 }
 
 // The outputs of a group.

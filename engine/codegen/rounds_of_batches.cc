@@ -219,8 +219,11 @@ class Writer {
     for (size_t i = 0; i < consts_.size(); ++i) {
       const TensorType& type = builder_.type(operands[i]);
       const Value input = body_.Input(absl::StrCat("c", i), type);
+      const Const& read = consts_[i];
       whole_.push_back(
-          consts_[i].contracted.has_value() ? MatrixOf(body_, input) : input);
+          read.contracted.has_value()
+              ? MatrixOf(body_, input, read.type.shape[1 - *read.contracted])
+              : input);
     }
     for (int64_t i = 0; i < rounds_.totals; ++i) {
       totals_.push_back(

@@ -33,6 +33,8 @@ inline constexpr int kReductionBlock = 16384;
 // where a thread for each column would be few threads. Up to so many rows the
 // order of a sum is that of the interpreter.
 inline constexpr int kColumnBlock = 512;
+// Terms of a product that tiles leave out together.
+inline constexpr int kSkippedTerms = 32;
 // Blocks of a reduction whose results one thread of a device reduces.
 inline constexpr int kGroupedBlocks = 64;
 
@@ -79,7 +81,7 @@ struct Stage {
   bool panels_outermost = false;  // of kTile: many tasks read one panel
   int per_block = 0;  // of kDraws: elements that one block of words makes
   std::vector<Halide::RVar> reduced;  // of the updates, innermost first
-  Halide::RVar tail;                  // of kPartial: what is left of the lanes
+  Halide::RVar tail;  // of kPartial and kTile: what is left over
   bool has_tail = false;
   int scan_axis = -1;  // of kScan
   // For kSequential: axes along which no order matters, the outermost first.
@@ -269,12 +271,11 @@ class Lowering {
                                        const Halide::RDom& point)>& element);
   void ScheduleFlag(Stage& flag, const Halide::LoopLevel& level);
   Halide::Expr WantsTile(Value v, const TileVars& of, int rows, int columns);
-  int TermsOfSkippedBlock(Value v) const;
+  int SkippedBlocks(Value v) const;
   // A product whose blocks of terms may be left out.
   struct SkippedTerms {
     DType dtype;
-    int block;          // terms of one
-    int terms;          // in all
+    int blocks;         // of kSkippedTerms
     int height;         // rows of the left side
     int rows;           // of a tile
     int columns;        // of a panel

@@ -23,9 +23,6 @@ using Halide::Var;
 
 namespace {
 
-// The most terms of a block: a loop over them is long beside the question.
-constexpr int kMostTerms = 64;
-constexpr int kFewestTerms = 16;
 // The fewest blocks that are worth it, and the most whose flags are on the
 // stack.
 constexpr int kFewestBlocks = 2;
@@ -103,9 +100,9 @@ Expr Lowering::WantsTile(Value v, const TileVars& of, int rows, int columns) {
   return any(of.With({of.q, of.p})) != 0;
 }
 
-// The terms of a block that is left out where it is 0, of a product v; 0 where
-// all terms are taken one after the other.
-int Lowering::TermsOfSkippedBlock(Value v) const {
+// How many blocks of terms of a product v are left out where they are 0; 0
+// where all terms are taken one after the other.
+int Lowering::SkippedBlocks(Value v) const {
   const Attributes& attributes = graph_.attributes(v);
   const StaticValue* zeros = attributes.Find("zeros");
   if (zeros == nullptr || !zeros->AsBool()) return 0;
@@ -126,52 +123,47 @@ int Lowering::TermsOfSkippedBlock(Value v) const {
   const auto height = shape[shape.size() - 2].Value();
   const int lanes = VectorWidth(ByteSize(type.dtype));
   if (!terms.has_value() || height.value_or(0) < lanes) return 0;
-  for (int block = kMostTerms; block >= kFewestTerms; block -= kFewestTerms) {
-    const int64_t blocks = *terms / block;
-    if (*terms % block == 0 && blocks >= kFewestBlocks &&
-        blocks <= kMostBlocks) {
-      return block;
-    }
-  }
-  return 0;
+  const int64_t blocks = *terms / kSkippedTerms;
+  return blocks >= kFewestBlocks && blocks <= kMostBlocks
+             ? static_cast<int>(blocks)
+             : 0;
 }
 
-// The domain of the terms of tile (q, p), by blocks: without those that are 0
-// on one side, and finite on the other, and so add 0. `left` and `right` give
-// elements of row m, or of column i of panel p, at a term.
+// The domain of the terms of tile (q, p), by whole blocks: without those that
+// are 0 on one side, and finite on the other, and so add 0. `left` and `right`
+// give elements of row m, or of column i of panel p, at a term.
 RDom Lowering::TermsThatCount(
     const TileVars& of, const SkippedTerms& skipped,
     const std::function<Expr(const Expr& k, const Expr& m)>& left,
     const std::function<Expr(const Expr& k, const Expr& i)>& right) {
-  const int block = skipped.block;
   const int lanes = VectorWidth(ByteSize(skipped.dtype));
   const Var o("o"), task("task");
   const Expr first_row = task * skipped.rows_of_block;
   const Func rows =
       skipped.along_terms
           ? AddLargest(of.VarsWith({o, task}), lanes,
-                       {block / lanes, skipped.rows_of_block},
+                       {kSkippedTerms / lanes, skipped.rows_of_block},
                        Stage::Level::kBlock,
                        [&](const Expr& lane, const RDom& r) {
                          return Magnitude(left(
-                             o * block + r.x * lanes + lane,
+                             o * kSkippedTerms + r.x * lanes + lane,
                              Halide::min(first_row + r.y, skipped.height - 1)));
                        })
           : AddLargest(
                 of.VarsWith({o, task}), lanes,
-                {(skipped.rows_of_block + lanes - 1) / lanes, block},
+                {(skipped.rows_of_block + lanes - 1) / lanes, kSkippedTerms},
                 Stage::Level::kBlock, [&](const Expr& lane, const RDom& r) {
-                  return Magnitude(left(o * block + r.y,
+                  return Magnitude(left(o * kSkippedTerms + r.y,
                                         Halide::min(first_row + r.x * lanes,
                                                     skipped.height - lanes) +
                                             lane));
                 });
   const Func columns = AddLargest(
-      of.VarsWith({o, of.p}), lanes, {skipped.columns / lanes, block},
+      of.VarsWith({o, of.p}), lanes, {skipped.columns / lanes, kSkippedTerms},
       Stage::Level::kPanel, [&](const Expr& lane, const RDom& r) {
-        return Magnitude(right(o * block + r.y, r.x * lanes + lane));
+        return Magnitude(right(o * kSkippedTerms + r.y, r.x * lanes + lane));
       });
-  RDom domain(0, block, 0, skipped.terms / block, "r");
+  RDom domain(0, kSkippedTerms, 0, skipped.blocks, "r");
   const Expr a =
       rows(of.With({domain.y, of.q / (skipped.rows_of_block / skipped.rows)}));
   const Expr b = columns(of.With({domain.y, of.p}));

@@ -258,29 +258,41 @@ bool Lowering::AddTiledDot(Value v) {
 
   Stage tile = TileStage(MakeFunc("tile"), height, rows, columns);
   const Dim& terms = graph_.type(a).shape[contract_a[0]];
-  RDom domain(0, Extent(terms), "r");
-  Expr k = domain.x;
   const auto row = [&](const Expr& k, const Expr& m) {
     return element(a, batch_a, contract_a[0], k, m);
   };
-  if (const int block = TermsOfSkippedBlock(v); block > 0) {
+  // The terms of a tile's updates.
+  std::vector<std::pair<RDom, Expr>> parts;
+  if (const int blocks = SkippedBlocks(v); blocks > 0) {
     const Func columns_of = panel.func;
-    domain = TermsThatCount(
+    const RDom domain = TermsThatCount(
         of,
-        {sum, block, static_cast<int>(*terms.Value()),
-         static_cast<int>(*height.Value()), rows, columns, tile.block_rows,
-         IsContiguousIn(row(of.k, of.row), of.k)},
+        {sum, blocks, static_cast<int>(*height.Value()), rows, columns,
+         tile.block_rows, IsContiguousIn(row(of.k, of.row), of.k)},
         row, [&](const Expr& k, const Expr& i) {
           return columns_of(of.With({i, k, of.p}));
         });
-    k = domain.y * block + domain.x;
+    parts.emplace_back(domain, domain.y * kSkippedTerms + domain.x);
+    const int first = blocks * kSkippedTerms;
+    const int rest = static_cast<int>(*terms.Value()) - first;
+    if (rest > 0) {
+      const RDom tail(0, rest, "tail");
+      parts.emplace_back(tail, first + tail.x);
+      tile.tail = tail.x;
+      tile.has_tail = true;
+    }
+  } else {
+    const RDom domain(0, Extent(terms), "r");
+    parts.emplace_back(domain, domain.x);
   }
   if (const Expr wanted = WantsTile(v, of, rows, columns); wanted.defined()) {
-    domain.where(wanted);
+    for (auto& [domain, k] : parts) domain.where(wanted);
   }
   const Expr above =
       Halide::min(Halide::likely(of.q * rows + of.j), Extent(height) - 1);
-  Expr left = row(k, above);
+  std::function<Expr(const Expr&)> left = [&](const Expr& k) {
+    return row(k, above);
+  };
   if (sum != graph_.type(a).dtype) {
     // A tile reads elements of rows one by one: narrow ones are widened before,
     // by vectors.
@@ -288,16 +300,20 @@ bool Lowering::AddTiledDot(Value v) {
     Stage widened;
     widened.func = MakeFunc("rows");
     widened.role = Stage::Role::kTileRows;
-    widened.func(of.VarsWith({of.k, m})) =
-        element(a, batch_a, contract_a[0], of.k, m);
-    left = widened.func(of.With({k, above}));
+    widened.func(of.VarsWith({of.k, m})) = row(of.k, m);
+    left = [&, widened_rows = widened.func](const Expr& k) -> Expr {
+      return widened_rows(of.With({k, above}));
+    };
     stages_.push_back(std::move(widened));
   }
   const auto vars = of.VarsWith({of.i, of.j, of.q, of.p});
   tile.func(vars) = NumberElement(sum, 0);
-  tile.func(vars) = AddProductTo(dtype, tile.func(vars), ForEach(domain, left),
-                                 panel.func(of.With({of.i, k, of.p})));
-  tile.reduced = Variables(domain);
+  for (const auto& [domain, k] : parts) {
+    tile.func(vars) =
+        AddProductTo(dtype, tile.func(vars), ForEach(domain, left(k)),
+                     panel.func(of.With({of.i, k, of.p})));
+  }
+  tile.reduced = Variables(parts[0].first);
   stages_.push_back(std::move(panel));
   stages_.push_back(std::move(tile));
   AddTileResult(v, of);
@@ -563,9 +579,14 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
       f.store_in(MemoryType::Stack);
       f.bound(i, 0, columns).bound(j, 0, rows);
       f.vectorize(i, width).unroll(i).unroll(j);
-      std::vector<Halide::VarOrRVar> inner = {i, j};
-      inner.insert(inner.end(), stage.reduced.begin(), stage.reduced.end());
-      f.update(0).reorder(inner).vectorize(i, width).unroll(i).unroll(j);
+      const auto update = [&](int number,
+                              const std::vector<Halide::RVar>& reduced) {
+        std::vector<Halide::VarOrRVar> inner = {i, j};
+        inner.insert(inner.end(), reduced.begin(), reduced.end());
+        f.update(number).reorder(inner).vectorize(i, width).unroll(i).unroll(j);
+      };
+      update(0, stage.reduced);
+      if (stage.has_tail) update(1, {stage.tail});
     }
   }
 }
