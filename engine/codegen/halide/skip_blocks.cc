@@ -1,7 +1,6 @@
 // Blocks of a product that tiles leave out: sums that nobody wants, and terms
 // that are 0.
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <utility>
