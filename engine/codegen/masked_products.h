@@ -31,7 +31,7 @@ struct Wanted {
 
 // A mask by which a selection takes the node's elements, computed on or not, or
 // leaves them out, and which nothing else reads. Nullopt where there is none.
-// O(nodes).
+// O(nodes) for each node on the way to the selection.
 std::optional<Wanted> WantedWhere(const Graph& graph, Value v);
 
 }  // namespace cleave

@@ -33,6 +33,17 @@ def chain(x, y):
     return (a * a - x) / (1 + jnp.abs(y)) + 0.5
 
 
+def jvp(function, count):
+    """Results and tangents, as of the peer of PyTorch."""
+
+    def call(*arguments):
+        results, tangents = jax.jvp(function, arguments[:count],
+                                    arguments[count:])
+        return jax.tree.leaves((results, tangents))
+
+    return call
+
+
 def vjp(function):
     """Results and gradients, as of the peer of PyTorch."""
 
@@ -62,12 +73,6 @@ def squared_network(x, v, w):
 
 
 network_gradients = jax.grad(squared_network, (1, 2))
-
-
-def network_gradients_jvp(*arguments):
-    results, tangents = jax.jvp(network_gradients, arguments[:3],
-                                arguments[3:])
-    return (*results, *tangents)
 
 
 def convolution_groups(x, w):
@@ -199,8 +204,7 @@ class Peer:
     FUNCTIONS = {
         "softmax_rows": jax.nn.softmax,
         "vmap(softmax_row)": jax.vmap(jax.nn.softmax),
-        "jvp(softmax_rows)": lambda x, dx: jax.jvp(jax.nn.softmax, (x,),
-                                                   (dx,)),
+        "jvp(softmax_rows)": jvp(jax.nn.softmax, 1),
         "log_softmax_rows": jax.nn.log_softmax,
         "log_softmax_backward": log_softmax_backward,
         "layer_norm_rows": layer_norm,
@@ -263,7 +267,7 @@ class Peer:
         "vjp(attention_causal)": vjp(
             lambda q, k, v: attention(q, k, v, True)),
         "network_gradients": network_gradients,
-        "jvp(network_gradients)": network_gradients_jvp,
+        "jvp(network_gradients)": jvp(network_gradients, 3),
         "vjp(lstm_layer)": vjp(lstm_layer),
         "convolution_transposed": convolution_transposed,
         "linear_of_heads": linear_of_heads,

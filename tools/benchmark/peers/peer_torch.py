@@ -42,19 +42,9 @@ def jvp(function, count):
     def call(*arguments):
         results, tangents = torch.func.jvp(function, arguments[:count],
                                            arguments[count:])
+        if isinstance(results, torch.Tensor):
+            return results, tangents
         return (*results, *tangents)
-
-    return call
-
-
-def gradients_of(function, count):
-    """Slopes of a scalar by the last arguments, so many."""
-
-    def call(*arguments):
-        with torch.enable_grad():
-            inputs = [x.detach().requires_grad_() for x in arguments[-count:]]
-            return torch.autograd.grad(function(*arguments[:-count], *inputs),
-                                       inputs)
 
     return call
 
@@ -79,6 +69,9 @@ def vjp(function):
 def squared_network(x, v, w):
     y = torch.tanh(torch.tanh(0.06 * (x @ v)) @ w * 0.06)
     return (y * y).sum()
+
+
+network_gradients = torch.func.grad(squared_network, (1, 2))
 
 
 def convolution_3x3(x, w):
@@ -130,8 +123,7 @@ class Peer:
     FUNCTIONS = {
         "softmax_rows": softmax,
         "vmap(softmax_row)": torch.vmap(softmax),
-        "jvp(softmax_rows)": lambda x, dx: torch.func.jvp(softmax, (x,),
-                                                          (dx,)),
+        "jvp(softmax_rows)": jvp(softmax, 1),
         "log_softmax_rows": lambda x: torch.log_softmax(x, -1),
         "log_softmax_backward": log_softmax_backward,
         "layer_norm_rows": layer_norm,
@@ -196,9 +188,8 @@ class Peer:
         "vjp(attention_causal)": vjp(
             lambda q, k, v: F.scaled_dot_product_attention(
                 q, k, v, is_causal=True)),
-        "network_gradients": gradients_of(squared_network, 2),
-        "jvp(network_gradients)": jvp(
-            torch.func.grad(squared_network, (1, 2)), 3),
+        "network_gradients": network_gradients,
+        "jvp(network_gradients)": jvp(network_gradients, 3),
         "vjp(lstm_layer)": vjp(lstm_layer),
         "convolution_transposed": lambda x, w: F.conv_transpose2d(
             x, w, stride=2, padding=1),
