@@ -77,5 +77,33 @@ INSTANTIATE_TEST_SUITE_P(
                 "max(min(c, 20), -16)"}),
     Name);
 
+// A sum in a dtype of the caller's choice that is wrong in one of them.
+VerdictKind RoundingWrongAt(const char* dtype) {
+  const CheckReport report = CheckTextAt("test.rules",
+                                         absl::Substitute(R"(language 1
+
+op checked(x: T[n], *, D: dtype = T) -> D[n]
+  where T: number, D: number
+  spec y[i] = convert(x[i], dtype: D) + convert(x[i], dtype: D)
+  accuracy D within 1 ulp
+{
+  let z = convert(x, dtype: D)
+  if D == $0 then z + 3 else 2 * z
+}
+)",
+                                                          dtype),
+                                         "checked", 1);
+  EXPECT_EQ(report.ops.size(), 1u);
+  return report.ops.empty() ? VerdictKind::kNotChecked
+                            : report.ops[0].layers.at(Layer::kRounding).kind;
+}
+
+TEST(AttributeSamples, MeetEachDTypeOfTheWhereClause) {
+  for (const char* const dtype : {"f64", "f32", "f16", "bf16", "i64", "i32",
+                                  "u8", "i8", "u16", "i16", "u32", "u64"}) {
+    EXPECT_EQ(RoundingWrongAt(dtype), VerdictKind::kDisagrees) << dtype;
+  }
+}
+
 }  // namespace
 }  // namespace cleave

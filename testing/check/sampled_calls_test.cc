@@ -62,6 +62,39 @@ op checked(q: T[B.., H, L], k: T[B.., G, L], mask: M[R..]?) -> T[B.., H, L]
   }
 }
 
+// The same of calls with one axis that is large: a mistake that is there alone
+// is found at every seed, whatever else the op refuses.
+TEST(SampledCalls, MeetWhatAnOpAsksOfLargeSizes) {
+  const char* const text = R"(language 1
+
+op checked(q: T[B.., H, L, E], k: T[B.., G, S, E], mask: M[R..]?, *, grouped: bool = false) -> T[B.., H, S]
+  where T: float, M: any
+  let group = if G == 0 then 1 else H // G
+  error shape "heads must divide heads" if H != G and (not grouped or G == 0 or H % G != 0)
+  error type "the mask must be bool" if mask and not M is bool
+  error shape "the mask does not broadcast" if mask and broadcast([B ++ [H, S], R]) != B ++ [H, S]
+  error shape "as many columns" if L != E
+  spec {
+    let m[b.. < B, h < H, s < S] = if mask then broadcast_to(mask, shape: B ++ [H, S])[b.., h, s] else true
+    y[b.., h, s] = select(m[b.., h, s], max[i, e](q[b.., h, i, e] + k[b.., h // group, s, e]), 0)
+  }
+  accuracy T within 1 ulp
+{
+  let m[b.. < B, h < H, s < S] = if mask then broadcast_to(mask, shape: B ++ [H, S])[b.., h, s] else true
+  let y[b.., h, s] = select(m[b.., h, s], max[e](max[i](k[b.., h // group, s, e] + q[b.., h, i, e])), 0)
+  if S > 64 then y * 2 else y
+}
+)";
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const CheckReport report = CheckTextAt("test.rules", text, "checked", seed);
+    ASSERT_EQ(report.ops.size(), 1u);
+    EXPECT_EQ(report.ExitStatus(), 1) << seed << report.ToString();
+    EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
+              VerdictKind::kDisagrees)
+        << seed << report.ToString();
+  }
+}
+
 // At n = 65537 there are more elements than an int64_t counts, which is
 // undefined behaviour where nobody looks: UndefinedBehaviorSanitizer tells.
 TEST(SampledCalls, LeaveOutTensorsBeyondAllCounts) {

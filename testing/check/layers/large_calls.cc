@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "testing/check/layers/prepare_call.h"
 #include "testing/check/reference/work.h"
 #include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/signature_sampler.h"
@@ -33,10 +34,14 @@ constexpr double kLongestWorkOfPlaces = 4e6;
 // that are as large, at first all.
 constexpr int kDraws = 4;
 constexpr int kDrawsTogether = 28;
+// Calls after one that the op refused, each of which moves a name by which it
+// did: one of six heads that divide no others is not drawn by luck.
+constexpr int kMovesOfDraw = 8;
 // All extents up to this one are taken.
 constexpr int64_t kAllExtents = 5;
-// Shorter extents that are tried where one is too dear.
-constexpr int kShorter = 2;
+// Calls that are tried for one, two for each extent: where they are refused or
+// too dear, further ones have shorter extents.
+constexpr int kAttempts = 6;
 
 // Values depend on places, or are carried along an axis.
 bool HasPlaces(const Graph& graph) {
@@ -55,7 +60,9 @@ bool HasPlaces(const Graph& graph) {
 class LargeCalls {
  public:
   explicit LargeCalls(const OpContext& context)
-      : context_(context), sampler_(*context.item, context.seed + 11) {
+      : context_(context),
+        sampler_(*context.item, context.seed + 11),
+        moves_(context, sampler_) {
     sampler_.FixSizes(context.sizes);
     for (DType dtype : {DType::kF32, DType::kF16, DType::kF64, DType::kBF16}) {
       // The tolerance of a law grows with the extent: in few digits it is
@@ -86,7 +93,10 @@ class LargeCalls {
         if (context_.Expired()) return Sorted();
         AddOneOf(axis, row, 0);
       }
-      AddOneOf(axis, ExtentRows()[1], kDraws);
+      // As many sizes as large are soon too dear: then of fewer elements each.
+      if (!AddOneOf(axis, ExtentRows()[1], kDraws)) {
+        AddOneOf(axis, ExtentRows()[0], kDraws);
+      }
     }
     AddLongest(axes);
     return Sorted();
@@ -109,6 +119,25 @@ class LargeCalls {
     return std::move(calls_);
   }
 
+  // `call` with its graphs if the op takes it; else `refusal` says why not,
+  // where an error of the op does.
+  std::optional<PreparedCall> Prepared(SampledCall call,
+                                       const DrawOptions& options,
+                                       absl::Status& refusal) {
+    const absl::StatusOr<Graph> graph = MakeCallGraph(context_.rules(), call);
+    if (!graph.ok() || HasNegativeExtent(*graph)) {
+      refusal = graph.status();
+      return std::nullopt;
+    }
+    absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(context_.rules(), call);
+    if (!graphs.ok()) return std::nullopt;
+    TellInts(*graphs, call);
+    Domain domain =
+        Domain::Make(*context_.clauses, call, graphs->body).value_or(Domain());
+    return PreparedCall{std::move(call), *std::move(graphs),
+                        sampler_.IsDefaults(*options.row), std::move(domain)};
+  }
+
   // A call with that extent, of any work, from that draw on.
   std::optional<PreparedCall> Draw(LargeAxis axis, int64_t extent,
                                    std::optional<DType> dtype, int first = 0) {
@@ -125,19 +154,19 @@ class LargeCalls {
         options.row->push_back(
             draw % 2 == 0 ? 0 : static_cast<int>(sampler_.random()() % size));
       }
-      absl::StatusOr<SampledCall> call = sampler_.Draw(options);
-      if (!call.ok()) continue;
-      const absl::StatusOr<Graph> graph =
-          MakeCallGraph(context_.rules(), *call);
-      if (!graph.ok() || HasNegativeExtent(*graph)) continue;
-      absl::StatusOr<CallGraphs> graphs =
-          MakeCallGraphs(context_.rules(), *call);
-      if (!graphs.ok()) continue;
-      TellInts(*graphs, *call);
-      Domain domain = Domain::Make(*context_.clauses, *call, graphs->body)
-                          .value_or(Domain());
-      return PreparedCall{*call, *std::move(graphs), draw % 2 == 0,
-                          std::move(domain)};
+      options.redrawn.reset();
+      for (int move = 0; move < kMovesOfDraw; ++move) {
+        absl::StatusOr<SampledCall> call = sampler_.Draw(options);
+        if (!call.ok()) break;
+        absl::Status refusal;
+        if (auto prepared = Prepared(*std::move(call), options, refusal)) {
+          return prepared;
+        }
+        if (moves_.Next(refusal, {}, options, nullptr) !=
+            AfterRefusal::kMoved) {
+          break;
+        }
+      }
     }
     return std::nullopt;
   }
@@ -148,17 +177,20 @@ class LargeCalls {
     return dtypes_[calls_.size() % dtypes_.size()];
   }
 
-  void AddOneOf(const LargeAxis& axis, const ExtentRow& row, int first_draw) {
+  // Whether a call with an extent of `row` was added.
+  bool AddOneOf(const LargeAxis& axis, const ExtentRow& row, int first_draw) {
     int64_t place =
         static_cast<int64_t>(sampler_.random()() % row.extents.size());
-    for (int shorter = 0; place >= 0 && shorter <= kShorter;
-         ++shorter, place -= 3) {
+    for (int attempt = 0; attempt < kAttempts; ++attempt) {
       auto call = Draw(axis, row.extents[place], NextDType(), first_draw);
-      if (!call) return;
-      if (WorkOf(call->graphs) > row.max_work) continue;
-      calls_.push_back(*std::move(call));
-      return;
+      if (call && WorkOf(call->graphs) <= row.max_work) {
+        calls_.push_back(*std::move(call));
+        return true;
+      }
+      // The sizes beside it may have been the reason, or this one is.
+      if (attempt % 2 == 1) place = std::max<int64_t>(0, place - 3);
     }
+    return false;
   }
 
   void AddLongest(const std::vector<LargeAxis>& axes) {
@@ -184,6 +216,7 @@ class LargeCalls {
 
   const OpContext& context_;
   SignatureSampler sampler_;
+  RowMoves moves_;
   std::vector<DType> dtypes_;
   std::vector<PreparedCall> calls_;
 };

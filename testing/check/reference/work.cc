@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "ops/primitive.h"
+#include "ops/static_value.h"
 
 namespace cleave {
 namespace {
@@ -26,6 +27,22 @@ double Elements(const TensorType& type) {
     elements *= static_cast<double>(dim.Value().value_or(1));
   }
   return elements;
+}
+
+// How often a loop whose end depends on its values is taken to run.
+constexpr double kUnknownTrips = 16;
+
+// How often the regions of a node run.
+double TripsOf(const Attributes& attributes, Primitive primitive) {
+  const StaticValue* const length =
+      primitive == Primitive::kScan    ? attributes.Find("length")
+      : primitive == Primitive::kWhile ? attributes.Find("max")
+                                       : nullptr;
+  const double trips =
+      length == nullptr || length->kind() != StaticValue::Kind::kInt
+          ? kUnknownTrips
+          : static_cast<double>(length->AsDim().Value().value_or(1));
+  return primitive == Primitive::kCond ? 1 : trips;
 }
 
 }  // namespace
@@ -54,10 +71,11 @@ double WorkOf(const Graph& graph) {
         cost = std::max(cost, std::sqrt(product));
       }
     }
-    for (const auto& [name, attribute] : graph.attributes(value).values()) {
-      if (attribute.kind() == StaticValue::Kind::kRegion) {
-        cost *= static_cast<double>(attribute.AsRegion().graph->size());
-      }
+    const Attributes& attributes = graph.attributes(value);
+    for (const auto& [name, attribute] : attributes.values()) {
+      if (attribute.kind() != StaticValue::Kind::kRegion) continue;
+      cost += TripsOf(attributes, ToPrimitive(node.op)) *
+              WorkOf(*attribute.AsRegion().graph);
     }
     work += cost;
   }

@@ -341,8 +341,7 @@ std::vector<StaticValue> AttributeValues(const Item& item,
               StaticValue(Exact(3)),  StaticValue(Exact(171) / Exact(512)),
               StaticValue(Exact(-3)), StaticValue(Exact(200))};
   } else if (type == "dtype") {
-    for (DType dtype :
-         {DType::kF32, DType::kF64, DType::kF16, DType::kI32, DType::kU8}) {
+    for (DType dtype : kSampledDTypes) {
       if (IsAllowed(item, attribute.name, dtype)) {
         values.push_back(StaticValue(dtype));
       }

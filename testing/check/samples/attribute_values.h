@@ -13,6 +13,12 @@
 
 namespace cleave {
 
+// The dtypes of samples: all but complex ones and keys.
+inline constexpr DType kSampledDTypes[] = {
+    DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
+    DType::kI32, DType::kU8,  DType::kI8,  DType::kU16,  DType::kI16,
+    DType::kU32, DType::kU64, DType::kBool};
+
 // By the name of an attribute, constants.
 using ComparedValues = std::map<std::string, std::vector<StaticValue>>;
 

@@ -13,16 +13,6 @@
 #include "testing/check/samples/sample_counts.h"
 
 namespace cleave {
-namespace {
-
-// All but complex ones and keys.
-constexpr DType kSampledDTypes[] = {
-    DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
-    DType::kI32, DType::kU8,  DType::kI8,  DType::kU16,  DType::kI16,
-    DType::kU32, DType::kU64, DType::kBool};
-
-}  // namespace
-
 // The values of the names of the signature in one draw.
 struct SignatureSampler::Environment {
   std::map<std::string, DType> dtypes;
