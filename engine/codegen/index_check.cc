@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/fusion.h"
-#include "engine/codegen/integer_constant.h"
+#include "engine/ir/constants.h"
 #include "ops/primitive.h"
 
 namespace cleave {

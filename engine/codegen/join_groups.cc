@@ -8,6 +8,7 @@
 #include "engine/codegen/fuse_totals.h"
 #include "engine/codegen/fusion_planner.h"
 #include "engine/codegen/matrix_product.h"
+#include "engine/codegen/stored.h"
 #include "ops/element_cost.h"
 
 namespace cleave {
@@ -290,7 +291,10 @@ const char* FusionPlanner::WhyNotAbsorb(int home, int other) const {
       for (const BaseRead& read : BaseReads(graph_, user)) {
         if (read.base != node) continue;
         if (read.scattered) return kElsewhere;
-        if (read.repeated && cost > kCheapOperations) return kRepeated;
+        if (read.repeated &&
+            (cost > kCheapOperations || IsStored(graph_, node))) {
+          return kRepeated;
+        }
       }
     }
   }

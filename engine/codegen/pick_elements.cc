@@ -5,8 +5,11 @@
 
 #include "absl/types/span.h"
 #include "engine/codegen/axes_inside.h"
+#include "engine/ir/constants.h"
 #include "ops/dim.h"
+#include "ops/dtype.h"
 #include "ops/element_cost.h"
+#include "ops/exact.h"
 #include "ops/primitive.h"
 #include "ops/static_value.h"
 
@@ -16,6 +19,25 @@ namespace {
 bool HasPlace(const PickElements::Places& places) {
   return std::any_of(places.begin(), places.end(),
                      [](int64_t place) { return place >= 0; });
+}
+
+// The places on the axes of the operand of the reshape `v`, where it only adds
+// or drops axes of extent 1; nullopt for another one.
+std::optional<PickElements::Places> PlacesOfReshaped(
+    const Graph& graph, Value v, const PickElements::Places& places) {
+  const Shape& from = graph.type(graph.operands(v)[0]).shape;
+  const Shape& to = graph.type(v).shape;
+  PickElements::Places inside(from.size(), -1);
+  size_t d = 0;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (from[i] == Dim(1)) continue;
+    while (d < to.size() && to[d] == Dim(1)) ++d;
+    if (d == to.size() || to[d] != from[i]) return std::nullopt;
+    inside[i] = places[d++];
+  }
+  while (d < to.size() && to[d] == Dim(1)) ++d;
+  if (d < to.size()) return std::nullopt;
+  return inside;
 }
 
 Shape WithPlaces(Shape shape, const PickElements::Places& places) {
@@ -46,11 +68,48 @@ bool PickElements::IsPassed(Value v, const Places& places) const {
     case Primitive::kBroadcastInDim:
     case Primitive::kTranspose:
       return true;
+    case Primitive::kIota:
+      return true;
+    case Primitive::kReshape:
+      return PlacesOfReshaped(graph_, v, places).has_value();
+    case Primitive::kConcatenate:
+      return places[graph_.attributes(v).GetInt("axis")] < 0;
     case Primitive::kGather:
       return IsOfIndex(v, places);
     default:
       return ClassOf(primitive) == PrimitiveClass::kPointwise;
   }
+}
+
+PickElements::Places PickElements::PlacesInside(Value v,
+                                                const Places& places) const {
+  return graph_.node(v).op == ToOpId(Primitive::kReshape)
+             ? *PlacesOfReshaped(graph_, v, places)
+             : AxesInside(graph_, v, places);
+}
+
+TensorType PickElements::TypeAt(Value v, const Places& places) const {
+  return {graph_.type(v).dtype, WithPlaces(graph_.type(v).shape, places)};
+}
+
+std::optional<Value> PickElements::Known(Value v, const Places& places) {
+  const Primitive primitive = ToPrimitive(graph_.node(v).op);
+  GraphBuilder& builder = copy_.builder();
+  const absl::Span<const Value> given = graph_.operands(v);
+  if (primitive == Primitive::kIota) {
+    return builder.Constant(Exact(places[0]), TypeAt(v, places));
+  }
+  if (primitive == Primitive::kSelect) {
+    const Value condition = At(given[0], places);
+    const auto chosen = BoolConstant(builder.graph(), condition);
+    if (!chosen.has_value()) return std::nullopt;
+    return At(given[*chosen ? 1 : 2], places);
+  }
+  if (given.size() != 2 || !IsBool(graph_.type(v).dtype)) return std::nullopt;
+  const auto holds = ComparedConstants(
+      builder.graph(), primitive, {At(given[0], places), At(given[1], places)});
+  if (!holds.has_value()) return std::nullopt;
+  return builder.Constant(Exact(*holds ? 1 : 0), TypeAt(v, places));
 }
 
 Value PickElements::At(Value v, const Places& places) {
@@ -64,23 +123,28 @@ Value PickElements::At(Value v, const Places& places) {
     result = Sliced(v, places);
   } else if (graph_.node(v).op == ToOpId(Primitive::kGather)) {
     result = Gathered(v, places);
+  } else if (const auto known = Known(v, places)) {
+    result = *known;
   } else {
-    GraphBuilder& builder = copy_.builder();
-    std::vector<Value> operands;
-    for (const Value operand : graph_.operands(v)) {
-      operands.push_back(At(operand, AxesInside(graph_, v, places)));
-    }
-    const TensorType type = {graph_.type(v).dtype,
-                             WithPlaces(graph_.type(v).shape, places)};
-    Attributes attributes = graph_.attributes(v);
-    if (graph_.node(v).op == ToOpId(Primitive::kBroadcastInDim)) {
-      attributes.Set("shape", StaticValue::Dims(type.shape));
-    }
-    result = builder.AddTyped(
-        graph_.node(v).op, builder.context()->Intern(attributes),
-        builder.context()->Intern(type), operands, graph_.node(v).provenance);
+    result = Passed(v, places);
   }
   return picked_[key] = result;
+}
+
+Value PickElements::Passed(Value v, const Places& places) {
+  GraphBuilder& builder = copy_.builder();
+  std::vector<Value> operands;
+  for (const Value operand : graph_.operands(v)) {
+    operands.push_back(At(operand, PlacesInside(v, places)));
+  }
+  const TensorType type = TypeAt(v, places);
+  Attributes attributes = graph_.attributes(v);
+  if (attributes.Find("shape") != nullptr) {
+    attributes.Set("shape", StaticValue::Dims(type.shape));
+  }
+  return builder.AddTyped(
+      graph_.node(v).op, builder.context()->Intern(attributes),
+      builder.context()->Intern(type), operands, graph_.node(v).provenance);
 }
 
 Value PickElements::Gathered(Value v, const Places& places) {
@@ -124,7 +188,7 @@ int PickElements::Cost(Value v, const Places& places, int most, bool* gathers) {
       cost += CostOf(primitive);
     }
     for (const Value operand : graph_.operands(at)) {
-      stack.push_back({operand, AxesInside(graph_, at, inside)});
+      stack.push_back({operand, PlacesInside(at, inside)});
     }
   }
   return cost;

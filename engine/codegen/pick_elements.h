@@ -11,10 +11,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "engine/ir/rewrite_graph.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 
@@ -38,10 +40,18 @@ class PickElements {
  private:
   Value Sliced(Value v, const Places& places);
   Value Gathered(Value v, const Places& places);
+  // The node with its operands at those places.
+  Value Passed(Value v, const Places& places);
+  // A node that is a number there, or one of two values by one: an iota, a
+  // comparison of integers, a selection.
+  std::optional<Value> Known(Value v, const Places& places);
   // Whether the index alone decides all axes that have a place.
   bool IsOfIndex(Value v, const Places& places) const;
   // Whether At goes through the node, rather than to slice it.
   bool IsPassed(Value v, const Places& places) const;
+  // The places on the axes of the operands of a node that is passed.
+  Places PlacesInside(Value v, const Places& places) const;
+  TensorType TypeAt(Value v, const Places& places) const;
 
   const Graph& graph_;
   GraphCopy& copy_;

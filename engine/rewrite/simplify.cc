@@ -8,6 +8,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
+#include "engine/ir/constants.h"
 #include "engine/ir/graph_text.h"
 #include "engine/ir/rewrite_graph.h"
 #include "engine/rewrite/simplify_movement.h"
@@ -40,6 +41,16 @@ bool IsNumber(const Attributes& constant, DType dtype, const Exact& number) {
   const double a = value.AsReal().RoundTo(part);
   const double b = number.RoundTo(part);
   return std::memcmp(&a, &b, sizeof a) == 0;
+}
+
+// A comparison of two integers, as a constant; invalid where it is none.
+Value FoldComparison(GraphBuilder& builder, const Candidate& node) {
+  const auto holds =
+      ComparedConstants(builder.graph(), ToPrimitive(node.op), node.operands);
+  if (!holds.has_value()) return Value();
+  builder.SetProvenance(node.provenance);
+  return builder.Constant(Exact(*holds ? 1 : 0),
+                          builder.context()->types(node.type).front());
 }
 
 // The values that the operands of a rewrite stand for in one match, and the
@@ -153,6 +164,8 @@ class Simplifier {
   }
 
   Value MakePointwise(GraphBuilder& builder, Candidate node, int& budget) {
+    const Value folded = FoldComparison(builder, node);
+    if (folded.valid()) return folded;
     Match match;
     while (const Rewrite* rewrite = Find(builder, node, match, budget)) {
       --budget;

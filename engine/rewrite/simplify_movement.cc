@@ -26,6 +26,26 @@ Value Made(GraphBuilder& builder, Primitive primitive,
               {x});
 }
 
+// Whether the slice takes all of the axes that a broadcast has from its source.
+bool TakesAll(const Attributes& slice, const Shape& shape,
+              const std::vector<int64_t>& axes) {
+  const std::vector<Dim> start = slice.GetDims("start");
+  const std::vector<Dim> size = slice.GetDims("size");
+  const std::vector<int64_t> stride = slice.GetInts("stride");
+  return std::all_of(axes.begin(), axes.end(), [&](int64_t axis) {
+    return start[axis] == Dim(0) && size[axis] == shape[axis] &&
+           stride[axis] == 1;
+  });
+}
+
+// One place of an iota.
+Value Place(GraphBuilder& builder, const Attributes& slice, TypeId type) {
+  const auto start = slice.GetDims("start")[0].Value();
+  if (!start.has_value() || slice.GetDims("size")[0] != Dim(1)) return Value();
+  return builder.Constant(Exact(*start),
+                          builder.context()->types(type).front());
+}
+
 Value Composed(GraphBuilder& builder, Primitive primitive,
                AttributesId attributes, TypeId type,
                absl::Span<const Value> operands) {
@@ -60,6 +80,10 @@ Value Composed(GraphBuilder& builder, Primitive primitive,
     return Made(builder, primitive, {{"axes", StaticValue::Ints(axes)}}, type,
                 graph.operands(x)[0]);
   }
+  if (primitive == Primitive::kSlice &&
+      graph.node(x).op == ToOpId(Primitive::kIota)) {
+    return Place(builder, own, type);
+  }
   if (graph.node(x).op != ToOpId(Primitive::kBroadcastInDim)) return Value();
   const Value source = graph.operands(x)[0];
   const StaticValue shape =
@@ -73,11 +97,13 @@ Value Composed(GraphBuilder& builder, Primitive primitive,
                 {{"shape", shape}, {"axes", StaticValue::Ints(axes)}}, type,
                 source);
   }
-  if (!graph.type(source).shape.empty()) return Value();
-  return Made(
-      builder, Primitive::kBroadcastInDim,
-      {{"shape", shape}, {"axes", StaticValue::Ints(std::vector<int64_t>{})}},
-      type, source);
+  const std::vector<int64_t> axes = graph.attributes(x).GetInts("axes");
+  const bool keeps = axes.empty() || (primitive == Primitive::kSlice &&
+                                      TakesAll(own, graph.type(x).shape, axes));
+  if (!keeps) return Value();
+  return Made(builder, Primitive::kBroadcastInDim,
+              {{"shape", shape}, {"axes", StaticValue::Ints(axes)}}, type,
+              source);
 }
 
 }  // namespace
