@@ -5,6 +5,7 @@
 #define CLEAVE_ENGINE_CODEGEN_AXES_INSIDE_H_
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "engine/ir/graph.h"
@@ -37,6 +38,32 @@ std::vector<T> AxesInside(const Graph& graph, Value v,
       inside[d] = axes[to[d]];
     }
   }
+  return inside;
+}
+
+// The same behind a reshape that only drops or adds axes of extent 1: for each
+// axis of `from` the entry of `axes` for the one of `to`, `none` where its
+// extent is 1; nullopt for another reshape.
+//
+//   from: [4, 1, 5], to: [1, 4, 5], axes: {7, 8, 9}  ->  {8, none, 9}
+template <typename T>
+std::optional<std::vector<T>> AxesBehindUnitReshape(const Shape& from,
+                                                    const Shape& to,
+                                                    const std::vector<T>& axes,
+                                                    const T& none) {
+  std::vector<T> inside(from.size(), none);
+  size_t next = 0;
+  const auto skip = [&] {
+    while (next < to.size() && to[next] == Dim(1)) ++next;
+  };
+  for (size_t d = 0; d < from.size(); ++d) {
+    if (from[d] == Dim(1)) continue;
+    skip();
+    if (next == to.size() || to[next] != from[d]) return std::nullopt;
+    inside[d] = axes[next++];
+  }
+  skip();
+  if (next < to.size()) return std::nullopt;
   return inside;
 }
 

@@ -4,19 +4,12 @@
 #include <numeric>
 #include <utility>
 
+#include "engine/codegen/axes_inside.h"
 #include "engine/codegen/fusion.h"
 #include "engine/codegen/index_check.h"
 
 namespace cleave {
 namespace {
-
-std::vector<int> NonUnitAxes(const Shape& shape) {
-  std::vector<int> axes;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] != Dim(1)) axes.push_back(static_cast<int>(d));
-  }
-  return axes;
-}
 
 // Whether all that is checked of a gather's indices, or of divisors, lies in
 // inputs.
@@ -109,15 +102,10 @@ class Reader {
   BaseRead ThroughReshape(Value v, BaseRead read) {
     const Shape& from = graph_.type(graph_.operands(v)[0]).shape;
     const Shape& to = graph_.type(v).shape;
-    std::vector<int> inner(from.size(), -1);
-    if (IsUnitReshape(from, to)) {
-      const std::vector<int> a = NonUnitAxes(from);
-      const std::vector<int> b = NonUnitAxes(to);
-      for (size_t i = 0; i < a.size(); ++i) inner[a[i]] = read.axes[b[i]];
-    } else {
-      read.scattered = true;
-    }
-    read.axes = std::move(inner);
+    auto inner = AxesBehindUnitReshape(from, to, read.axes, -1);
+    read.scattered |= !inner.has_value();
+    if (!inner.has_value()) inner.emplace(from.size(), -1);
+    read.axes = *std::move(inner);
     return read;
   }
 
@@ -126,16 +114,6 @@ class Reader {
 };
 
 }  // namespace
-
-bool IsUnitReshape(const Shape& from, const Shape& to) {
-  const std::vector<int> a = NonUnitAxes(from);
-  const std::vector<int> b = NonUnitAxes(to);
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (from[a[i]] != to[b[i]]) return false;
-  }
-  return true;
-}
 
 std::vector<BaseRead> BaseReads(const Graph& graph, Value node) {
   std::vector<BaseRead> reads;

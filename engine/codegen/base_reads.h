@@ -25,9 +25,6 @@ struct BaseRead {
 // returns. O(operands and the movement behind them).
 std::vector<BaseRead> BaseReads(const Graph& graph, Value node);
 
-// Whether a reshape only drops or adds axes of extent 1.
-bool IsUnitReshape(const Shape& from, const Shape& to);
-
 }  // namespace cleave
 
 #endif  // CLEAVE_ENGINE_CODEGEN_BASE_READS_H_

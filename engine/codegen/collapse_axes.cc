@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "engine/codegen/base_reads.h"
+#include "engine/codegen/axes_inside.h"
 #include "ops/check.h"
 
 namespace cleave {
@@ -155,18 +155,17 @@ class Classes {
 
   void RelateReshape(Value v) {
     const Value x = graph_.operands(v)[0];
-    const Shape& from = graph_.type(x).shape;
-    const Shape& to = graph_.type(v).shape;
-    if (!IsUnitReshape(from, to)) {
+    std::vector<int> axes(graph_.type(v).rank());
+    std::iota(axes.begin(), axes.end(), 0);
+    const auto inside = AxesBehindUnitReshape(graph_.type(x).shape,
+                                              graph_.type(v).shape, axes, -1);
+    if (!inside.has_value()) {
       PinAll(v);
       PinAll(x);
       return;
     }
-    size_t j = 0;
-    for (size_t i = 0; i < from.size(); ++i) {
-      if (from[i] == Dim(1)) continue;
-      while (to[j] == Dim(1)) ++j;
-      Unite(x, i, v, j++);
+    for (size_t d = 0; d < inside->size(); ++d) {
+      if ((*inside)[d] >= 0) Unite(x, d, v, (*inside)[d]);
     }
   }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/codegen/stored.h"
+#include "engine/ir/is_primitive.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dim.h"
 #include "ops/dtype.h"
@@ -18,10 +19,6 @@ namespace {
 
 // The operations on the way from a factor to the reduction, at most.
 constexpr int kMostCost = 8;
-
-bool Is(const Graph& graph, Value v, Primitive primitive) {
-  return graph.node(v).op == ToOpId(primitive);
-}
 
 // The axis of v that memory runs along.
 int64_t InnermostAxis(const Graph& graph, Value v) {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "engine/codegen/base_reads.h"
+#include "engine/codegen/axes_inside.h"
 #include "engine/codegen/contracted_axes.h"
 #include "ops/primitive.h"
 
@@ -35,17 +35,9 @@ std::optional<Strided> Reshaped(Strided from, const Shape& old_shape,
     from.strides = RowMajor(shape);
     return from;
   }
-  if (!IsUnitReshape(old_shape, shape)) return std::nullopt;
-  std::vector<Dim> kept;
-  for (size_t d = 0; d < old_shape.size(); ++d) {
-    if (old_shape[d] != Dim(1)) kept.push_back(from.strides[d]);
-  }
-  std::vector<Dim> strides(shape.size(), Dim(0));
-  size_t next = 0;
-  for (size_t d = 0; d < shape.size(); ++d) {
-    if (shape[d] != Dim(1)) strides[d] = kept[next++];
-  }
-  from.strides = std::move(strides);
+  auto strides = AxesBehindUnitReshape(shape, old_shape, from.strides, Dim(0));
+  if (!strides.has_value()) return std::nullopt;
+  from.strides = *std::move(strides);
   return from;
 }
 

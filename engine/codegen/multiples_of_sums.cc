@@ -1,5 +1,6 @@
 #include "engine/codegen/multiples_of_sums.h"
 
+#include "engine/ir/is_primitive.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dtype.h"
 #include "ops/exact.h"
@@ -7,10 +8,6 @@
 
 namespace cleave {
 namespace {
-
-bool Is(const Graph& graph, Value v, Primitive primitive) {
-  return graph.node(v).op == ToOpId(primitive);
-}
 
 bool IsMultiple(const Graph& graph, Value v) {
   if (Is(graph, v, Primitive::kNeg)) return true;

@@ -25,19 +25,8 @@ bool HasPlace(const PickElements::Places& places) {
 // or drops axes of extent 1; nullopt for another one.
 std::optional<PickElements::Places> PlacesOfReshaped(
     const Graph& graph, Value v, const PickElements::Places& places) {
-  const Shape& from = graph.type(graph.operands(v)[0]).shape;
-  const Shape& to = graph.type(v).shape;
-  PickElements::Places inside(from.size(), -1);
-  size_t d = 0;
-  for (size_t i = 0; i < from.size(); ++i) {
-    if (from[i] == Dim(1)) continue;
-    while (d < to.size() && to[d] == Dim(1)) ++d;
-    if (d == to.size() || to[d] != from[i]) return std::nullopt;
-    inside[i] = places[d++];
-  }
-  while (d < to.size() && to[d] == Dim(1)) ++d;
-  if (d < to.size()) return std::nullopt;
-  return inside;
+  return AxesBehindUnitReshape(graph.type(graph.operands(v)[0]).shape,
+                               graph.type(v).shape, places, int64_t{-1});
 }
 
 Shape WithPlaces(Shape shape, const PickElements::Places& places) {
@@ -106,10 +95,8 @@ std::optional<Value> PickElements::Known(Value v, const Places& places) {
     return At(given[*chosen ? 1 : 2], places);
   }
   if (given.size() != 2 || !IsBool(graph_.type(v).dtype)) return std::nullopt;
-  const auto holds = ComparedConstants(
-      builder.graph(), primitive, {At(given[0], places), At(given[1], places)});
-  if (!holds.has_value()) return std::nullopt;
-  return builder.Constant(Exact(*holds ? 1 : 0), TypeAt(v, places));
+  return FoldComparison(builder, primitive,
+                        {At(given[0], places), At(given[1], places)});
 }
 
 Value PickElements::At(Value v, const Places& places) {

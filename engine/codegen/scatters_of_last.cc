@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/ir/filled_with.h"
+#include "engine/ir/is_primitive.h"
 #include "engine/ir/rewrite_graph.h"
 #include "ops/dim.h"
 #include "ops/dtype.h"
@@ -14,10 +15,6 @@
 
 namespace cleave {
 namespace {
-
-bool Is(const Graph& graph, Value v, Primitive primitive) {
-  return graph.node(v).op == ToOpId(primitive);
-}
 
 // Whether the scatter or gather is along the axis behind those of a batch of so
 // many.

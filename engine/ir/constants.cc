@@ -1,7 +1,9 @@
 #include "engine/ir/constants.h"
 
 #include "ops/dtype.h"
+#include "ops/exact.h"
 #include "ops/static_value.h"
+#include "ops/tensor_type.h"
 
 namespace cleave {
 namespace {
@@ -60,6 +62,15 @@ std::optional<bool> ComparedConstants(const Graph& graph, Primitive primitive,
     default:
       return std::nullopt;
   }
+}
+
+std::optional<Value> FoldComparison(GraphBuilder& builder, Primitive primitive,
+                                    absl::Span<const Value> operands) {
+  const auto holds = ComparedConstants(builder.graph(), primitive, operands);
+  if (!holds.has_value()) return std::nullopt;
+  return builder.Constant(
+      Exact(*holds ? 1 : 0),
+      TensorType{DType::kBool, builder.type(operands[0]).shape});
 }
 
 }  // namespace cleave

@@ -26,6 +26,10 @@ std::optional<bool> BoolConstant(const Graph& graph, Value v);
 std::optional<bool> ComparedConstants(const Graph& graph, Primitive primitive,
                                       absl::Span<const Value> operands);
 
+// Such a comparison as a constant of its operands' shape.
+std::optional<Value> FoldComparison(GraphBuilder& builder, Primitive primitive,
+                                    absl::Span<const Value> operands);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_ENGINE_IR_CONSTANTS_H_

@@ -43,16 +43,6 @@ bool IsNumber(const Attributes& constant, DType dtype, const Exact& number) {
   return std::memcmp(&a, &b, sizeof a) == 0;
 }
 
-// A comparison of two integers, as a constant; invalid where it is none.
-Value FoldComparison(GraphBuilder& builder, const Candidate& node) {
-  const auto holds =
-      ComparedConstants(builder.graph(), ToPrimitive(node.op), node.operands);
-  if (!holds.has_value()) return Value();
-  builder.SetProvenance(node.provenance);
-  return builder.Constant(Exact(*holds ? 1 : 0),
-                          builder.context()->types(node.type).front());
-}
-
 // The values that the operands of a rewrite stand for in one match, and the
 // dtypes.
 struct Match {
@@ -164,8 +154,11 @@ class Simplifier {
   }
 
   Value MakePointwise(GraphBuilder& builder, Candidate node, int& budget) {
-    const Value folded = FoldComparison(builder, node);
-    if (folded.valid()) return folded;
+    builder.SetProvenance(node.provenance);
+    if (const auto folded =
+            FoldComparison(builder, ToPrimitive(node.op), node.operands)) {
+      return *folded;
+    }
     Match match;
     while (const Rewrite* rewrite = Find(builder, node, match, budget)) {
       --budget;

@@ -6,9 +6,7 @@
 //   broadcast(broadcast(x; A); B) = broadcast(x; B after A)
 //   m(broadcast(x))               = broadcast(x), for a scalar x and m one of
 //                                   reshape, transpose, slice, reverse
-//   slice(broadcast(x))           = broadcast(x), where it takes all of the
-//   axes
-//                                   of x
+//   slice(broadcast(x))           = broadcast(x), where all axes of x are taken
 //   slice(iota(n); one at s)      = s
 //   reduce(x; no axes)            = x, for max, min, all, any (sums of no more
 //                                   than -0 are 0)

@@ -8,16 +8,13 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "engine/ir/is_primitive.h"
 #include "ops/refusal.h"
 #include "ops/status_macros.h"
 #include "transforms/partition/determined_dims.h"
 
 namespace cleave::aot {
 namespace {
-
-bool Is(const Graph& graph, Value v, Primitive primitive) {
-  return graph.node(v).op == ToOpId(primitive);
-}
 
 Value Copy(GraphBuilder& builder, const Graph& graph, Value v,
            const std::vector<Value>& copies) {

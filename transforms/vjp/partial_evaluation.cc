@@ -7,6 +7,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "engine/ir/graph_text.h"
+#include "engine/ir/is_primitive.h"
 #include "engine/ir/loop_operands.h"
 #include "ops/budget.h"
 #include "ops/check.h"
@@ -19,10 +20,6 @@
 
 namespace cleave {
 namespace {
-
-bool Is(const Graph& graph, Value v, Primitive primitive) {
-  return graph.node(v).op == ToOpId(primitive);
-}
 
 // `graph` with other inputs and outputs: `make_inputs` adds the new inputs and
 // gives a value for each of the old ones.
