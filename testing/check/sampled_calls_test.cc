@@ -1,7 +1,9 @@
 // The calls that are sampled of an op, and what a report says of them.
 
 #include <cstdint>
+#include <string>
 
+#include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
 #include "testing/check/check.h"
@@ -92,6 +94,94 @@ op checked(q: T[B.., H, L, E], k: T[B.., G, S, E], mask: M[R..]?, *, grouped: bo
     EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
               VerdictKind::kDisagrees)
         << seed << report.ToString();
+  }
+}
+
+// A slope of the rule's own that is wrong along one axis, and there only where
+// it is long: its sums are too dear to be derived over the reals.
+TEST(SampledCalls, MeetSlopesAtLargeSizes) {
+  const std::string text = R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  spec y[i] = sum[j, e < 16](x[i] * x[j] * (e + 1))
+  accuracy T within 2 ulp + 2 cond
+{
+  y[i] = 136 * x[i] * sum[j](x[j])
+  jvp x = LINE
+}
+
+def slope(x, dx)
+{
+  y[i] = 136 * (dx[i] * sum[j](x[j]) + x[i] * sum[j](dx[j]))
+}
+)";
+  const auto with = [&](const char* line) {
+    return absl::StrReplaceAll(text, {{"LINE", line}});
+  };
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const CheckReport right =
+        CheckTextAt("test.rules", with("slope(x, dx)"), "checked", seed);
+    ASSERT_EQ(right.ops.size(), 1u);
+    EXPECT_EQ(right.ops[0].layers.at(Layer::kTransforms).kind,
+              VerdictKind::kAgrees)
+        << right.ToString();
+    const CheckReport wrong = CheckTextAt(
+        "test.rules", with("if n > 60 then 2 * slope(x, dx) else slope(x, dx)"),
+        "checked", seed);
+    ASSERT_EQ(wrong.ops.size(), 1u);
+    EXPECT_EQ(wrong.ops[0].layers.at(Layer::kTransforms).kind,
+              VerdictKind::kDisagrees)
+        << wrong.ToString();
+  }
+}
+
+// Numbers whose squares overflow beside others, by which a rule that looks for
+// any of the former takes the way of the latter.
+TEST(SampledCalls, MeetNumbersOfTwoScales) {
+  const std::string text = R"(language 1
+
+op checked(x: f64[n]) -> f64[]
+  spec y[] = sqrt(sum[i](x[i]^2))
+  accuracy f64 within 2 ulp + 1 cond
+{
+  let fits = CHOICE(abs(x) < 2^400,
+    axes: [0], keepdims: false)
+  let largest[] = max[i](abs(x[i]))
+  let scale = select(fits or largest == 0 or isinf(largest), 1, nograd(largest))
+  y[] = scale * sqrt(sum[i]((x[i] / scale)^2))
+}
+)";
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const CheckReport wrong = CheckTextAt(
+        "test.rules", absl::StrReplaceAll(text, {{"CHOICE", "reduce_any"}}),
+        "checked", seed);
+    ASSERT_EQ(wrong.ops.size(), 1u);
+    EXPECT_EQ(wrong.ops[0].layers.at(Layer::kRounding).kind,
+              VerdictKind::kDisagrees)
+        << wrong.ToString();
+  }
+}
+
+// A branch by the rank, of numbers that few elements of ordinary ones are.
+TEST(SampledCalls, MeetFarNumbersAtAllRanks) {
+  const char* const text = R"(language 1
+
+op checked(x: T[S..]) -> T[S..]
+  where T: float
+  spec y = select(x <= 8, x, 2 * x)
+  accuracy T within 1 ulp
+{
+  let twice = if len(S) == 2 then x * 3 else x * 2
+  select(x > 8, twice, x)
+}
+)";
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const CheckReport report = CheckTextAt("test.rules", text, "checked", seed);
+    ASSERT_EQ(report.ops.size(), 1u);
+    EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
+              VerdictKind::kDisagrees)
+        << report.ToString();
   }
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <optional>
 #include <utility>
 
@@ -206,6 +207,94 @@ bool HasInexactOperand(const SampledCall& call) {
   });
 }
 
+// The laws of one call, at inputs that are drawn.
+class LawsOfCall {
+ public:
+  LawsOfCall(const OpContext& context, const PreparedCall& call)
+      : context_(context), call_(call) {}
+
+  // The truth of a law, `true` or `false`, or why the op gives no results,
+  // which are those at `inputs`. Nullopt where the law costs too much: at long
+  // axes some compare all pairs.
+  absl::StatusOr<std::optional<std::string>> TruthOf(
+      const LawOp& law, absl::Span<const Tensor> inputs,
+      const absl::StatusOr<std::vector<Tensor>>& results) {
+    if (IsBadSample(results.status())) {
+      return std::string(results.status().message());
+    }
+    CLEAVE_RETURN_IF_ERROR(results.status());
+    CLEAVE_ASSIGN_OR_RETURN(const Graph* const graph, GraphOf(law, *results));
+    if (WorkOf(*graph) > kLawWork) return std::nullopt;
+    std::vector<Tensor> arguments(inputs.begin(), inputs.end());
+    arguments.insert(arguments.end(), results->begin(), results->end());
+    const absl::StatusOr<std::vector<Tensor>> truth =
+        Interpret(*graph, arguments);
+    // A place among the results that is none: `x[at[i]]` has no value there.
+    if (absl::IsOutOfRange(truth.status())) return "false";
+    CLEAVE_RETURN_IF_ERROR(truth.status());
+    return (*truth)[0].GetInt(0) != 0 ? "true" : "false";
+  }
+
+  // The refutation by inputs at which the law has this truth.
+  Verdict Explain(const LawOp& law, std::vector<Tensor> inputs,
+                  const std::string& truth) {
+    const auto fails = [&](absl::Span<const Tensor> trial) {
+      if (!call_.domain.Contains(trial).value_or(true)) return false;
+      const auto again =
+          TruthOf(law, trial, Interpret(call_.graphs.body, trial));
+      return again.ok() && *again == truth;
+    };
+    int64_t elements = 0;
+    for (const Tensor& input : inputs) elements += input.size();
+    inputs =
+        ShrinkValues(std::move(inputs), fails,
+                     elements > kShrunkElements ? 0 : context_.ShrinkTrials());
+    Counterexample example;
+    example.call = call_.call.ToString();
+    example.inputs = DescribeInputs(call_.call.OperandNames(), inputs);
+    example.what = absl::StrCat("law ", law.text);
+    example.expected = "true";
+    example.got = truth;
+    example.place = PlaceIn(context_.rules(), *context_.item, law.begin);
+    example.replay = context_.Replay();
+    return Verdict::Disagrees(std::move(example));
+  }
+
+ private:
+  struct Made {
+    std::vector<TensorType> results;
+    Graph graph;
+  };
+
+  // The law in primitives, of the inputs and of results of these types: one
+  // graph for all inputs, as long as their results are of one size.
+  absl::StatusOr<const Graph*> GraphOf(const LawOp& law,
+                                       const std::vector<Tensor>& results) {
+    std::vector<TensorType> types;
+    std::vector<std::pair<std::string, TensorType>> extra;
+    for (size_t r = 0; r < results.size(); ++r) {
+      types.push_back(results[r].type());
+      extra.emplace_back(call_.graphs.body.outputs()[r].name, types.back());
+    }
+    const auto known = made_.find(&law);
+    if (known != made_.end() && known->second.results == types) {
+      return &known->second.graph;
+    }
+    CLEAVE_ASSIGN_OR_RETURN(
+        const Graph graph,
+        MakeCallGraph(context_.rules(), call_.call, law.op, extra));
+    CLEAVE_ASSIGN_OR_RETURN(Graph expanded, Expand(graph, context_.rules()));
+    Made& made = made_[&law];
+    made.results = std::move(types);
+    made.graph = std::move(expanded);
+    return &made.graph;
+  }
+
+  const OpContext& context_;
+  const PreparedCall& call_;
+  std::map<const LawOp*, Made> made_;
+};
+
 }  // namespace
 
 Verdict CheckExamples(const OpContext& context) {
@@ -230,83 +319,49 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
   if (clauses.laws.empty()) return Verdict::NotChecked("no laws");
   Verdict verdict;
   ValueSampler sampler(context.seed + 9);
-  // The truth of a law, `true` or `false`, or why the op gives no results.
-  // Nullopt where the law costs too much: at long axes some compare all pairs.
-  const auto evaluate = [&](const PreparedCall& call, const LawOp& law,
-                            absl::Span<const Tensor> inputs)
-      -> absl::StatusOr<std::optional<std::string>> {
-    const absl::StatusOr<std::vector<Tensor>> run =
-        Interpret(call.graphs.body, inputs);
-    if (IsBadSample(run.status())) return std::string(run.status().message());
-    CLEAVE_RETURN_IF_ERROR(run.status());
-    const std::vector<Tensor>& results = *run;
-    std::vector<std::pair<std::string, TensorType>> extra;
-    std::vector<Tensor> arguments(inputs.begin(), inputs.end());
-    for (size_t r = 0; r < results.size(); ++r) {
-      extra.emplace_back(call.graphs.body.outputs()[r].name, results[r].type());
-      arguments.push_back(results[r]);
-    }
-    CLEAVE_ASSIGN_OR_RETURN(
-        const Graph graph,
-        MakeCallGraph(context.rules(), call.call, law.op, extra));
-    CLEAVE_ASSIGN_OR_RETURN(const Graph expanded,
-                            Expand(graph, context.rules()));
-    if (WorkOf(expanded) > kLawWork) return std::nullopt;
-    const absl::StatusOr<std::vector<Tensor>> truth =
-        Interpret(expanded, arguments);
-    // A place among the results that is none: `x[at[i]]` has no value there.
-    if (absl::IsOutOfRange(truth.status())) return "false";
-    CLEAVE_RETURN_IF_ERROR(truth.status());
-    return (*truth)[0].GetInt(0) != 0 ? "true" : "false";
-  };
   // False once a law is refuted.
   const auto check = [&](const PreparedCall& call,
                          const std::vector<Pattern>& patterns) {
+    LawsOfCall laws(context, call);
+    // The laws that are not settled for the call.
+    std::vector<const LawOp*> open;
     for (const LawOp& law : clauses.laws) {
-      if (law.needs_inexact && !HasInexactOperand(call.call)) continue;
-      for (const Pattern pattern : patterns) {
-        if (context.Expired()) {
-          Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
-          return false;
-        }
-        // Outside of its domain the op means nothing.
-        std::optional<std::vector<Tensor>> within =
-            TensorsWithin(call, pattern, sampler);
-        if (!within) continue;
-        std::vector<Tensor> inputs = *std::move(within);
+      if (!law.needs_inexact || HasInexactOperand(call.call)) {
+        open.push_back(&law);
+      }
+    }
+    for (const Pattern pattern : patterns) {
+      if (open.empty()) break;
+      if (context.Expired()) {
+        Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
+        return false;
+      }
+      // Outside of its domain the op means nothing. All laws are tested at the
+      // same inputs: to find some, and the results, may be dear.
+      const std::optional<std::vector<Tensor>> within =
+          TensorsWithin(call, pattern, sampler);
+      if (!within) continue;
+      const absl::StatusOr<std::vector<Tensor>> results =
+          Interpret(call.graphs.body, *within);
+      for (size_t i = 0; i < open.size();) {
+        const LawOp& law = *open[i];
         const absl::StatusOr<std::optional<std::string>> truth =
-            evaluate(call, law, inputs);
+            laws.TruthOf(law, *within, results);
+        if (truth.ok() && truth->has_value()) {
+          if (**truth != "true") {
+            Merge(verdict, laws.Explain(law, *within, **truth));
+            return false;
+          }
+          Merge(verdict, Verdict::Agrees(1));
+          ++i;
+          continue;
+        }
         if (!truth.ok()) {
-          Merge(verdict, Verdict::Inconclusive(absl::StrCat(
-                             "law ", law.text, ": ",
-                             std::string(truth.status().message()))));
-          break;
+          Merge(verdict,
+                Verdict::Inconclusive(absl::StrCat("law ", law.text, ": ",
+                                                   truth.status().message())));
         }
-        if (!truth->has_value()) break;
-        Verdict one = Verdict::Agrees(1);
-        if (**truth != "true") {
-          const auto fails = [&](absl::Span<const Tensor> trial) {
-            if (!call.domain.Contains(trial).value_or(true)) return false;
-            const auto again = evaluate(call, law, trial);
-            return again.ok() && *again == *truth;
-          };
-          int64_t elements = 0;
-          for (const Tensor& input : inputs) elements += input.size();
-          inputs = ShrinkValues(
-              std::move(inputs), fails,
-              elements > kShrunkElements ? 0 : context.ShrinkTrials());
-          Counterexample example;
-          example.call = call.call.ToString();
-          example.inputs = DescribeInputs(call.call.OperandNames(), inputs);
-          example.what = absl::StrCat("law ", law.text);
-          example.expected = "true";
-          example.got = **truth;
-          example.place = PlaceIn(context.rules(), *context.item, law.begin);
-          example.replay = context.Replay();
-          Merge(verdict, Verdict::Disagrees(std::move(example)));
-          return false;
-        }
-        Merge(verdict, one);
+        open.erase(open.begin() + static_cast<int64_t>(i));
       }
     }
     return true;

@@ -16,6 +16,7 @@
 #include "testing/check/compare/compare_values.h"
 #include "testing/check/layers/check_transforms.h"
 #include "testing/check/layers/jvp_laws.h"
+#include "testing/check/layers/large_slopes.h"
 #include "testing/check/reference/derivative.h"
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/reference/work.h"
@@ -46,6 +47,13 @@ constexpr int kLawCalls = 6;
 // Work of a large call (WorkOf) whose tangent is compared, and how many are.
 constexpr double kLargeTangentWork = 6e4;
 constexpr int kLargeTangents = 2;
+// Work of a large call whose slopes are screened, and the inputs at which they
+// must look wrong where their derivative over the reals would be too dear.
+constexpr double kScreenedWork = 1.2e6;
+constexpr double kJudgedWork = 3e5;
+constexpr int kScreens = 3;
+// All calls of lengths up to this one are small.
+constexpr int64_t kSmallExtent = 5;
 // All numbers of points up to this one are taken.
 constexpr int64_t kFewPoints = 5;
 
@@ -440,6 +448,64 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
   return true;
 }
 
+// Adds that a large call, which has a derivative at small sizes, has none here.
+// False if it refutes the op: what the sample or a limit is the reason of does
+// not.
+bool AddFault(const OpContext& context, const PreparedCall& prepared,
+              absl::Span<const Tensor> inputs, const absl::Status& status,
+              Verdict& verdict) {
+  if (EndsCall(status)) return true;
+  const std::optional<Verdict> fault =
+      inputs.empty() ? NotTransformed(context, prepared.call, "jvp", status)
+                     : NotEvaluated(context, prepared, "jvp", inputs, status);
+  if (!fault || fault->kind != VerdictKind::kDisagrees) return true;
+  Merge(verdict, *fault);
+  return false;
+}
+
+// The slopes of a large call, by floats where those over the reals are too
+// dear. False once the layer is settled.
+bool CheckLargeSlopes(const OpContext& context, const PreparedCall& large,
+                      ValueSampler& sampler, const RuleSet& rules,
+                      Verdict& verdict) {
+  const LargeSlopes slopes(context, large, rules);
+  std::vector<Tensor> inputs;
+  std::optional<SlopeSuspicion> suspicion;
+  for (int screens = 0; screens < kScreens; ++screens) {
+    if (context.Expired()) {
+      Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
+      return false;
+    }
+    std::optional<ScreenedInputs> screened = slopes.Screen(sampler);
+    if (!screened) return true;
+    inputs = std::move(screened->inputs);
+    if (!screened->screen.ok()) {
+      return AddFault(context, slopes.call(), inputs, screened->screen.status(),
+                      verdict);
+    }
+    suspicion = screened->screen->suspicion;
+    if (!suspicion) {
+      Merge(verdict, Verdict::Agrees(screened->screen->compared));
+      return true;
+    }
+    // Derivatives over the reals have the last word.
+    if (!suspicion->in_reverse && WorkOf(slopes.call().graphs) <= kJudgedWork) {
+      return CheckStructured(context, slopes.call(), Pattern::kNormal, 0,
+                             sampler, rules, verdict);
+    }
+  }
+  Counterexample example;
+  example.call = slopes.call().call.ToString();
+  example.inputs = DescribeInputs(slopes.call().call.OperandNames(), inputs);
+  example.what = absl::StrCat(suspicion->what, ", by differences in f64");
+  example.expected = absl::StrFormat("%.17g", suspicion->expected);
+  example.got = absl::StrFormat("%.17g", suspicion->got);
+  example.place = context.Place();
+  example.replay = context.Replay();
+  Merge(verdict, Verdict::Disagrees(std::move(example)));
+  return false;
+}
+
 }  // namespace
 
 Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
@@ -479,8 +545,10 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
     }
     // The most dear ones that are affordable, along one direction: all of them
     // where the rule has slopes of its own, which may go by an extent.
-    const bool own =
-        !context.rules().Lines(context.item->name, StatementKind::kJvp).empty();
+    const auto has_lines = [&](StatementKind kind) {
+      return !context.rules().Lines(context.item->name, kind).empty();
+    };
+    const bool own = has_lines(StatementKind::kJvp);
     int large = 0;
     for (auto call = prepared.large.rbegin(); call != prepared.large.rend();
          ++call) {
@@ -488,6 +556,18 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
       if (++large > kLargeTangents && !own) break;
       if (!CheckStructured(context, *call, Pattern::kNormal, 0, sampler, rules,
                            verdict)) {
+        return verdict;
+      }
+    }
+    ValueSampler screens(context.seed + 25);
+    for (const PreparedCall& call : prepared.large) {
+      if (!own && !has_lines(StatementKind::kVjp)) break;
+      // Slopes at small extents are judged over the reals above.
+      if (LargestExtent(call.call) <= kSmallExtent ||
+          WorkOf(call.graphs) > kScreenedWork) {
+        continue;
+      }
+      if (!CheckLargeSlopes(context, call, screens, rules, verdict)) {
         return verdict;
       }
     }

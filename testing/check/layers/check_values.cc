@@ -27,6 +27,8 @@ constexpr int64_t kChunk = 4096;
 // Tuples of special values.
 constexpr int64_t kMaxEdgePoints = 3000;
 constexpr int64_t kMaxVariantEdgePoints = 400;
+// Draws of numbers of all magnitudes for an elementwise call at a shape.
+constexpr int kFarDraws = 3;
 
 std::vector<int64_t> Range(int64_t begin, int64_t end) {
   std::vector<int64_t> range;
@@ -212,14 +214,13 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   const auto large = [&](const PreparedCall& call,
                          const ValueComparer& comparer, Verdict& verdict,
                          CompareCounts& counts) {
-    int64_t extent = 0;
-    for (const TensorType& type : call.call.OperandTypes()) {
-      for (const Dim& dim : type.shape) {
-        extent = std::max(extent, dim.Value().value_or(0));
-      }
-    }
+    const int64_t extent = LargestExtent(call.call);
     std::vector<Pattern> patterns = {Pattern::kUnit, Pattern::kNormal};
     if (extent >= kLongestExtent) patterns = {Pattern::kAllEqual};
+    // Few elements are in a branch of numbers that are far from 1.
+    if (prepared.elementwise) {
+      patterns.insert(patterns.end(), kFarDraws, Pattern::kWide);
+    }
     for (Pattern pattern : patterns) {
       // Indices up to that extent, where no other axis is indexed.
       for (int64_t limit : {extent, int64_t{0}}) {

@@ -207,6 +207,16 @@ DType MainDType(const SampledCall& call) {
   return types.empty() ? DType::kF32 : types.front().dtype;
 }
 
+int64_t LargestExtent(const SampledCall& call) {
+  int64_t largest = 0;
+  for (const TensorType& type : call.OperandTypes()) {
+    for (const Dim& dim : type.shape) {
+      largest = std::max(largest, dim.Value().value_or(0));
+    }
+  }
+  return largest;
+}
+
 void PreparedCalls::SetCover(const PairCover& cover) {
   combinations = cover.ToString();
   // Without rows the calls are those of the examples.

@@ -166,6 +166,9 @@ void AddErrors(const PreparedCall& call, absl::Span<const Tensor> inputs,
 // else of its first operand.
 DType MainDType(const SampledCall& call);
 
+// The largest extent of the operands; 0 where they have no axis.
+int64_t LargestExtent(const SampledCall& call);
+
 }  // namespace cleave
 
 #endif  // CLEAVE_TESTING_CHECK_LAYERS_OP_CONTEXT_H_

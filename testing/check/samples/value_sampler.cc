@@ -30,7 +30,7 @@ struct Exponents {
   double high = 0;
 };
 Exponents ExponentsOf(DType dtype, Pattern pattern) {
-  const bool is_huge = pattern == Pattern::kHuge;
+  const bool is_huge = pattern == Pattern::kHuge || pattern == Pattern::kMixed;
   if (!is_huge && pattern != Pattern::kTiny) {
     return {dtype == DType::kF16 ? -7.0 : -20.0, -2};
   }
@@ -317,6 +317,9 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
         case Pattern::kHuge:
         case Pattern::kTiny:
           value *= scale;
+          break;
+        case Pattern::kMixed:
+          if (Uniform(0, 2) == 0) value *= scale;
           break;
         case Pattern::kShares:
           break;

@@ -36,12 +36,13 @@ enum class Pattern : uint8_t {
   kSmall,      // all of one small scale, where a function is nearly linear
   kHuge,       // of one scale, so large that squares overflow
   kTiny,       // of one scale, so small that squares underflow
+  kMixed,      // normal numbers, one in three of the scale of kHuge
   // Patterns for L2 and L3.
   kShares,  // positive, with a sum of 1 along the first axis or the last
 };
 // The patterns that host kernels are compared at.
 inline constexpr int kNumPlainPatterns = 8;
-// The patterns that vmap uses, all but the last eight.
+// The patterns that vmap uses, all but the last nine.
 inline constexpr int kNumPatterns = 10;
 // The patterns of L3, and those whose numbers it draws apart.
 inline constexpr Pattern kRoundingPatterns[] = {
@@ -49,8 +50,8 @@ inline constexpr Pattern kRoundingPatterns[] = {
     Pattern::kOneHuge,  Pattern::kCancellation, Pattern::kTies,
     Pattern::kAllEqual, Pattern::kUnit,         Pattern::kDominated,
     Pattern::kSmall};
-inline constexpr Pattern kFurtherPatterns[] = {Pattern::kHuge, Pattern::kTiny,
-                                               Pattern::kShares};
+inline constexpr Pattern kFurtherPatterns[] = {
+    Pattern::kHuge, Pattern::kTiny, Pattern::kShares, Pattern::kMixed};
 // The patterns at which derivatives of structured ops are taken: zeros, alone
 // and in numbers, are where quotients of the results fail.
 inline constexpr Pattern kDerivativePatterns[] = {

@@ -1,0 +1,97 @@
+#include "testing/check/layers/large_slopes.h"
+
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "engine/rewrite/expand.h"
+#include "ops/status_macros.h"
+#include "testing/check/layers/jvp_laws.h"
+#include "testing/check/layers/prepare_call.h"
+#include "testing/check/reference/work.h"
+#include "transforms/table/names.h"
+#include "transforms/vjp/vjp.h"
+
+namespace cleave {
+namespace {
+
+// The work of both transforms: of a loop they do far more than the call does.
+constexpr double kSlopesWork = 6e6;
+
+// The call with f64 in place of its other floats.
+SampledCall InF64(SampledCall call) {
+  for (SampledInput& input : call.inputs) {
+    for (std::optional<TensorType>& type : input.types) {
+      if (type && IsFloat(type->dtype)) type->dtype = DType::kF64;
+    }
+  }
+  for (auto& [name, dtype] : call.dtypes) {
+    if (IsFloat(dtype)) dtype = DType::kF64;
+  }
+  return call;
+}
+
+// The call's transforms, by all operands that are `active`.
+absl::StatusOr<CallSlopes> SlopesOf(const OpContext& context, const Graph& call,
+                                    const std::vector<bool>& active,
+                                    const RuleSet& rules) {
+  CLEAVE_ASSIGN_OR_RETURN(JvpGraphs jvp,
+                          Differentiate(context, call, active, rules));
+  CLEAVE_ASSIGN_OR_RETURN(const VjpResult vjp, Vjp(call, active, rules));
+  CLEAVE_ASSIGN_OR_RETURN(
+      Graph pull, Expand(WithoutOutputsBefore(vjp.graph, call.outputs().size()),
+                         context.rules()));
+  return CallSlopes{std::move(jvp.graph), std::move(jvp.has_tangent),
+                    std::move(pull)};
+}
+
+std::vector<Tensor> Draw(const std::vector<TensorType>& types,
+                         ValueSampler& sampler) {
+  std::vector<Tensor> tensors;
+  for (const TensorType& type : types) tensors.push_back(sampler.Tangent(type));
+  return tensors;
+}
+
+}  // namespace
+
+LargeSlopes::LargeSlopes(const OpContext& context, const PreparedCall& large,
+                         const RuleSet& rules) {
+  PreparedCalls in_f64;
+  if (!context.Wants(DType::kF64) ||
+      !Prepare(context, InF64(large.call), false, in_f64)) {
+    return;
+  }
+  call_ = std::move(in_f64.calls[0]);
+  const Graph& graph = call_->graphs.call;
+  std::vector<bool> active;
+  for (const NamedValue& input : graph.inputs()) {
+    const TensorType& type = graph.type(input.value);
+    active.push_back(IsFloat(type.dtype));
+    if (active.back()) operands_.push_back(type);
+  }
+  for (const NamedValue& output : graph.outputs()) {
+    const TensorType& type = graph.type(output.value);
+    // An attribute may name a narrower one, whose differences say little.
+    if (IsFloat(type.dtype) && type.dtype != DType::kF64) return;
+    if (IsFloat(type.dtype)) results_.push_back(type);
+  }
+  if (operands_.empty() || results_.empty()) return;
+  slopes_ = SlopesOf(context, graph, active, rules);
+  if (slopes_->ok() &&
+      WorkOf((*slopes_)->jvp) + WorkOf((*slopes_)->vjp) > kSlopesWork) {
+    slopes_.reset();
+  }
+}
+
+std::optional<ScreenedInputs> LargeSlopes::Screen(ValueSampler& sampler) const {
+  if (!slopes_) return std::nullopt;
+  if (!slopes_->ok()) return ScreenedInputs{{}, slopes_->status()};
+  std::optional<std::vector<Tensor>> inputs =
+      TensorsWithin(*call_, Pattern::kNormal, sampler);
+  if (!inputs) return std::nullopt;
+  absl::StatusOr<SlopeScreen> screen =
+      ScreenSlopes(call_->graphs.body, **slopes_, *inputs,
+                   Draw(operands_, sampler), Draw(results_, sampler));
+  return ScreenedInputs{*std::move(inputs), std::move(screen)};
+}
+
+}  // namespace cleave
