@@ -20,13 +20,13 @@ using Halide::RDom;
 // the places of a window, divide its own. {0, 0} where there is none.
 Lowering::TileShape Lowering::ChooseFoundTile(int64_t height, int64_t width,
                                               int64_t places, int lanes) const {
-  // Rows of tiles of so many vectors, whose sums stay in registers beside a row
-  // of the right side.
+  // Rows of tiles of so many vectors, whose sums stay in registers beside a
+  // factor of each row and a vector of the right side (ChooseTile).
   const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
   const std::vector<TileShape> shapes =
       wide ? std::vector<TileShape>{{6, 4},  {8, 3}, {12, 2}, {8, 2},
                                     {20, 1}, {4, 4}, {4, 2},  {4, 1}}
-           : std::vector<TileShape>{{4, 3}, {6, 2}, {4, 2}, {10, 1}, {4, 1}};
+           : std::vector<TileShape>{{3, 4}, {5, 2}, {4, 2}, {10, 1}, {4, 1}};
   return CheapestTile(shapes, height, width, places, lanes);
 }
 
@@ -38,7 +38,7 @@ Lowering::TileShape Lowering::ChooseTileOfPlaces(int64_t height, int64_t width,
   const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
   const std::vector<std::array<int, 3>> ranges =
       wide ? std::vector<std::array<int, 3>>{{2, 14, 5}, {3, 9, 4}, {1, 28, 8}}
-           : std::vector<std::array<int, 3>>{{2, 6, 3}, {1, 12, 4}};
+           : std::vector<std::array<int, 3>>{{4, 3, 2}, {2, 5, 3}, {1, 12, 4}};
   std::vector<TileShape> shapes;
   for (const auto& [vectors, most, fewest] : ranges) {
     for (int rows = most; rows >= fewest; --rows) {
