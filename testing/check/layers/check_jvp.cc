@@ -16,6 +16,7 @@
 #include "testing/check/compare/compare_values.h"
 #include "testing/check/layers/check_transforms.h"
 #include "testing/check/layers/jvp_laws.h"
+#include "testing/check/layers/large_calls.h"
 #include "testing/check/layers/large_slopes.h"
 #include "testing/check/reference/derivative.h"
 #include "testing/check/reference/tensor_slices.h"
@@ -52,8 +53,6 @@ constexpr int kLargeTangents = 2;
 constexpr double kScreenedWork = 1.2e6;
 constexpr double kJudgedWork = 3e5;
 constexpr int kScreens = 3;
-// All calls of lengths up to this one are small.
-constexpr int64_t kSmallExtent = 5;
 // All numbers of points up to this one are taken.
 constexpr int64_t kFewPoints = 5;
 
@@ -448,16 +447,9 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
   return true;
 }
 
-// Adds that a large call, which has a derivative at small sizes, has none here.
-// False if it refutes the op: what the sample or a limit is the reason of does
-// not.
-bool AddFault(const OpContext& context, const PreparedCall& prepared,
-              absl::Span<const Tensor> inputs, const absl::Status& status,
-              Verdict& verdict) {
-  if (EndsCall(status)) return true;
-  const std::optional<Verdict> fault =
-      inputs.empty() ? NotTransformed(context, prepared.call, "jvp", status)
-                     : NotEvaluated(context, prepared, "jvp", inputs, status);
+// Adds why a large call, whose op has a derivative at small sizes, has none.
+// False if that refutes the op: where a limit is the reason, it does not.
+bool AddFault(const std::optional<Verdict>& fault, Verdict& verdict) {
   if (!fault || fault->kind != VerdictKind::kDisagrees) return true;
   Merge(verdict, *fault);
   return false;
@@ -465,10 +457,15 @@ bool AddFault(const OpContext& context, const PreparedCall& prepared,
 
 // The slopes of a large call, by floats where those over the reals are too
 // dear. False once the layer is settled.
-bool CheckLargeSlopes(const OpContext& context, const PreparedCall& large,
-                      ValueSampler& sampler, const RuleSet& rules,
-                      Verdict& verdict) {
+bool CheckLargeCall(const OpContext& context, const PreparedCall& large,
+                    ValueSampler& sampler, const RuleSet& rules,
+                    Verdict& verdict) {
   const LargeSlopes slopes(context, large, rules);
+  if (!slopes.status().ok()) {
+    return AddFault(
+        NotTransformed(context, slopes.call().call, "jvp", slopes.status()),
+        verdict);
+  }
   std::vector<Tensor> inputs;
   std::optional<SlopeSuspicion> suspicion;
   for (int screens = 0; screens < kScreens; ++screens) {
@@ -479,9 +476,10 @@ bool CheckLargeSlopes(const OpContext& context, const PreparedCall& large,
     std::optional<ScreenedInputs> screened = slopes.Screen(sampler);
     if (!screened) return true;
     inputs = std::move(screened->inputs);
-    if (!screened->screen.ok()) {
-      return AddFault(context, slopes.call(), inputs, screened->screen.status(),
-                      verdict);
+    if (const absl::Status& status = screened->screen.status(); !status.ok()) {
+      return EndsCall(status) || AddFault(NotEvaluated(context, slopes.call(),
+                                                       "jvp", inputs, status),
+                                          verdict);
     }
     suspicion = screened->screen->suspicion;
     if (!suspicion) {
@@ -504,6 +502,21 @@ bool CheckLargeSlopes(const OpContext& context, const PreparedCall& large,
   example.replay = context.Replay();
   Merge(verdict, Verdict::Disagrees(std::move(example)));
   return false;
+}
+
+// The same of all large calls, by draws of their own.
+bool CheckLargeSlopes(const OpContext& context, const PreparedCalls& prepared,
+                      const RuleSet& rules, Verdict& verdict) {
+  ValueSampler sampler(context.seed + 25);
+  for (const PreparedCall& call : prepared.large) {
+    // Slopes at small extents are judged over the reals.
+    if (LargestExtent(call.call) <= kAllExtents ||
+        WorkOf(call.graphs) > kScreenedWork) {
+      continue;
+    }
+    if (!CheckLargeCall(context, call, sampler, rules, verdict)) return false;
+  }
+  return true;
 }
 
 }  // namespace
@@ -559,17 +572,9 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
         return verdict;
       }
     }
-    ValueSampler screens(context.seed + 25);
-    for (const PreparedCall& call : prepared.large) {
-      if (!own && !has_lines(StatementKind::kVjp)) break;
-      // Slopes at small extents are judged over the reals above.
-      if (LargestExtent(call.call) <= kSmallExtent ||
-          WorkOf(call.graphs) > kScreenedWork) {
-        continue;
-      }
-      if (!CheckLargeSlopes(context, call, screens, rules, verdict)) {
-        return verdict;
-      }
+    if ((own || has_lines(StatementKind::kVjp)) &&
+        !CheckLargeSlopes(context, prepared, rules, verdict)) {
+      return verdict;
     }
   }
   int laws = 0;

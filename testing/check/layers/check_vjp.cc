@@ -14,6 +14,7 @@
 #include "ops/reference/real.h"
 #include "ops/status_macros.h"
 #include "testing/check/layers/check_transforms.h"
+#include "testing/check/layers/sized_sum.h"
 #include "testing/check/reference/derivative.h"
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/reference/ties.h"
@@ -36,17 +37,9 @@ constexpr double kZero = 1e-40;
 // The tolerance of graphs that are evaluated in floats, in steps of the dtype.
 constexpr double kRoundedTolerance = 4096;
 
-// A sum of products, and how large its terms were.
-struct Sum {
-  double value = 0;
-  double size = 0;
+struct Sum : SizedSum {
   // The error that `value` may have, as a part of `size`.
   double tolerance = kTolerance;
-  void Add(double term) {
-    value += term;
-    size += std::abs(term);
-  }
-  bool finite() const { return std::isfinite(value) && std::isfinite(size); }
 };
 
 // Which inputs and outputs of a graph are floats.

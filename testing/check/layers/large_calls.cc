@@ -37,8 +37,6 @@ constexpr int kDrawsTogether = 28;
 // Calls after one that the op refused, each of which moves a name by which it
 // did: one of six heads that divide no others is not drawn by luck.
 constexpr int kMovesOfDraw = 8;
-// All extents up to this one are taken.
-constexpr int64_t kAllExtents = 5;
 // Calls that are tried for one, two for each extent: where they are refused or
 // too dear, further ones have shorter extents.
 constexpr int kAttempts = 6;

@@ -22,6 +22,7 @@ inline constexpr int64_t kLargeElements = 1024;
 // other sizes and integer attributes that are as large: square matrices, a
 // channel in each group. Then the longest, which overflows a count in f16, for
 // one axis.
+inline constexpr int64_t kAllExtents = 5;
 inline constexpr int64_t kLongestExtent = 65537;
 
 // Calls of an op that is not elementwise, small ones first. The same seed draws

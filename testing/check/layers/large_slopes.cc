@@ -69,28 +69,32 @@ LargeSlopes::LargeSlopes(const OpContext& context, const PreparedCall& large,
     if (active.back()) operands_.push_back(type);
   }
   for (const NamedValue& output : graph.outputs()) {
-    const TensorType& type = graph.type(output.value);
+    const DType dtype = graph.type(output.value).dtype;
     // An attribute may name a narrower one, whose differences say little.
-    if (IsFloat(type.dtype) && type.dtype != DType::kF64) return;
-    if (IsFloat(type.dtype)) results_.push_back(type);
+    if (IsFloat(dtype) && dtype != DType::kF64) return;
   }
-  if (operands_.empty() || results_.empty()) return;
-  slopes_ = SlopesOf(context, graph, active, rules);
-  if (slopes_->ok() &&
-      WorkOf((*slopes_)->jvp) + WorkOf((*slopes_)->vjp) > kSlopesWork) {
-    slopes_.reset();
+  if (operands_.empty()) return;
+  absl::StatusOr<CallSlopes> slopes = SlopesOf(context, graph, active, rules);
+  status_ = slopes.status();
+  if (!slopes.ok() || WorkOf(slopes->jvp) + WorkOf(slopes->vjp) > kSlopesWork) {
+    return;
   }
+  const std::vector<NamedValue>& outputs = slopes->jvp.outputs();
+  for (size_t r = graph.outputs().size(); r < outputs.size(); ++r) {
+    tangents_.push_back(slopes->jvp.type(outputs[r].value));
+  }
+  if (!tangents_.empty()) slopes_ = *std::move(slopes);
 }
 
 std::optional<ScreenedInputs> LargeSlopes::Screen(ValueSampler& sampler) const {
   if (!slopes_) return std::nullopt;
-  if (!slopes_->ok()) return ScreenedInputs{{}, slopes_->status()};
   std::optional<std::vector<Tensor>> inputs =
       TensorsWithin(*call_, Pattern::kNormal, sampler);
   if (!inputs) return std::nullopt;
-  absl::StatusOr<SlopeScreen> screen =
-      ScreenSlopes(call_->graphs.body, **slopes_, *inputs,
-                   Draw(operands_, sampler), Draw(results_, sampler));
+  const std::vector<Tensor> directions = Draw(operands_, sampler);
+  const std::vector<Tensor> cotangents = Draw(tangents_, sampler);
+  absl::StatusOr<SlopeScreen> screen = ScreenSlopes(
+      call_->graphs.body, *slopes_, *inputs, directions, cotangents);
   return ScreenedInputs{*std::move(inputs), std::move(screen)};
 }
 

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "engine/rules/rule_set.h"
 #include "ops/tensor.h"
@@ -27,20 +28,22 @@ class LargeSlopes {
   LargeSlopes(const OpContext& context, const PreparedCall& large,
               const RuleSet& rules);
 
-  // The call in f64. Only where Screen has had a result or an error.
+  // Why the call has no transforms. OK, too, where there is nothing to screen.
+  const absl::Status& status() const { return status_; }
+  // The call in f64. Only where Screen has had a result, or there is an error.
   const PreparedCall& call() const { return *call_; }
 
   // Screens the slopes at inputs that it draws. Nullopt where there is nothing
   // to screen: the call has no f64, no float operand or result, no derivative
-  // that is affordable, or no inputs within its domain. Its `inputs` are there
-  // where its `screen` is an error, too, unless the transforms have that error.
+  // that is affordable, or no inputs within its domain.
   std::optional<ScreenedInputs> Screen(ValueSampler& sampler) const;
 
  private:
   std::optional<PreparedCall> call_;
+  absl::Status status_;
+  std::optional<CallSlopes> slopes_;
   std::vector<TensorType> operands_;  // the floats among them
-  std::vector<TensorType> results_;
-  std::optional<absl::StatusOr<CallSlopes>> slopes_;
+  std::vector<TensorType> tangents_;  // of the results that have one
 };
 
 }  // namespace cleave

@@ -7,6 +7,7 @@
 #include "engine/ir/interpreter.h"
 #include "ops/dtype.h"
 #include "ops/status_macros.h"
+#include "testing/check/layers/sized_sum.h"
 
 namespace cleave {
 namespace {
@@ -57,15 +58,16 @@ double LargestOf(const Tensor& tensor) {
   return largest;
 }
 
-// The body's results at a point and at one step on both sides.
+// The body's results at a point, `at`, and at one step on both sides.
 struct Differences {
   static absl::StatusOr<Differences> Make(const Graph& body,
                                           absl::Span<const Tensor> x,
+                                          absl::Span<const Tensor> at,
                                           absl::Span<const Tensor> directions,
                                           const Step& step) {
     Differences d;
     d.step = step;
-    CLEAVE_ASSIGN_OR_RETURN(d.at, Interpret(body, x));
+    d.at = at;
     CLEAVE_ASSIGN_OR_RETURN(d.ahead,
                             Interpret(body, Moved(x, directions, step.size)));
     CLEAVE_ASSIGN_OR_RETURN(d.behind,
@@ -98,7 +100,7 @@ struct Differences {
   }
 
   Step step;
-  std::vector<Tensor> at;
+  absl::Span<const Tensor> at;
   std::vector<Tensor> ahead;
   std::vector<Tensor> behind;
 };
@@ -130,18 +132,12 @@ std::optional<SlopeSuspicion> OffTangent(const Graph& body,
   return std::nullopt;
 }
 
-struct InnerProduct {
-  double value = 0;
-  double size = 0;
-};
-
-InnerProduct ProductOf(absl::Span<const Tensor> a, absl::Span<const Tensor> b) {
-  InnerProduct product;
-  for (size_t k = 0; k < std::min(a.size(), b.size()); ++k) {
-    for (int64_t i = 0; i < std::min(a[k].size(), b[k].size()); ++i) {
-      const double term = a[k].GetDouble(i) * b[k].GetDouble(i);
-      product.value += term;
-      product.size += std::abs(term);
+// The inner product of tensors of the same types.
+SizedSum ProductOf(absl::Span<const Tensor> a, absl::Span<const Tensor> b) {
+  SizedSum product;
+  for (size_t k = 0; k < a.size(); ++k) {
+    for (int64_t i = 0; i < a[k].size(); ++i) {
+      product.Add(a[k].GetDouble(i) * b[k].GetDouble(i));
     }
   }
   return product;
@@ -160,9 +156,10 @@ absl::StatusOr<SlopeScreen> ScreenSlopes(const Graph& body,
   tangents.erase(
       tangents.begin(),
       tangents.begin() + static_cast<int64_t>(body.outputs().size()));
+  CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> at, Interpret(body, x));
   for (const Step& step : kSteps) {
     CLEAVE_ASSIGN_OR_RETURN(const Differences differences,
-                            Differences::Make(body, x, directions, step));
+                            Differences::Make(body, x, at, directions, step));
     screen.compared = 0;
     screen.suspicion = OffTangent(body, differences, slopes.has_tangent,
                                   tangents, screen.compared);
@@ -171,8 +168,8 @@ absl::StatusOr<SlopeScreen> ScreenSlopes(const Graph& body,
   if (screen.suspicion) return screen;
   CLEAVE_ASSIGN_OR_RETURN(const std::vector<Tensor> pulled,
                           Interpret(slopes.vjp, Joined(x, cotangents)));
-  const InnerProduct want = ProductOf(tangents, cotangents);
-  const InnerProduct got = ProductOf(pulled, directions);
+  const SizedSum want = ProductOf(tangents, cotangents);
+  const SizedSum got = ProductOf(pulled, directions);
   if (!std::isfinite(want.size)) return screen;
   ++screen.compared;
   const double allowed = kProductTolerance * std::max(want.size, got.size);

@@ -42,8 +42,9 @@ enum class Pattern : uint8_t {
 };
 // The patterns that host kernels are compared at.
 inline constexpr int kNumPlainPatterns = 8;
-// The patterns that vmap uses, all but the last nine.
-inline constexpr int kNumPatterns = 10;
+// The patterns that vmap uses, up to kAllMinusInfinity.
+inline constexpr int kNumPatterns =
+    static_cast<int>(Pattern::kAllMinusInfinity) + 1;
 // The patterns of L3, and those whose numbers it draws apart.
 inline constexpr Pattern kRoundingPatterns[] = {
     Pattern::kNormal,   Pattern::kWide,         Pattern::kLargeMean,
