@@ -1,7 +1,6 @@
 // Products of windows that are found where they are taken of
 // (found_windows.h), in tiles.
 
-#include <array>
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -9,62 +8,13 @@
 #include "engine/codegen/found_windows.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/halide/tile_shapes.h"
 #include "engine/codegen/halide/tile_vars.h"
 
 namespace cleave {
 
 using Halide::Expr;
 using Halide::RDom;
-
-// The tile of such a product: it divides the columns, and a few rows, which are
-// the places of a window, divide its own. {0, 0} where there is none.
-Lowering::TileShape Lowering::ChooseFoundTile(int64_t height, int64_t width,
-                                              int64_t places, int lanes) const {
-  // Rows of tiles of so many vectors, whose sums stay in registers beside a
-  // factor of each row and a vector of the right side (ChooseTile).
-  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
-  const std::vector<TileShape> shapes =
-      wide ? std::vector<TileShape>{{6, 4},  {8, 3}, {12, 2}, {8, 2},
-                                    {20, 1}, {4, 4}, {4, 2},  {4, 1}}
-           : std::vector<TileShape>{{3, 4}, {5, 2}, {4, 2}, {10, 1}, {4, 1}};
-  return CheapestTile(shapes, height, width, places, lanes);
-}
-
-// The tile whose rows are the places of a row of an image, which seldom are a
-// power of two.
-Lowering::TileShape Lowering::ChooseTileOfPlaces(int64_t height, int64_t width,
-                                                 int lanes) const {
-  // By vectors, the most rows and the fewest.
-  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
-  const std::vector<std::array<int, 3>> ranges =
-      wide ? std::vector<std::array<int, 3>>{{2, 14, 5}, {3, 9, 4}, {1, 28, 8}}
-           : std::vector<std::array<int, 3>>{{4, 3, 2}, {2, 5, 3}, {1, 12, 4}};
-  std::vector<TileShape> shapes;
-  for (const auto& [vectors, most, fewest] : ranges) {
-    for (int rows = most; rows >= fewest; --rows) {
-      shapes.push_back({rows, vectors});
-    }
-  }
-  return CheapestTile(shapes, height, width, 1, lanes);
-}
-
-// The one of these, of so many vectors each, that computes the least in vain.
-Lowering::TileShape Lowering::CheapestTile(const std::vector<TileShape>& shapes,
-                                           int64_t height, int64_t width,
-                                           int64_t places, int lanes) {
-  TileShape best{0, 0};
-  int64_t least = INT64_MAX;
-  for (const TileShape& one : shapes) {
-    const auto rows = static_cast<int>(one.rows / places * places);
-    if (rows == 0 || width % (one.columns * lanes) != 0) continue;
-    const int64_t work = (height + rows - 1) / rows * rows;
-    // Within 2 % the first is better: it reads less for each product.
-    if (work >= least - least / 50) continue;
-    least = work;
-    best = {rows, one.columns * lanes};
-  }
-  return best;
-}
 
 // Tiles of a product over several axes, of a right side whose columns lie side
 // by side already: windows of rows of images, or columns that were stored so
@@ -101,7 +51,7 @@ bool Lowering::AddFoundDot(Value v) {
   const DType dtype = graph_.type(v).dtype;
   const DType sum = SumType(dtype);
   const Dim& height = of_a[batch.size()];
-  const int lanes = VectorWidth(ByteSize(sum));
+  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)));
   const int64_t known_height = height.Value().value_or(0);
   const int64_t places =
       terms.has_value()
@@ -110,10 +60,10 @@ bool Lowering::AddFoundDot(Value v) {
           : 1;
   const Value panels = of_places ? PanelsOf(graph_, b).value_or(b) : b;
   const TileShape shape =
-      of_places
-          ? ChooseTileOfPlaces(known_height,
-                               *graph_.type(panels).shape.back().Value(), lanes)
-          : ChooseFoundTile(known_height, *width, places, lanes);
+      of_places ? ChooseTileOfPlaces(known_height,
+                                     *graph_.type(panels).shape.back().Value(),
+                                     registers)
+                : ChooseFoundTile(known_height, *width, places, registers);
   if (shape.rows == 0) return false;
   const TileVars of(batch.size());
   std::vector<Expr> extents;

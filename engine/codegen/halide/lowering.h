@@ -365,20 +365,6 @@ class Lowering {
   int WidthAlong(const Halide::Func& f, const Shape& shape) const;
   int OutermostAxis(int rank) const;
   void ParallelOver(Halide::Func out, const std::vector<Halide::Var>& axes);
-  // The tile of a product with results of these extents.
-  struct TileShape {
-    int rows;
-    int columns;
-  };
-  TileShape ChooseTile(const Dim& height, const Dim& width, DType sum) const;
-  TileShape ChooseTileOfPanels(const Dim& height, Value panels,
-                               DType sum) const;
-  TileShape ChooseFoundTile(int64_t height, int64_t width, int64_t places,
-                            int lanes) const;
-  TileShape ChooseTileOfPlaces(int64_t height, int64_t width, int lanes) const;
-  static TileShape CheapestTile(const std::vector<TileShape>& shapes,
-                                int64_t height, int64_t width, int64_t places,
-                                int lanes);
 
   const Graph& graph_;
   const GroupKind kind_;

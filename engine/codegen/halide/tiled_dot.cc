@@ -11,6 +11,7 @@
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/halide/tile_shapes.h"
 #include "engine/codegen/halide/tile_vars.h"
 #include "engine/codegen/panels.h"
 #include "ops/check.h"
@@ -31,8 +32,10 @@ namespace {
 // where the panels do not come out even.
 constexpr int kBlockRows = 64;
 // Operations behind a product from which their constants would drive the tile
-// out of the registers: they have a loop of their own then.
+// out of the registers: they have a loop of their own then. With sixteen
+// registers the scale of attention does so, at twice the time.
 constexpr int kEpilogueCost = 6;
+constexpr int kNarrowEpilogueCost = 1;
 // The cost of an element of a reduction in tiles, which repeat its code.
 constexpr int kTiledCost = 16;
 // Columns that are too few to be the lanes of vectors.
@@ -68,19 +71,10 @@ bool IsContiguousIn(const Expr& element, const Var& k) {
 // Rows of a block, a multiple of a tile's: blocks of one height where the
 // extent is known.
 int BlockRows(const Dim& height, int rows) {
-  const auto up = [](int64_t x, int64_t to) { return (x + to - 1) / to * to; };
   const int64_t extent = height.Value().value_or(0);
   if (extent == 0) return kBlockRows / rows * rows;
   const int64_t blocks = (extent + kBlockRows - 1) / kBlockRows;
-  return static_cast<int>(up((extent + blocks - 1) / blocks, rows));
-}
-
-// The time of a multiplication in tiles of so many rows, in percent of that in
-// tall ones: with few rows each takes a vector of the panel from the second
-// cache, as seen with AVX-512 on Zen 5.
-int PercentOfTime(int rows) {
-  if (rows == 1) return 250;
-  return rows < 3 ? 130 : 100;
+  return static_cast<int>(UpToMultiple((extent + blocks - 1) / blocks, rows));
 }
 
 // Whether the variable occurs in the expression.
@@ -154,48 +148,6 @@ Stage TileStage(Func func, const Dim& height, int rows, int columns) {
   return tile;
 }
 
-// The tile that fits the extents best, among the shapes whose sums stay in
-// registers beside a vector of the panel and a factor of each row, which LLVM
-// keeps for all vectors: 3 x 4 + 3 + 1 are sixteen, and of 4 x 3 two sums pass
-// through memory, which takes twice the time. Whole panels are even tasks, too.
-// If an extent is open, the first.
-Lowering::TileShape Lowering::ChooseTile(const Dim& height, const Dim& width,
-                                         DType sum) const {
-  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
-  const std::vector<TileShape> shapes =
-      wide ? std::vector<TileShape>{{8, 3}, {6, 4}, {12, 2},
-                                    {4, 6}, {2, 8}, {1, 8}}
-           : std::vector<TileShape>{{3, 4}, {5, 2}, {2, 4}, {1, 6}};
-  const int lanes = VectorWidth(ByteSize(sum));
-  // Columns are in vectors as yet.
-  const auto up = [](int64_t x, int64_t to) { return (x + to - 1) / to * to; };
-  const auto work = [&](const TileShape& shape) {
-    return up(height.Value().value_or(0), shape.rows) *
-           up(width.Value().value_or(0), shape.columns * lanes) *
-           PercentOfTime(shape.rows);
-  };
-  TileShape best = shapes[0];
-  for (const TileShape& shape : shapes) {
-    // Within 2 % the first is better: it reads less for each product.
-    if (work(shape) < work(best) - work(best) / 50) best = shape;
-  }
-  return {best.rows, best.columns * lanes};
-}
-
-// The tile of a product whose right side is stored in panels: it divides their
-// columns.
-Lowering::TileShape Lowering::ChooseTileOfPanels(const Dim& height,
-                                                 Value panels,
-                                                 DType sum) const {
-  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
-  const std::vector<TileShape> shapes =
-      wide ? std::vector<TileShape>{{6, 4}, {12, 2}, {4, 4}}
-           : std::vector<TileShape>{{3, 4}, {5, 2}, {2, 4}};
-  return CheapestTile(shapes, height.Value().value_or(0),
-                      *graph_.type(panels).shape.back().Value(), 1,
-                      VectorWidth(ByteSize(sum)));
-}
-
 // One sum over one axis with rows of the left side and columns of the right: in
 // tiles that stay in registers, from panels of columns that are made
 // contiguous. False where the contraction is of another kind.
@@ -221,9 +173,14 @@ bool Lowering::AddTiledDot(Value v) {
   const Dim& height = graph_.type(v).shape[batch];
   const Dim& width = graph_.type(v).shape[batch + 1];
   const std::optional<Value> panels = PanelsOfMatrix(graph_, b);
-  const auto [rows, columns] = panels.has_value()
-                                   ? ChooseTileOfPanels(height, *panels, sum)
-                                   : ChooseTile(height, width, sum);
+  const int skipped = SkippedBlocks(v);
+  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)));
+  const auto [rows, columns] =
+      panels.has_value()
+          ? ChooseTileOfPanels(height,
+                               *graph_.type(*panels).shape.back().Value(),
+                               skipped > 0, registers)
+          : ChooseTile(height, width, skipped > 0, registers);
   const TileVars of(batch);
   const auto element = [&](Value x, const std::vector<int64_t>& batch_axes,
                            int64_t contracted, const Expr& k,
@@ -265,17 +222,17 @@ bool Lowering::AddTiledDot(Value v) {
   };
   // The terms of a tile's updates.
   std::vector<std::pair<RDom, Expr>> parts;
-  if (const int blocks = SkippedBlocks(v); blocks > 0) {
+  if (skipped > 0) {
     const Func columns_of = panel.func;
     const RDom domain = TermsThatCount(
         of,
-        {sum, blocks, static_cast<int>(*height.Value()), rows, columns,
+        {sum, skipped, static_cast<int>(*height.Value()), rows, columns,
          tile.block_rows, IsContiguousIn(row(of.k, of.row), of.k)},
         row, [&](const Expr& k, const Expr& i) {
           return columns_of(of.With({i, k, of.p}));
         });
     parts.emplace_back(domain, domain.y * kSkippedTerms + domain.x);
-    const int first = blocks * kSkippedTerms;
+    const int first = skipped * kSkippedTerms;
     const int rest = static_cast<int>(*terms.Value()) - first;
     if (rest > 0) {
       const RDom tail(0, rest, "tail");
@@ -367,10 +324,18 @@ bool Lowering::AddTiledReduction(Value v) {
     factors = {At(x, at)};
   }
   PairedLoads loads(m, n);
-  for (const Expr& factor : factors) factor.accept(&loads);
+  bool paired = false;
+  for (const Expr& factor : factors) {
+    PairedLoads own(m, n);
+    factor.accept(&own);
+    paired |= own.left && own.right;
+    factor.accept(&loads);
+  }
   if (!loads.left || !loads.right || loads.both) return false;
 
-  const auto [rows, columns] = ChooseTile(height, width, sum);
+  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)));
+  const auto [rows, columns] =
+      ChooseTile(height, width, paired, registers);
   const int panel_columns = columns;
   const Expr column =
       Halide::min(Halide::likely(of.p * columns + of.c), Extent(width) - 1);
@@ -473,7 +438,8 @@ void Lowering::AddTileResult(Value v, const TileVars& of) {
     const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
     if (IsComputed(primitive)) behind += CostOf(primitive);
   }
-  if (behind >= kEpilogueCost) {
+  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
+  if (behind >= (wide ? kEpilogueCost : kNarrowEpilogueCost)) {
     Stage block;
     block.func = MakeFunc("block");
     block.role = Stage::Role::kBlock;

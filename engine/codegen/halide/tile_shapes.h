@@ -1,0 +1,59 @@
+// The shapes of products' tiles, whose sums stay in registers. Internal to this
+// folder.
+
+#ifndef CLEAVE_ENGINE_CODEGEN_HALIDE_TILE_SHAPES_H_
+#define CLEAVE_ENGINE_CODEGEN_HALIDE_TILE_SHAPES_H_
+
+#include <cstdint>
+
+#include "Halide.h"
+#include "ops/dim.h"
+
+namespace cleave {
+
+// Rows and columns of the sums that one loop over terms adds to.
+struct TileShape {
+  int rows;
+  int columns;
+};
+
+// The registers that tiles are for.
+struct TileRegisters {
+  TileRegisters(const Halide::Target& target, int lanes_of_sum)
+      : wide(target.has_feature(Halide::Target::AVX512_Skylake)),
+        lanes(lanes_of_sum) {}
+
+  bool wide;  // 32 of 64 bytes, else 16
+  int lanes;  // of a vector of sums
+};
+
+// `count`, or the next multiple behind it.
+constexpr int64_t UpToMultiple(int64_t count, int64_t multiple) {
+  return (count + multiple - 1) / multiple * multiple;
+}
+
+// The tile that computes the least in vain for results of these extents; if one
+// is open, the first. With `roomy` it leaves registers over: for loops that
+// leave out blocks of terms, or that make each factor of both sides.
+TileShape ChooseTile(const Dim& height, const Dim& width, bool roomy,
+                     const TileRegisters& registers);
+
+// The tile of a product whose right side is stored in panels of so many
+// columns: it divides them.
+TileShape ChooseTileOfPanels(const Dim& height, int64_t panel, bool roomy,
+                             const TileRegisters& registers);
+
+// The tile of a product of windows that are found where they are: it divides
+// the columns, and a few `places` of a window divide its rows. {0, 0} where
+// there is none.
+TileShape ChooseFoundTile(int64_t height, int64_t width, int64_t places,
+                          const TileRegisters& registers);
+
+// The tile whose rows are the places of a row of an image, which seldom are a
+// power of two. {0, 0} where there is none.
+TileShape ChooseTileOfPlaces(int64_t height, int64_t width,
+                             const TileRegisters& registers);
+
+}  // namespace cleave
+
+#endif  // CLEAVE_ENGINE_CODEGEN_HALIDE_TILE_SHAPES_H_
