@@ -42,7 +42,7 @@ static_assert(AllFit(kNarrow) && AllFit(kNarrowOfPanels) &&
 // terms, the sums pass from each block to the next by other ways, and LLVM
 // copies all: 3 x 4 took 2.5 times as long. Where a factor is made of both
 // sides (a difference, say), it takes a register itself: 1.6 times as long.
-constexpr std::array<TileShape, 3> kNarrowRoomy = {{{4, 2}, {2, 4}, {1, 6}}};
+constexpr std::array<TileShape, 3> kNarrowRoomy = {{{2, 4}, {4, 2}, {1, 6}}};
 
 template <size_t n>
 Shapes ListOf(const std::array<TileShape, n>& shapes) {
@@ -51,11 +51,13 @@ Shapes ListOf(const std::array<TileShape, n>& shapes) {
 
 // The time of a multiplication in such tiles, in percent of that in tall ones.
 // With few rows each takes a vector of the panel from the second cache, as seen
-// with AVX-512 on Zen 5 and without on Zen 3; with one vector each loads a
-// factor, for which two loads a cycle are not enough.
-int PercentOfTime(const TileShape& shape, bool wide) {
+// with AVX-512 on Zen 5 and without on Zen 3, unless each does more with it;
+// with one vector each loads a factor, for which two loads a cycle are not
+// enough.
+int PercentOfTime(const TileShape& shape, const TileRegisters& registers) {
   if (shape.rows == 1) return 250;
-  return shape.rows < 3 || (shape.columns == 1 && !wide) ? 130 : 100;
+  if (!registers.wide && registers.roomy) return 100;
+  return shape.rows < 3 || (shape.columns == 1 && !registers.wide) ? 130 : 100;
 }
 
 // Within 2 % the first is better: it reads less for each product.
@@ -70,7 +72,7 @@ TileShape Cheapest(const Shapes& shapes, int64_t height, int64_t width,
     const auto rows = static_cast<int>(one.rows / places * places);
     if (rows == 0 || width % (one.columns * registers.lanes) != 0) continue;
     const int64_t work = UpToMultiple(height, rows) *
-                         PercentOfTime({rows, one.columns}, registers.wide);
+                         PercentOfTime({rows, one.columns}, registers);
     if (!IsLess(work, least)) continue;
     least = work;
     best = {rows, one.columns * registers.lanes};
@@ -80,18 +82,18 @@ TileShape Cheapest(const Shapes& shapes, int64_t height, int64_t width,
 
 }  // namespace
 
-TileShape ChooseTile(const Dim& height, const Dim& width, bool roomy,
+TileShape ChooseTile(const Dim& height, const Dim& width,
                      const TileRegisters& registers) {
   const Shapes shapes =
       registers.wide ? Shapes{{8, 3}, {6, 4}, {12, 2}, {4, 6}, {2, 8}, {1, 8}}
-      : roomy        ? ListOf(kNarrowRoomy)
-                     : ListOf(kNarrow);
+      : registers.roomy ? ListOf(kNarrowRoomy)
+                        : ListOf(kNarrow);
   // Whole panels are even tasks, too.
   const auto work = [&](const TileShape& shape) {
     return UpToMultiple(height.Value().value_or(0), shape.rows) *
            UpToMultiple(width.Value().value_or(0),
                         shape.columns * registers.lanes) *
-           PercentOfTime(shape, registers.wide);
+           PercentOfTime(shape, registers);
   };
   TileShape best = shapes[0];
   for (const TileShape& shape : shapes) {
@@ -100,11 +102,11 @@ TileShape ChooseTile(const Dim& height, const Dim& width, bool roomy,
   return {best.rows, best.columns * registers.lanes};
 }
 
-TileShape ChooseTileOfPanels(const Dim& height, int64_t panel, bool roomy,
+TileShape ChooseTileOfPanels(const Dim& height, int64_t panel,
                              const TileRegisters& registers) {
-  const Shapes shapes = registers.wide ? Shapes{{6, 4}, {12, 2}, {4, 4}}
-                        : roomy        ? ListOf(kNarrowRoomy)
-                                       : ListOf(kNarrowOfPanels);
+  const Shapes shapes = registers.wide    ? Shapes{{6, 4}, {12, 2}, {4, 4}}
+                        : registers.roomy ? ListOf(kNarrowRoomy)
+                                          : ListOf(kNarrowOfPanels);
   return Cheapest(shapes, height.Value().value_or(0), panel, 1, registers);
 }
 

@@ -19,12 +19,17 @@ struct TileShape {
 
 // The registers that tiles are for.
 struct TileRegisters {
-  TileRegisters(const Halide::Target& target, int lanes_of_sum)
+  TileRegisters(const Halide::Target& target, int lanes_of_sum,
+                bool leave_room = false)
       : wide(target.has_feature(Halide::Target::AVX512_Skylake)),
-        lanes(lanes_of_sum) {}
+        lanes(lanes_of_sum),
+        roomy(leave_room) {}
 
   bool wide;  // 32 of 64 bytes, else 16
   int lanes;  // of a vector of sums
+  // Whether tiles leave registers over: for loops that leave out blocks of
+  // terms, or that make each factor of both sides.
+  bool roomy;
 };
 
 // `count`, or the next multiple behind it.
@@ -33,14 +38,13 @@ constexpr int64_t UpToMultiple(int64_t count, int64_t multiple) {
 }
 
 // The tile that computes the least in vain for results of these extents; if one
-// is open, the first. With `roomy` it leaves registers over: for loops that
-// leave out blocks of terms, or that make each factor of both sides.
-TileShape ChooseTile(const Dim& height, const Dim& width, bool roomy,
+// is open, the first.
+TileShape ChooseTile(const Dim& height, const Dim& width,
                      const TileRegisters& registers);
 
 // The tile of a product whose right side is stored in panels of so many
 // columns: it divides them.
-TileShape ChooseTileOfPanels(const Dim& height, int64_t panel, bool roomy,
+TileShape ChooseTileOfPanels(const Dim& height, int64_t panel,
                              const TileRegisters& registers);
 
 // The tile of a product of windows that are found where they are: it divides

@@ -174,13 +174,13 @@ bool Lowering::AddTiledDot(Value v) {
   const Dim& width = graph_.type(v).shape[batch + 1];
   const std::optional<Value> panels = PanelsOfMatrix(graph_, b);
   const int skipped = SkippedBlocks(v);
-  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)));
+  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)),
+                                /*leave_room=*/skipped > 0);
   const auto [rows, columns] =
       panels.has_value()
-          ? ChooseTileOfPanels(height,
-                               *graph_.type(*panels).shape.back().Value(),
-                               skipped > 0, registers)
-          : ChooseTile(height, width, skipped > 0, registers);
+          ? ChooseTileOfPanels(
+                height, *graph_.type(*panels).shape.back().Value(), registers)
+          : ChooseTile(height, width, registers);
   const TileVars of(batch);
   const auto element = [&](Value x, const std::vector<int64_t>& batch_axes,
                            int64_t contracted, const Expr& k,
@@ -333,9 +333,9 @@ bool Lowering::AddTiledReduction(Value v) {
   }
   if (!loads.left || !loads.right || loads.both) return false;
 
-  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)));
-  const auto [rows, columns] =
-      ChooseTile(height, width, paired, registers);
+  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)),
+                                /*leave_room=*/paired);
+  const auto [rows, columns] = ChooseTile(height, width, registers);
   const int panel_columns = columns;
   const Expr column =
       Halide::min(Halide::likely(of.p * columns + of.c), Extent(width) - 1);
