@@ -70,6 +70,21 @@ TEST(CheckExamples, TellsTheZerosOfAttributesApart) {
             VerdictKind::kDisagrees);
 }
 
+TEST(CheckExamples, TellTheNegativeZeroOfAResult) {
+  const std::string op =
+      "op times(x: T[S..], y: T[S..]) -> T[S..]\n  where T: float\n  = ";
+  const std::string example = "\n\nexample times([-1.0, 1.0], [0.0, 0.0]) = ";
+  for (const char* right : {"[-0.0, 0.0]", "[0.0, 0.0]"}) {
+    EXPECT_EQ(ExamplesOf(op + "x * y" + example + right + "\n", "times").kind,
+              VerdictKind::kAgrees)
+        << right;
+  }
+  const Verdict verdict =
+      ExamplesOf(op + "x * y + 0 * y" + example + "[-0.0, 0.0]\n", "times");
+  ASSERT_EQ(verdict.kind, VerdictKind::kDisagrees);
+  EXPECT_EQ(verdict.counterexample->got, "f32[2] [0, 0]");
+}
+
 TEST(CheckExamples, SaysWhatTheDerivativeOfAPrimitiveIs) {
   const std::string slope = "example jvp sqrt([0.0, 4.0])(1) = ";
   EXPECT_EQ(ExamplesOf(slope + "[inf, 0.25]\n", "jvp sqrt").kind,

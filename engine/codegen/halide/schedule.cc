@@ -42,6 +42,9 @@ constexpr int64_t kScannedBytes = int64_t{1} << 19;
 constexpr int64_t kScannedColumns = 256;
 // Lines of a scan along the last axis that are scanned side by side.
 constexpr int kScannedLines = 8;
+// Elements between them: of lines of a power of two all would lie in the same
+// few places of the first cache.
+constexpr int kBetweenLines = 8;
 // Random numbers that are made at a time: they stay in the first cache.
 constexpr int kDrawnElements = 256;
 
@@ -292,7 +295,8 @@ bool Lowering::ScheduleLineScan(Func out, const std::vector<Var>& axes) {
   task = ParallelWith(out, task, around);
   // The arguments of a Func come in Halide's order: the last axis first.
   const std::vector<Var> vars = scan->func.args();
-  scan->func.compute_at(out, task);
+  scan->func.compute_at(out, task)
+      .bound_storage(vars[0], static_cast<int>(*length) + kBetweenLines);
   const Var block("block"), line("line");
   std::vector<Halide::VarOrRVar> places = {line};
   for (const RVar& r : scan->reduced) places.push_back(r);

@@ -175,10 +175,15 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
       const Real real = item.approximate ? Real(want, kFirstReferenceBits)
                                          : Real(want.RoundTo(got.dtype()), 64);
       const double ulp = UlpError(real, got.GetDouble(i), got.dtype());
-      if (ulp == 0) continue;
+      // A zero that is written -0.0 is that one; 0.0 stands for both.
+      const bool other_zero = ulp == 0 && want.IsNegativeZero() &&
+                              !std::signbit(got.GetDouble(i));
+      if (ulp == 0 && !other_zero) continue;
       shown.got = ShownResult(got, i);
       shown.ulp = ulp;
-      if (!item.approximate) return Verdict::Disagrees(std::move(shown));
+      if (other_zero || !item.approximate) {
+        return Verdict::Disagrees(std::move(shown));
+      }
       if (!allowed) {
         CLEAVE_ASSIGN_OR_RETURN(
             allowed, AllowedTo(context, example, results.graphs, got, r));
