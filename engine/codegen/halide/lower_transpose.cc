@@ -1,6 +1,7 @@
 // Transposes of which a pointwise group makes its elements. Its loops run over
-// tiles of kEdge x kEdge elements: rows of the operand are read in vectors,
-// interleaved until they are columns, and these are written in vectors.
+// tiles of as many columns as rows (TilesOf): rows of the operand are read in
+// vectors, interleaved until they are columns, and these are written in
+// vectors.
 //
 // Interleaving 2^k rows: the first with the row half of all rows below it, the
 // second likewise, and so on; twice as long rows, half as many. After k times
@@ -33,10 +34,6 @@ namespace {
 constexpr int kDeviceEdge = 32;
 // Lines of threads of its block: each does several rows of a tile.
 constexpr int kDeviceLines = 8;
-// Elements along a tile's edge: those of 4 bytes are a line of the cache.
-constexpr int kEdge = 16;
-// Tiles side by side of which the lines that are read follow each other.
-constexpr int kTilesAtATime = 2;
 // Tasks that keep some threads busy.
 constexpr int64_t kSomeTasks = 32;
 // The cost of an element that is computed for all rows of a tile at a time,
@@ -44,6 +41,20 @@ constexpr int64_t kSomeTasks = 32;
 constexpr int kTurnedCost = 8;
 // Along the result's last axis, where a tile is not turned.
 constexpr int kTileWrites = 64;
+
+// Elements along a tile's edge, and tiles side by side of which the lines that
+// are read follow each other.
+struct Tiles {
+  int edge;
+  int at_a_time;
+};
+
+// A tile stays in registers: of elements of 4 bytes, 16 rows are vectors of 64
+// bytes, whole lines of the cache. With sixteen shorter vectors 8 rows do.
+Tiles TilesOf(const Halide::Target& target) {
+  const bool wide = target.has_feature(Halide::Target::AVX512_Skylake);
+  return wide ? Tiles{16, 2} : Tiles{8, 16};
+}
 
 // Whether the operand is windows, of which two axes run along the last one of
 // memory, and the result's last axis is one of these.
@@ -63,7 +74,7 @@ bool ReadsLinesOfWindows(const Graph& graph, Value transpose) {
 void Lowering::TileTranspose(const std::vector<Value>& outputs) {
   transposed_.reset();
   if (kind_ != GroupKind::kPointwise || plain_schedule_) return;
-  const int edge = on_device_ ? kDeviceEdge : kEdge;
+  const int edge = on_device_ ? kDeviceEdge : TilesOf(target_).edge;
   const Shape& shape = graph_.type(outputs.front()).shape;
   const auto is_tiled = [&](Value v) {
     const std::vector<int64_t> axes = graph_.attributes(v).GetInts("axes");
@@ -122,16 +133,17 @@ void Lowering::TileTranspose(const std::vector<Value>& outputs) {
 void Lowering::TurnTiles() {
   const Value operand = graph_.operands(*transposed_)[0];
   const size_t row = graph_.attributes(*transposed_).GetInts("axes").back();
+  const int edge = TilesOf(target_).edge;
   const Var place("place"), line("line");
   // Along the two axes that are exchanged these are the numbers of tiles.
   const std::vector<Var> vars = VarsOf(operand);
   Func before;
-  for (int rows = kEdge / 2; rows >= 1; rows /= 2) {
+  for (int rows = edge / 2; rows >= 1; rows /= 2) {
     const auto element = [&](const Expr& p, const Expr& l) {
       Coordinates at(vars.begin(), vars.end());
-      if (rows == kEdge / 2) {
-        at.back() = vars.back() * kEdge + p;
-        at[row] = vars[row] * kEdge + l;
+      if (rows == edge / 2) {
+        at.back() = vars.back() * edge + p;
+        at[row] = vars[row] * edge + l;
         return Expr(Call(copied_, at));
       }
       at.push_back(l);
@@ -142,7 +154,7 @@ void Lowering::TurnTiles() {
     round.func = MakeFunc("turned");
     round.role = Stage::Role::kTurned;
     round.rows = rows;
-    round.lanes = kEdge * kEdge / rows;
+    round.lanes = edge * edge / rows;
     std::vector<Var> all = vars;
     all.push_back(line);
     all.push_back(place);
@@ -157,12 +169,13 @@ void Lowering::TurnTiles() {
 
 Expr Lowering::Transposed(const Coordinates& at) {
   if (!turned_.defined()) return Call(copied_, at);
+  const int edge = TilesOf(target_).edge;
   const size_t row = graph_.attributes(*transposed_).GetInts("axes").back();
   Coordinates of = at;
-  of.back() = at.back() / kEdge;
-  of[row] = at[row] / kEdge;
+  of.back() = at.back() / edge;
+  of[row] = at[row] / edge;
   of.push_back(0);
-  of.push_back(at.back() % kEdge * kEdge + at[row] % kEdge);
+  of.push_back(at.back() % edge * edge + at[row] % edge);
   return Call(turned_, of);
 }
 
@@ -209,12 +222,12 @@ void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
   const Var row = axes[AxisOfOperandRows()];
   const Var in_x("in_x"), in_row("in_row"), lane("lane"), strip("strip");
   const bool turned = turned_.defined();
+  const auto [edge, at_a_time] = TilesOf(target_);
   const int width = VectorWidth(WidestElement(out));
-  out.split(x, x, in_x, turned ? kEdge : kTileWrites, TailStrategy::GuardWithIf)
-      .split(in_x, in_x, lane, std::min(width, kEdge),
-             TailStrategy::GuardWithIf)
-      .split(row, row, in_row, kEdge, TailStrategy::GuardWithIf)
-      .split(row, row, strip, kTilesAtATime, TailStrategy::GuardWithIf);
+  out.split(x, x, in_x, turned ? edge : kTileWrites, TailStrategy::GuardWithIf)
+      .split(in_x, in_x, lane, std::min(width, edge), TailStrategy::GuardWithIf)
+      .split(row, row, in_row, edge, TailStrategy::GuardWithIf)
+      .split(row, row, strip, at_a_time, TailStrategy::GuardWithIf);
   std::vector<Halide::VarOrRVar> order = {lane, in_x, in_row, strip};
   order.insert(order.end(), axes.rbegin(), axes.rend());
   out.reorder(order).vectorize(lane);
@@ -225,8 +238,7 @@ void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
     out.parallel(axes[d]);
     const auto extent = output_shape_[d].Value();
     if (!extent.has_value()) break;
-    const int64_t each =
-        axes[d].name() == row.name() ? kEdge * kTilesAtATime : 1;
+    const int64_t each = axes[d].name() == row.name() ? edge * at_a_time : 1;
     tasks *= (*extent + each - 1) / each;
   }
   if (turned) out.unroll(in_row);
@@ -238,7 +250,7 @@ void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
     const Var first = stage.func.args().front();
     if (copied) {
       stage.func.vectorize(
-          first, turned ? kEdge : VectorWidth(WidestElement(stage.func)),
+          first, turned ? edge : VectorWidth(WidestElement(stage.func)),
           TailStrategy::GuardWithIf);
       continue;
     }
@@ -248,7 +260,7 @@ void Lowering::ScheduleTransposed(Func out, const std::vector<Var>& axes) {
     stage.func.bound(first, 0, stage.lanes)
         .bound(line, 0, stage.rows)
         .split(first, first, parity, 2)
-        .split(first, first, part, kEdge)
+        .split(first, first, part, edge)
         .reorder(part, parity, first, line)
         .vectorize(part)
         .unroll(parity)
