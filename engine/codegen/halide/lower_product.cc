@@ -22,12 +22,26 @@ namespace {
 
 // Lanes of products: two vectors of f64, which do not wait for each other.
 constexpr int kProductLanes = 16;
+// Factors of f32 that take a significand of f64 nowhere near the ends of its
+// range: 2^(6 * 128 + 2), or 2^(6 * -149).
+constexpr int kMostNarrowFactors = 6;
+
+// How many elements of a lane are multiplied before its exponent is taken out:
+// as many as divide them.
+int FactorsAtATime(DType dtype, const Dim& length) {
+  const int64_t each = length.Value().value_or(0) / kProductLanes;
+  if (dtype == DType::kF64 || each == 0) return 1;
+  int factors = kMostNarrowFactors;
+  while (each % factors != 0) --factors;
+  return factors;
+}
 
 }  // namespace
 
 // Significand and exponent apart, so that nothing overflows on the way. The
-// running product keeps significands of f64, of magnitude [1, 4) before each
-// step brings it to [1, 2) again; zeros, infinities and NaN are factors as they
+// running product keeps a significand of f64, which each step brings to [1, 2)
+// before it multiplies: by significands of f64, by narrower numbers as they
+// are. Zeros, infinities and NaN are factors as they
 // are. It is kept as its bits, and taken apart by division: Halide 21 splits a
 // tuple's update into several where it does not see that one component reads
 // another, and it does not look into the arguments of calls (shifts and
@@ -57,22 +71,33 @@ void Lowering::AddProduct(Value v) {
                        MulElement(DType::kF64, reinterpret(Float(64), a),
                                   reinterpret(Float(64), b)));
   };
-  // Subnormal numbers of f64 become normal ones first.
+  // Subnormal numbers of f64 become normal ones first; no narrower number is
+  // one.
   const auto factor_at = [&](const RDom& r, const Coordinates& place) {
     const Expr element =
         reinterpret(UInt(64), cast(Float(64), ForEach(r, At(x, place))));
+    if (dtype != DType::kF64) return Parts{element, 0};
     const Expr tiny = (element & u64(0x7ff0000000000000)) == u64(0);
     const Expr scaled = times(element, u64(0x4350000000000000));  // 2^54
     Parts factor = split(Choose(tiny, scaled, element));
     factor.exponent = factor.exponent - Choose(tiny, 54, 0);
     return factor;
   };
-  const auto product = [&](const Halide::FuncRef& so_far, const Parts& factor) {
+  const auto product_of_all = [&](const Halide::FuncRef& so_far,
+                                  const std::vector<Parts>& factors) {
     const Parts before = split(so_far[0]);
+    Expr significand = before.significand;
+    Expr exponent = so_far[1];
+    for (const Parts& factor : factors) {
+      significand = times(significand, factor.significand);
+      exponent = exponent + factor.exponent;
+    }
     return Halide::Tuple(
-        times(before.significand, factor.significand),
-        Halide::clamp(so_far[1] + factor.exponent, -1000000000, 1000000000) +
-            before.exponent);
+        significand,
+        Halide::clamp(exponent, -1000000000, 1000000000) + before.exponent);
+  };
+  const auto product = [&](const Halide::FuncRef& so_far, const Parts& factor) {
+    return product_of_all(so_far, {factor});
   };
   const Halide::Tuple one(u64(0x3ff0000000000000), Expr(0));
   std::vector<Expr> row;
@@ -83,14 +108,18 @@ void Lowering::AddProduct(Value v) {
   const bool blocked = in_lanes && space_.keeps_none();
   Func products;
   if (in_lanes) {
-    const LineLanes line = LanesOfLine(vars, kProductLanes, blocked);
+    const int steps = blocked ? 1 : FactorsAtATime(dtype, space_.shape.back());
+    const LineLanes line = LanesOfLine(vars, kProductLanes, blocked, steps);
     const auto factor = [&](const RDom& r, const Expr& last) {
       return factor_at(r, InLine(vars, r, last));
     };
     products = MakeFunc("lanes");
     products(line.pure) = one;
-    products(line.pure) =
-        product(products(line.pure), factor(line.domain, line.at));
+    std::vector<Parts> factors;
+    for (int step = 0; step < steps; ++step) {
+      factors.push_back(factor(line.domain, line.at + kProductLanes * step));
+    }
+    products(line.pure) = product_of_all(products(line.pure), factors);
     if (line.has_tail) {
       const std::vector<Expr> at = line.At(line.tail[0]);
       products(at) = product(products(at), factor(line.tail, line.rest));

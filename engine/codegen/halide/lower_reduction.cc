@@ -157,7 +157,7 @@ Stage Lowering::LineLanes::Half(Func func, int lanes) const {
 }
 
 Lowering::LineLanes Lowering::LanesOfLine(const std::vector<Var>& vars,
-                                          int count, bool blocked) {
+                                          int count, bool blocked, int steps) {
   const Var lane("lane");
   const Var block("block");
   const Expr length = Extent(space_.shape.back());
@@ -169,7 +169,8 @@ Lowering::LineLanes Lowering::LanesOfLine(const std::vector<Var>& vars,
   }
   // The reduced axes before the last are whole.
   std::vector<Expr> extents = {
-      (blocked ? Halide::min(length, kReductionBlock) : length) / count};
+      (blocked ? Halide::min(length, kReductionBlock) : length) / count /
+      steps};
   std::vector<Expr> tail_extents = {blocked ? Expr(count) : length % count};
   for (size_t d = space_.shape.size() - 1; d-- > 0;) {
     if (!space_.reduced[d]) continue;
@@ -194,7 +195,7 @@ Lowering::LineLanes Lowering::LanesOfLine(const std::vector<Var>& vars,
     return blocked ? Halide::unsafe_promise_clamped(place, 0, length - 1)
                    : place;
   };
-  lanes.at = inside(begin + lane + count * lanes.domain[0]);
+  lanes.at = inside(begin + lane + count * steps * lanes.domain[0]);
   lanes.rest = inside(begin + lanes.tail[0] + here / count * count);
   // One at least: devices have no memory of 0 bytes.
   lanes.blocks =

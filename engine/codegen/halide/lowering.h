@@ -219,8 +219,9 @@ class Lowering {
     // Half as many lanes.
     Stage Half(Halide::Func func, int lanes) const;
   };
+  // `steps` divides the elements of a lane: `at` is the first of so many.
   LineLanes LanesOfLine(const std::vector<Halide::Var>& vars, int count,
-                        bool blocked);
+                        bool blocked, int steps = 1);
   void AddReduction(Value v);  // lower_reduction.cc
   void AddLaneReduction(Value v);
   Coordinates InLine(const std::vector<Halide::Var>& kept,
