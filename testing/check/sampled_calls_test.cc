@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "gmock/gmock.h"
 #include "gtest/gtest.h"
@@ -184,6 +185,32 @@ op checked(x: T[S..]) -> T[S..]
     EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
               VerdictKind::kDisagrees)
         << report.ToString();
+  }
+}
+
+// Where a body asks for the shape, points at another one tell nothing of it.
+TEST(SampledCalls, MeetBranchesAtTheShapesThatDecide) {
+  for (const char* shape : {"size(S) == 5", "len(S) == 2", "size(S) > 30"}) {
+    const std::string text = absl::StrCat(R"(language 1
+
+op checked(x: T[S..], q: T[S..]) -> T[S..]
+  where T: float
+  spec y = select(x == 3 and q < -40, x, q)
+  accuracy T within 1 ulp
+{
+  let chosen = select()",
+                                          shape, R"(, q, x)
+  select(x == 3 and q < -40, chosen, q)
+}
+)");
+    for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+      const CheckReport report =
+          CheckTextAt("test.rules", text, "checked", seed);
+      ASSERT_EQ(report.ops.size(), 1u);
+      EXPECT_EQ(report.ops[0].layers.at(Layer::kRounding).kind,
+                VerdictKind::kDisagrees)
+          << shape << ": " << report.ToString();
+    }
   }
 }
 

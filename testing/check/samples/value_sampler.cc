@@ -321,6 +321,10 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
         case Pattern::kMixed:
           if (Uniform(0, 2) == 0) value *= scale;
           break;
+        case Pattern::kBranches:
+          value = Uniform(0, 1) == 0 ? static_cast<double>(Uniform(-4, 4))
+                                     : LogUniform(-6, 10);
+          break;
         case Pattern::kShares:
           break;
       }

@@ -37,6 +37,9 @@ enum class Pattern : uint8_t {
   kHuge,       // of one scale, so large that squares overflow
   kTiny,       // of one scale, so small that squares underflow
   kMixed,      // normal numbers, one in three of the scale of kHuge
+  // Half are integers from -4 to 4, half of magnitude 2^-6 to 2^10: in branches
+  // that few numbers are in.
+  kBranches,
   // Patterns for L2 and L3.
   kShares,  // positive, with a sum of 1 along the first axis or the last
 };
