@@ -295,8 +295,8 @@ bool Lowering::ScheduleLineScan(Func out, const std::vector<Var>& axes) {
   task = ParallelWith(out, task, around);
   // The arguments of a Func come in Halide's order: the last axis first.
   const std::vector<Var> vars = scan->func.args();
-  scan->func.compute_at(out, task)
-      .bound_storage(vars[0], static_cast<int>(*length) + kBetweenLines);
+  scan->func.compute_at(out, task).bound_storage(
+      vars[0], static_cast<int>(*length) + kBetweenLines);
   const Var block("block"), line("line");
   std::vector<Halide::VarOrRVar> places = {line};
   for (const RVar& r : scan->reduced) places.push_back(r);

@@ -38,7 +38,7 @@ constexpr std::array<TileShape, 5> kNarrowFound = {
 static_assert(AllFit(kNarrow) && AllFit(kNarrowOfPanels) &&
               AllFit(kNarrowFound));
 
-// Of those that leave registers over. Where the loop leaves out blocks of
+// These leave registers over. Where the loop leaves out blocks of
 // terms, the sums pass from each block to the next by other ways, and LLVM
 // copies all: 3 x 4 took 2.5 times as long. Where a factor is made of both
 // sides (a difference, say), it takes a register itself: 1.6 times as long.
