@@ -10,8 +10,8 @@
 
 namespace cleave {
 
-// Of a body that is pointwise but for broadcasts, points at one shape tell of
-// all shapes: unless it asks for an extent or the rank. The calls whose bodies
+// Points at one shape tell of all shapes where a body is pointwise but for
+// broadcasts, unless it asks for an extent or the rank. The calls whose bodies
 // are pointwise, where those of some dtypes and attributes differ in their
 // primitives, constants or operands; none where they do not.
 //
