@@ -41,11 +41,10 @@ int FactorsAtATime(DType dtype, const Dim& length) {
 // Significand and exponent apart, so that nothing overflows on the way. The
 // running product keeps a significand of f64, which each step brings to [1, 2)
 // before it multiplies: by significands of f64, by narrower numbers as they
-// are. Zeros, infinities and NaN are factors as they
-// are. It is kept as its bits, and taken apart by division: Halide 21 splits a
-// tuple's update into several where it does not see that one component reads
-// another, and it does not look into the arguments of calls (shifts and
-// reinterpretation are calls).
+// are. Zeros, infinities and NaN are factors as they are. It is kept as its
+// bits, and taken apart by division: Halide 21 splits a tuple's update into
+// several where it does not see that one component reads another, and it does
+// not look into the arguments of calls (shifts and reinterpretation are calls).
 void Lowering::AddProduct(Value v) {
   const Value x = graph_.operands(v)[0];
   const DType dtype = graph_.type(v).dtype;

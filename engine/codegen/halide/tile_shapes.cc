@@ -14,8 +14,8 @@ using Shapes = std::vector<TileShape>;
 // LLVM keeps a factor of each row until it met all vectors of the right side,
 // and one of these. With 32 registers, factors that do not fit come from memory
 // with each multiplication; with sixteen, sums would pass through memory, which
-// takes twice the time: tiles of 4 x 3 vectors took 1.9 times as long as of 3
-// x 4.
+// takes twice the time: tiles of 4 x 3 vectors took 1.9 times as long as those
+// of 3 x 4.
 constexpr int kNarrowRegisters = 16;
 
 constexpr bool Fits(int rows, int vectors) {
@@ -38,10 +38,10 @@ constexpr std::array<TileShape, 5> kNarrowFound = {
 static_assert(AllFit(kNarrow) && AllFit(kNarrowOfPanels) &&
               AllFit(kNarrowFound));
 
-// These leave registers over. Where the loop leaves out blocks of
-// terms, the sums pass from each block to the next by other ways, and LLVM
-// copies all: 3 x 4 took 2.5 times as long. Where a factor is made of both
-// sides (a difference, say), it takes a register itself: 1.6 times as long.
+// These leave registers over. Where the loop leaves out blocks of terms, the
+// sums pass from each block to the next by other ways, and LLVM copies all:
+// 3 x 4 took 2.5 times as long. Where a factor is made of both sides (a
+// difference, say), it takes a register itself: 1.6 times as long.
 constexpr std::array<TileShape, 3> kNarrowRoomy = {{{2, 4}, {4, 2}, {1, 6}}};
 
 template <size_t n>

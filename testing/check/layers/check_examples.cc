@@ -176,8 +176,8 @@ absl::StatusOr<Verdict> CheckExample(const OpContext& context,
                                          : Real(want.RoundTo(got.dtype()), 64);
       const double ulp = UlpError(real, got.GetDouble(i), got.dtype());
       // A zero that is written -0.0 is that one; 0.0 stands for both.
-      const bool other_zero = ulp == 0 && want.IsNegativeZero() &&
-                              !std::signbit(got.GetDouble(i));
+      const bool other_zero =
+          ulp == 0 && want.IsNegativeZero() && !std::signbit(got.GetDouble(i));
       if (ulp == 0 && !other_zero) continue;
       shown.got = ShownResult(got, i);
       shown.ulp = ulp;

@@ -30,6 +30,8 @@ constexpr int kFarDraws = 3;
 // Elements of a call whose body is another one at other shapes: a branch that
 // is right elsewhere is met by some.
 constexpr int64_t kElementsOfShape = 1024;
+// Draws of such a call, at least: an operand may be one number.
+constexpr int kDrawsOfShape = 16;
 
 std::vector<int64_t> Range(int64_t begin, int64_t end) {
   std::vector<int64_t> range;
@@ -170,7 +172,8 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
                                CompareCounts& counts) {
     const std::vector<double> guards = GuardsOf(call, &comparer.reference());
     int64_t elements = 0;
-    while (elements < kElementsOfShape) {
+    for (int draw = 0; draw < kDrawsOfShape || elements < kElementsOfShape;
+         ++draw) {
       auto tensors = of_shapes.Tensors(call.call, Pattern::kBranches);
       int64_t most = 1;
       for (Tensor& tensor : tensors) {
