@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "engine/codegen/stored.h"
+#include "engine/codegen/up_to_multiple.h"
 #include "ops/check.h"
 #include "ops/dim.h"
 #include "ops/dtype.h"
@@ -19,10 +20,6 @@ constexpr int kExchanged[] = {1, 0, 2};
 
 Value Exchange(GraphBuilder& builder, Value x) {
   return builder.Transpose(x, {kExchanged, kExchanged + 3});
-}
-
-int64_t UpTo(int64_t count, int64_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
 }
 
 }  // namespace
@@ -41,7 +38,7 @@ std::optional<int64_t> ColumnsOfPanels(const TensorType& matrix,
   // A quarter of the work may be in vain.
   int64_t least = *columns + *columns / 4 + 1;
   for (const int64_t vectors : {4, 2}) {
-    const int64_t padded = UpTo(*columns, vectors * vector);
+    const int64_t padded = UpToMultiple(*columns, vectors * vector);
     if (padded >= least) continue;
     least = padded;
     best = vectors * vector;
@@ -54,7 +51,8 @@ Value StorePanels(GraphBuilder& builder, Value matrix, int64_t contracted) {
   const auto width = ColumnsOfPanels(type, contracted);
   CLEAVE_CHECK(width.has_value()) << "a matrix that has no panels";
   const Dim terms = type.shape[contracted];
-  const int64_t columns = UpTo(*type.shape[1 - contracted].Value(), *width);
+  const int64_t columns =
+      UpToMultiple(*type.shape[1 - contracted].Value(), *width);
   if (contracted == 1) matrix = builder.Transpose(matrix, {1, 0});
   matrix = WithZerosBehind(builder, matrix, {terms, Dim(columns)});
   matrix = builder.Reshape(matrix, {terms, Dim(columns / *width), Dim(*width)});

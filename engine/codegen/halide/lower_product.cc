@@ -82,8 +82,8 @@ void Lowering::AddProduct(Value v) {
     factor.exponent = factor.exponent - Choose(tiny, 54, 0);
     return factor;
   };
-  const auto product_of_all = [&](const Halide::FuncRef& so_far,
-                                  const std::vector<Parts>& factors) {
+  const auto product = [&](const Halide::FuncRef& so_far,
+                           const std::vector<Parts>& factors) {
     const Parts before = split(so_far[0]);
     Expr significand = before.significand;
     Expr exponent = so_far[1];
@@ -94,9 +94,6 @@ void Lowering::AddProduct(Value v) {
     return Halide::Tuple(
         significand,
         Halide::clamp(exponent, -1000000000, 1000000000) + before.exponent);
-  };
-  const auto product = [&](const Halide::FuncRef& so_far, const Parts& factor) {
-    return product_of_all(so_far, {factor});
   };
   const Halide::Tuple one(u64(0x3ff0000000000000), Expr(0));
   std::vector<Expr> row;
@@ -118,10 +115,10 @@ void Lowering::AddProduct(Value v) {
     for (int step = 0; step < steps; ++step) {
       factors.push_back(factor(line.domain, line.at + kProductLanes * step));
     }
-    products(line.pure) = product_of_all(products(line.pure), factors);
+    products(line.pure) = product(products(line.pure), factors);
     if (line.has_tail) {
       const std::vector<Expr> at = line.At(line.tail[0]);
-      products(at) = product(products(at), factor(line.tail, line.rest));
+      products(at) = product(products(at), {factor(line.tail, line.rest)});
     }
     stages_.push_back(line.Partial(products));
     const auto parts_of = [&](const Halide::FuncRef& other) {
@@ -133,7 +130,7 @@ void Lowering::AddProduct(Value v) {
       const Func half = MakeFunc("half");
       half(line.pure) =
           product(products(line.pure),
-                  parts_of(products(line.At(line.pure.front() + width))));
+                  {parts_of(products(line.At(line.pure.front() + width)))});
       products = half;
       stages_.push_back(line.Half(half, width));
     }
@@ -146,7 +143,7 @@ void Lowering::AddProduct(Value v) {
       total.role = Stage::Role::kWhole;
       total.func(Reversed(vars)) = one;
       total.func(Reversed(vars)) =
-          product(total.func(row), parts_of(products(of_block)));
+          product(total.func(row), {parts_of(products(of_block))});
       total.reduced = {blocks.x};
       products = total.func;
       stages_.push_back(std::move(total));
@@ -161,7 +158,7 @@ void Lowering::AddProduct(Value v) {
         space_.keeps_none() ? Stage::Role::kWhole : Stage::Role::kSerial;
     stage.func(Reversed(vars)) = one;
     stage.func(Reversed(vars)) =
-        product(stage.func(row), factor_at(domain, at));
+        product(stage.func(row), {factor_at(domain, at)});
     stage.reduced = Variables(domain);
     products = stage.func;
     stages_.push_back(std::move(stage));

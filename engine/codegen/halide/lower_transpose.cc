@@ -17,6 +17,7 @@
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/device_loops.h"
 #include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/halide/tile_shapes.h"
 
 namespace cleave {
 
@@ -52,8 +53,7 @@ struct Tiles {
 // A tile stays in registers: of elements of 4 bytes, 16 rows are vectors of 64
 // bytes, whole lines of the cache. With sixteen shorter vectors 8 rows do.
 Tiles TilesOf(const Halide::Target& target) {
-  const bool wide = target.has_feature(Halide::Target::AVX512_Skylake);
-  return wide ? Tiles{16, 2} : Tiles{8, 16};
+  return HasWideRegisters(target) ? Tiles{16, 2} : Tiles{8, 16};
 }
 
 // Whether the operand is windows, of which two axes run along the last one of

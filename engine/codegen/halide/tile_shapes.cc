@@ -4,6 +4,8 @@
 #include <cstddef>
 #include <vector>
 
+#include "engine/codegen/up_to_multiple.h"
+
 namespace cleave {
 namespace {
 
@@ -35,14 +37,14 @@ constexpr std::array<TileShape, 4> kNarrow = {{{3, 4}, {5, 2}, {2, 4}, {1, 6}}};
 constexpr std::array<TileShape, 3> kNarrowOfPanels = {{{3, 4}, {5, 2}, {2, 4}}};
 constexpr std::array<TileShape, 5> kNarrowFound = {
     {{3, 4}, {5, 2}, {4, 2}, {10, 1}, {4, 1}}};
-static_assert(AllFit(kNarrow) && AllFit(kNarrowOfPanels) &&
-              AllFit(kNarrowFound));
 
 // These leave registers over. Where the loop leaves out blocks of terms, the
 // sums pass from each block to the next by other ways, and LLVM copies all:
 // 3 x 4 took 2.5 times as long. Where a factor is made of both sides (a
 // difference, say), it takes a register itself: 1.6 times as long.
 constexpr std::array<TileShape, 3> kNarrowRoomy = {{{2, 4}, {4, 2}, {1, 6}}};
+static_assert(AllFit(kNarrow) && AllFit(kNarrowOfPanels) &&
+              AllFit(kNarrowFound) && AllFit(kNarrowRoomy));
 
 template <size_t n>
 Shapes ListOf(const std::array<TileShape, n>& shapes) {

@@ -17,25 +17,25 @@ struct TileShape {
   int columns;
 };
 
+// Whether there are 32 registers of 64 bytes, not 16 shorter ones.
+inline bool HasWideRegisters(const Halide::Target& target) {
+  return target.has_feature(Halide::Target::AVX512_Skylake);
+}
+
 // The registers that tiles are for.
 struct TileRegisters {
   TileRegisters(const Halide::Target& target, int lanes_of_sum,
                 bool leave_room = false)
-      : wide(target.has_feature(Halide::Target::AVX512_Skylake)),
+      : wide(HasWideRegisters(target)),
         lanes(lanes_of_sum),
         roomy(leave_room) {}
 
-  bool wide;  // 32 of 64 bytes, else 16
+  bool wide;  // HasWideRegisters
   int lanes;  // of a vector of sums
   // Whether tiles leave registers over: for loops that leave out blocks of
   // terms, or that make each factor of both sides.
   bool roomy;
 };
-
-// `count`, or the next multiple behind it.
-constexpr int64_t UpToMultiple(int64_t count, int64_t multiple) {
-  return (count + multiple - 1) / multiple * multiple;
-}
 
 // The tile that computes the least in vain for results of these extents; if one
 // is open, the first.

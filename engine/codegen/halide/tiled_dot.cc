@@ -14,6 +14,7 @@
 #include "engine/codegen/halide/tile_shapes.h"
 #include "engine/codegen/halide/tile_vars.h"
 #include "engine/codegen/panels.h"
+#include "engine/codegen/up_to_multiple.h"
 #include "ops/check.h"
 #include "ops/element_cost.h"
 
@@ -329,7 +330,9 @@ bool Lowering::AddTiledReduction(Value v) {
     PairedLoads own(m, n);
     factor.accept(&own);
     paired |= own.left && own.right;
-    factor.accept(&loads);
+    loads.left |= own.left;
+    loads.right |= own.right;
+    loads.both |= own.both;
   }
   if (!loads.left || !loads.right || loads.both) return false;
 
@@ -438,8 +441,8 @@ void Lowering::AddTileResult(Value v, const TileVars& of) {
     const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
     if (IsComputed(primitive)) behind += CostOf(primitive);
   }
-  const bool wide = target_.has_feature(Halide::Target::AVX512_Skylake);
-  if (behind >= (wide ? kEpilogueCost : kNarrowEpilogueCost)) {
+  if (behind >=
+      (HasWideRegisters(target_) ? kEpilogueCost : kNarrowEpilogueCost)) {
     Stage block;
     block.func = MakeFunc("block");
     block.role = Stage::Role::kBlock;

@@ -95,7 +95,7 @@ std::string KindOf(const PreparedCall& call) {
 
 std::vector<PreparedCall> CallsThatShapesDecide(const PreparedCalls& prepared) {
   std::map<std::string, std::vector<size_t>> work_of;
-  std::vector<PreparedCall> found;
+  std::vector<const PreparedCall*> found;
   bool differ = false;
   for (const auto* calls : {&prepared.calls, &prepared.large}) {
     for (const PreparedCall& call : *calls) {
@@ -105,10 +105,13 @@ std::vector<PreparedCall> CallsThatShapesDecide(const PreparedCalls& prepared) {
       differ |= !added && it->second != *work;
       // Points at [n] are met as such.
       if (prepared.elementwise && calls == &prepared.calls) continue;
-      found.push_back(call);
+      found.push_back(&call);
     }
   }
-  return differ ? found : std::vector<PreparedCall>();
+  std::vector<PreparedCall> result;
+  if (!differ) return result;
+  for (const PreparedCall* call : found) result.push_back(*call);
+  return result;
 }
 
 }  // namespace cleave
