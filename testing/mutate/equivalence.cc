@@ -19,7 +19,7 @@
 #include "testing/check/layers/read_example.h"
 #include "testing/check/samples/attribute_values.h"
 #include "testing/mutate/equal_graphs.h"
-#include "testing/mutate/walk_expr.h"
+#include "engine/lang/walk_expr.h"
 
 namespace cleave {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <initializer_list>
 
-#include "testing/mutate/walk_expr.h"
+#include "engine/lang/walk_expr.h"
 
 namespace cleave {
 namespace {

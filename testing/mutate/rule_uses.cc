@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "testing/mutate/walk_expr.h"
+#include "engine/lang/walk_expr.h"
 
 namespace cleave {
 namespace {

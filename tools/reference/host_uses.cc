@@ -4,7 +4,7 @@
 
 #include "engine/lang/json_rule.h"
 #include "engine/lang/parser.h"
-#include "testing/mutate/walk_expr.h"
+#include "engine/lang/walk_expr.h"
 
 namespace cleave {
 

@@ -382,7 +382,14 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
     }
   }
   for (const PreparedCall& call : prepared.large) {
-    if (!check(call, {Pattern::kNormal, Pattern::kTies})) return verdict;
+    // Few large matrices of normal numbers are regular, and none is positive
+    // definite.
+    std::vector<Pattern> patterns;
+    if (!call.is_dear) patterns = {Pattern::kNormal, Pattern::kTies};
+    if (patterns.empty() || HasSquareMatrices(call.call)) {
+      patterns.push_back(Pattern::kDominant);
+    }
+    if (!check(call, patterns)) return verdict;
   }
   return verdict;
 }

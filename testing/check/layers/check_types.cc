@@ -9,6 +9,7 @@
 #include "engine/ir/interpreter.h"
 #include "engine/rewrite/expand.h"
 #include "ops/budget.h"
+#include "testing/check/layers/call_types.h"
 #include "testing/check/layers/check_complex.h"
 #include "testing/check/samples/sample_counts.h"
 #include "testing/check/samples/signature_sampler.h"
@@ -16,53 +17,6 @@
 
 namespace cleave {
 namespace {
-
-// Two types that are one at every call: extents that only data decides (of
-// nonzero) go by names of their own.
-bool SameType(const TensorType& a, const TensorType& b) {
-  if (a.dtype != b.dtype || a.rank() != b.rank()) return false;
-  for (int d = 0; d < a.rank(); ++d) {
-    const auto x = a.shape[d].Value();
-    const auto y = b.shape[d].Value();
-    if (x && y && *x != *y) return false;
-  }
-  return true;
-}
-
-// Where the outputs of `graph` differ in type from those declared; empty if
-// nowhere.
-std::string DifferentTypes(const Graph& declared, const Graph& graph) {
-  if (declared.outputs().size() != graph.outputs().size()) {
-    return absl::StrCat(graph.outputs().size(), " results");
-  }
-  for (size_t r = 0; r < declared.outputs().size(); ++r) {
-    const TensorType& want = declared.type(declared.outputs()[r].value);
-    const TensorType& got = graph.type(graph.outputs()[r].value);
-    if (!SameType(want, got)) return got.ToString();
-  }
-  return "";
-}
-
-std::string TypesOf(const Graph& graph) {
-  std::vector<std::string> types;
-  for (const NamedValue& output : graph.outputs()) {
-    types.push_back(graph.type(output.value).ToString());
-  }
-  return absl::StrJoin(types, ", ");
-}
-
-Counterexample Explain(const OpContext& context, const SampledCall& call,
-                       std::string what, std::string expected,
-                       std::string got) {
-  Counterexample example;
-  example.call = call.ToString();
-  example.what = std::move(what);
-  example.expected = std::move(expected);
-  example.got = std::move(got);
-  example.place = context.Place();
-  example.replay = context.Replay();
-  return example;
-}
 
 // All operands have the same shape: none is rejected for how sizes meet.
 bool HaveOneShape(const SampledCall& call) {
@@ -100,30 +54,20 @@ std::optional<DType> TakenIn(const OpContext& context, const SampledCall& call,
   return std::nullopt;
 }
 
-// Whether the spec gives the call a meaning.
-bool SpecTakes(const OpContext& context, const Graph& call) {
-  const absl::StatusOr<Signature> signature = CallSignature(call);
-  if (!signature.ok()) return false;
-  const absl::StatusOr<const Graph*> spec = context.rules().Spec(*signature);
-  if (!spec.ok() || *spec == nullptr) return false;
-  const absl::StatusOr<Graph> expanded = Expand(**spec, context.rules());
-  return expanded.ok() && DifferentTypes(call, *expanded).empty();
-}
-
 // The verdict on one call that the op accepts; nullopt if its types agree.
 std::optional<Verdict> Disagreement(const OpContext& context,
                                     const SampledCall& call,
                                     const CallGraphs& graphs) {
   const std::string body = DifferentTypes(graphs.call, graphs.body);
   if (!body.empty()) {
-    return Verdict::Disagrees(
-        Explain(context, call, "type of the body", TypesOf(graphs.call), body));
+    return Verdict::Disagrees(ExplainTypes(context, call, "type of the body",
+                                           TypesOf(graphs.call), body));
   }
   if (!graphs.spec) return std::nullopt;
   const std::string spec = DifferentTypes(graphs.call, *graphs.spec);
   if (spec.empty()) return std::nullopt;
-  return Verdict::Disagrees(
-      Explain(context, call, "type of the spec", TypesOf(graphs.call), spec));
+  return Verdict::Disagrees(ExplainTypes(context, call, "type of the spec",
+                                         TypesOf(graphs.call), spec));
 }
 
 }  // namespace
@@ -151,8 +95,8 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
           prepared.graphs.call.type(prepared.graphs.call.outputs()[r].value);
       if (!SameType(declared, (*results)[r].type())) {
         return Verdict::Disagrees(
-            Explain(context, prepared.call, "type of the tensor computed",
-                    declared.ToString(), (*results)[r].type().ToString()));
+            ExplainTypes(context, prepared.call, "type of the tensor computed",
+                         declared.ToString(), (*results)[r].type().ToString()));
       }
     }
     agrees(prepared.call);
@@ -204,7 +148,7 @@ Verdict CheckTypes(const OpContext& context, const PreparedCalls& concrete) {
         continue;
       }
       Merge(verdict,
-            Verdict::Disagrees(Explain(
+            Verdict::Disagrees(ExplainTypes(
                 context, *call, "expansion of an accepted call",
                 absl::StrCat(
                     TypesOf(*graph),

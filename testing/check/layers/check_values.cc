@@ -150,6 +150,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
     const int64_t extent = LargestExtent(call.call);
     std::vector<Pattern> patterns = {Pattern::kUnit, Pattern::kNormal};
     if (extent >= kLongestExtent) patterns = {Pattern::kAllEqual};
+    if (call.is_dear) patterns = {Pattern::kNormal};
     // Few elements are in a branch of numbers that are far from 1.
     if (prepared.elementwise) {
       patterns.insert(patterns.end(), kFarDraws, Pattern::kWide);
@@ -189,6 +190,7 @@ Verdict CheckRounding(const OpContext& context, const PreparedCalls& prepared) {
   };
   // A body may ask for the rank, or for an extent.
   const auto at_other_shapes = [&](Verdict& verdict) {
+    if (prepared.refused) Merge(verdict, *prepared.refused);
     if (verdict.kind == VerdictKind::kAgrees) {
       Merge(verdict, ForEachCall(context, prepared, prepared.large, large));
     }

@@ -4,7 +4,9 @@
 #include <optional>
 #include <utility>
 
+#include "testing/check/layers/call_types.h"
 #include "testing/check/layers/prepare_call.h"
+#include "testing/check/layers/taken_branches.h"
 #include "testing/check/reference/work.h"
 #include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/signature_sampler.h"
@@ -41,6 +43,19 @@ constexpr int kMovesOfDraw = 8;
 // too dear, further ones have shorter extents.
 constexpr int kAttempts = 6;
 
+// Calls of a size that the rule compares with: how many are drawn for an axis,
+// and the work of one that takes a branch, where the reference computes over
+// the reals, and where laws alone are evaluated.
+constexpr int kDrawsOfBranch = 3;
+constexpr double kWorkOfBranchOverReals = 4e6;
+constexpr double kWorkOfBranch = 4e7;
+
+// Calls in which all sizes are a little larger, the draws for them, most of
+// which an op may refuse, and the work of one.
+constexpr int kMiddleCalls = 6;
+constexpr int kMiddleDraws = 48;
+constexpr double kMiddleWork = 3e5;
+
 // Values depend on places, or are carried along an axis.
 bool HasPlaces(const Graph& graph) {
   for (uint32_t id = 0; id < graph.size(); ++id) {
@@ -73,7 +88,7 @@ class LargeCalls {
     }
   }
 
-  std::vector<PreparedCall> Make() {
+  void Make(const std::vector<PreparedCall>& small) {
     std::vector<LargeAxis> axes = LargeAxesOf(*context_.item);
     axes.erase(std::remove_if(axes.begin(), axes.end(),
                               [&](const LargeAxis& axis) {
@@ -83,12 +98,12 @@ class LargeCalls {
     for (const LargeAxis& axis : axes) {
       // Other calls draw several extents at once, and may miss some.
       for (int64_t extent = 1; extent <= kAllExtents; ++extent) {
-        if (context_.Expired()) return Sorted();
+        if (context_.Expired()) return;
         auto call = Draw(axis, extent, NextDType());
         if (call) calls_.push_back(*std::move(call));
       }
       for (const ExtentRow& row : ExtentRows()) {
-        if (context_.Expired()) return Sorted();
+        if (context_.Expired()) return;
         AddOneOf(axis, row, 0);
       }
       // As many sizes as large are soon too dear: then of fewer elements each.
@@ -96,8 +111,19 @@ class LargeCalls {
         AddOneOf(axis, ExtentRows()[0], kDraws);
       }
     }
+    if (HasIntLists()) AddMiddle();
     AddLongest(axes);
-    return Sorted();
+    AddForBranches(axes, small);
+  }
+
+  const std::optional<Verdict>& refused() const { return refused_; }
+
+  std::vector<PreparedCall> Sorted() && {
+    std::stable_sort(calls_.begin(), calls_.end(),
+                     [](const PreparedCall& a, const PreparedCall& b) {
+                       return WorkOf(a.graphs) < WorkOf(b.graphs);
+                     });
+    return std::move(calls_);
   }
 
  private:
@@ -107,14 +133,6 @@ class LargeCalls {
         context_.Wants(dtype)) {
       dtypes_.push_back(dtype);
     }
-  }
-
-  std::vector<PreparedCall> Sorted() {
-    std::stable_sort(calls_.begin(), calls_.end(),
-                     [](const PreparedCall& a, const PreparedCall& b) {
-                       return WorkOf(a.graphs) < WorkOf(b.graphs);
-                     });
-    return std::move(calls_);
   }
 
   // `call` with its graphs if the op takes it; else `refusal` says why not,
@@ -128,7 +146,12 @@ class LargeCalls {
       return std::nullopt;
     }
     absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(context_.rules(), call);
-    if (!graphs.ok()) return std::nullopt;
+    if (!graphs.ok()) {
+      if (!refused_) {
+        refused_ = RefusedByBody(context_, call, *graph, graphs.status());
+      }
+      return std::nullopt;
+    }
     TellInts(*graphs, call);
     Domain domain =
         Domain::Make(*context_.clauses, call, graphs->body).value_or(Domain());
@@ -146,24 +169,34 @@ class LargeCalls {
     options.dtype = dtype;
     for (int draw = first; draw < kDraws + kDrawsTogether; ++draw) {
       options.large_chance = draw < kDraws ? 0 : draw == kDraws ? 1 : 0.5;
-      // The defaults every other time.
-      options.row.emplace();
-      for (int size : sampler_.FactorSizes()) {
-        options.row->push_back(
-            draw % 2 == 0 ? 0 : static_cast<int>(sampler_.random()() % size));
+      options.row = RowOf(draw);
+      if (auto prepared = DrawAccepted(options)) return prepared;
+    }
+    return std::nullopt;
+  }
+
+  // The defaults every other time.
+  std::vector<int> RowOf(int draw) {
+    std::vector<int> row;
+    for (int size : sampler_.FactorSizes()) {
+      row.push_back(
+          draw % 2 == 0 ? 0 : static_cast<int>(sampler_.random()() % size));
+    }
+    return row;
+  }
+
+  // A call with `options.row`, or one that the op takes in its place.
+  std::optional<PreparedCall> DrawAccepted(DrawOptions options) {
+    options.redrawn.reset();
+    for (int move = 0; move < kMovesOfDraw; ++move) {
+      absl::StatusOr<SampledCall> call = sampler_.Draw(options);
+      if (!call.ok()) break;
+      absl::Status refusal;
+      if (auto prepared = Prepared(*std::move(call), options, refusal)) {
+        return prepared;
       }
-      options.redrawn.reset();
-      for (int move = 0; move < kMovesOfDraw; ++move) {
-        absl::StatusOr<SampledCall> call = sampler_.Draw(options);
-        if (!call.ok()) break;
-        absl::Status refusal;
-        if (auto prepared = Prepared(*std::move(call), options, refusal)) {
-          return prepared;
-        }
-        if (moves_.Next(refusal, {}, options, nullptr) !=
-            AfterRefusal::kMoved) {
-          break;
-        }
+      if (moves_.Next(refusal, {}, options, nullptr) != AfterRefusal::kMoved) {
+        break;
       }
     }
     return std::nullopt;
@@ -212,17 +245,73 @@ class LargeCalls {
     }
   }
 
+  // A list of integers: a kernel, its strides or its padding.
+  bool HasIntLists() const {
+    const std::vector<AttributeDecl>& attributes = context_.item->attributes;
+    return std::any_of(
+        attributes.begin(), attributes.end(),
+        [](const AttributeDecl& a) { return a.list && a.type == "int"; });
+  }
+
+  void AddMiddle() {
+    DrawOptions options;
+    options.middle = true;
+    int taken = 0;
+    for (int draw = 0; draw < kMiddleDraws && taken < kMiddleCalls; ++draw) {
+      if (context_.Expired()) return;
+      options.dtype = NextDType();
+      options.row = RowOf(draw);
+      auto call = DrawAccepted(options);
+      if (call)
+        if (call && WorkOf(call->graphs) <= kMiddleWork) {
+          calls_.push_back(*std::move(call));
+          ++taken;
+        }
+    }
+  }
+
+  // Calls at sizes that the rule compares with, which alone take a branch.
+  void AddForBranches(const std::vector<LargeAxis>& axes,
+                      const std::vector<PreparedCall>& small) {
+    const std::vector<int64_t> thresholds =
+        ComparedSizes(context_.rules(), *context_.item);
+    if (thresholds.empty()) return;
+    TakenBranches taken(context_.rules());
+    for (const PreparedCall& call : small) taken.AddsTo(call.call);
+    for (const PreparedCall& call : calls_) taken.AddsTo(call.call);
+    for (const int64_t threshold : thresholds) {
+      for (const LargeAxis& axis : axes) {
+        for (int draw = 0; draw < kDrawsOfBranch; ++draw) {
+          if (context_.Expired()) return;
+          // All other sizes as large, then some.
+          auto call = Draw(axis, threshold + 1, NextDType(), kDraws + draw);
+          if (!call) break;
+          const double most =
+              call->graphs.spec ? kWorkOfBranchOverReals : kWorkOfBranch;
+          if (WorkOf(call->graphs) > most) continue;
+          if (!taken.AddsTo(call->call)) continue;
+          call->is_dear = true;
+          calls_.push_back(*std::move(call));
+        }
+      }
+    }
+  }
+
   const OpContext& context_;
   SignatureSampler sampler_;
   RowMoves moves_;
   std::vector<DType> dtypes_;
   std::vector<PreparedCall> calls_;
+  std::optional<Verdict> refused_;
 };
 
 }  // namespace
 
-std::vector<PreparedCall> PrepareLargeCalls(const OpContext& context) {
-  return LargeCalls(context).Make();
+void PrepareLargeCalls(const OpContext& context, PreparedCalls& prepared) {
+  LargeCalls large(context);
+  large.Make(prepared.calls);
+  prepared.refused = large.refused();
+  prepared.large = std::move(large).Sorted();
 }
 
 }  // namespace cleave

@@ -25,9 +25,14 @@ inline constexpr int64_t kLargeElements = 1024;
 inline constexpr int64_t kAllExtents = 5;
 inline constexpr int64_t kLongestExtent = 65537;
 
-// Calls of an op that is not elementwise, small ones first. The same seed draws
-// the same calls; none depends on time.
-std::vector<PreparedCall> PrepareLargeCalls(const OpContext& context);
+// Further calls where a body compares a size with a larger integer: 65 rows
+// where it has `n >= 64`, whatever the work, up to a limit. They are drawn
+// until one takes a branch that no other call takes.
+
+// Sets `prepared.large`, of an op that is not elementwise, to calls beside
+// those that are there, small ones first, and `prepared.refused`. The same seed
+// draws the same calls; none depends on time.
+void PrepareLargeCalls(const OpContext& context, PreparedCalls& prepared);
 
 }  // namespace cleave
 

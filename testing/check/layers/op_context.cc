@@ -291,8 +291,15 @@ void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
     }
     prepared.large = std::move(shaped.calls);
   } else if (!prepared.calls.empty()) {
-    prepared.large = PrepareLargeCalls(context);
+    PrepareLargeCalls(context, prepared);
   }
+}
+
+bool HasSquareMatrices(const SampledCall& call) {
+  const std::vector<TensorType> types = call.OperandTypes();
+  return std::any_of(types.begin(), types.end(), [](const TensorType& type) {
+    return IsFloat(type.dtype) && HasSquareMatrices(type);
+  });
 }
 
 std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,

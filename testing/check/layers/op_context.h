@@ -86,7 +86,13 @@ struct PreparedCall {
   CallGraphs graphs;
   bool default_attributes = false;
   Domain domain{};  // all inputs, unless it was asked for
+  // It takes a branch of the rule that no other call takes, at more work than
+  // theirs: its values are compared once.
+  bool is_dear = false;
 };
+
+// Whether a pattern for matrices (Pattern::kDominant) has some in the call.
+bool HasSquareMatrices(const SampledCall& call);
 
 // A part of notes on combinations of attributes that were not met.
 inline constexpr char kOtherPairs[] = ", the others not: ";
@@ -101,6 +107,9 @@ struct PreparedCalls {
   // of twice: with one extent that was chosen, most of them large; of an
   // elementwise op, those at other shapes than [n].
   std::vector<PreparedCall> large;
+  // The refutation by one of them, where the body refuses what the op accepts
+  // and its spec gives a meaning.
+  std::optional<Verdict> refused;
   // "26 of 26 pairs in 12 combinations": of attributes and absent inputs. Where
   // some were not met, that they were not, and how many calls were rejected.
   std::string combinations;

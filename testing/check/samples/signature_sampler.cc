@@ -181,6 +181,8 @@ absl::StatusOr<int64_t> SignatureSampler::DrawSize(const Expr& expr,
     } else if (options.large && !options.large->is_pack &&
                options.large->name == name) {
       size = options.large->extent;
+    } else if (options.middle) {
+      size = Uniform(6, 13);
     } else if (options.large) {
       size =
           Chance(options.large_chance) ? options.large->extent : Uniform(1, 3);
@@ -236,7 +238,7 @@ Shape SignatureSampler::NewPack(const std::string& name, bool has_pack,
     return {Dim(options.large->extent)};
   }
   Shape pack = environment.base;
-  if (options.shape || options.large) return pack;
+  if (options.shape || options.large || options.middle) return pack;
   const std::optional<int64_t> rank = PackRankOf(name, options);
   if (has_pack) {
     // Around one axis: packs of one type do not broadcast.
@@ -258,6 +260,7 @@ Shape SignatureSampler::NewPack(const std::string& name, bool has_pack,
 Shape SignatureSampler::DrawBase(const DrawOptions& options,
                                  Environment& environment) {
   if (options.shape) return *options.shape;
+  if (options.middle) return Chance(0.5) ? Shape{2} : Shape{};
   if (options.large) {
     // A pack that is not the large one broadcasts with it, or it with that: a
     // weight is no larger than what it weighs.
@@ -420,6 +423,9 @@ absl::StatusOr<std::optional<StaticValue>> SignatureSampler::DrawAttribute(
   }
   if (may_be_large) {
     values.push_back(StaticValue(options.large->extent));
+  }
+  if (options.middle && attribute.type == "int" && !may_omit) {
+    for (int64_t i = 2; i <= 5; ++i) values.push_back(StaticValue(i));
   }
   StaticValue::List list;
   for (int64_t i = 0; i < length; ++i) {

@@ -43,6 +43,9 @@ struct DrawOptions {
   // The chance of each other size, and of each integer among the attributes, to
   // be as large: an op may refuse n > m, or a kernel beyond its input.
   double large_chance = 0;
+  // Sizes are from 6 to 13, and integers of lists that must be given up to 5:
+  // kernels of more than a few elements, and several windows side by side.
+  bool middle = false;
   // The names that are drawn anew; all else, but for what `row` chooses, is
   // that of the last call. Nullopt: all is.
   std::optional<std::set<std::string>> redrawn;

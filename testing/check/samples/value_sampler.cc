@@ -103,6 +103,11 @@ Tensor EdgesOfInts(const std::vector<int64_t>& guards, DType dtype, bool alone,
 
 }  // namespace
 
+bool HasSquareMatrices(const TensorType& type) {
+  const size_t rank = type.shape.size();
+  return rank >= 2 && type.shape[rank - 1] == type.shape[rank - 2];
+}
+
 double ValueSampler::Normal() {
   return std::normal_distribution<double>(0, 1)(random_);
 }
@@ -173,6 +178,20 @@ void ValueSampler::FillWithShares(Tensor& tensor) {
       tensor.SetDouble(is_first ? i * lines + line : line * count + i,
                        static_cast<double>(cuts[i + 1] - cuts[i]) / kWhole);
     }
+  }
+}
+
+void ValueSampler::MakeDiagonalsDominant(Tensor& tensor) {
+  if (!HasSquareMatrices(tensor.type())) return;
+  const int64_t n = tensor.shape().back();
+  // The norm of a matrix of normal numbers is about 2 sqrt(n).
+  const double scale = 0.3 / std::sqrt(static_cast<double>(n));
+  for (int64_t i = 0; i < tensor.size(); ++i) {
+    const int64_t at = i % (n * n);
+    tensor.SetDouble(i,
+                     at % (n + 1) == 0
+                         ? std::uniform_real_distribution<double>(1, 2)(random_)
+                         : scale * tensor.GetDouble(i));
   }
 }
 
@@ -326,11 +345,13 @@ std::vector<Tensor> ValueSampler::Tensors(const SampledCall& call,
                                      : LogUniform(-6, 10);
           break;
         case Pattern::kShares:
+        case Pattern::kDominant:
           break;
       }
       tensor.SetDouble(i, value);
     }
     if (pattern == Pattern::kShares) FillWithShares(tensor);
+    if (pattern == Pattern::kDominant) MakeDiagonalsDominant(tensor);
     if (pattern == Pattern::kEdges && n > 0) {
       static constexpr double kEdges[] = {
           kInfinity, -kInfinity, std::numeric_limits<double>::quiet_NaN(),

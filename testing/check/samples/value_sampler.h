@@ -40,6 +40,9 @@ enum class Pattern : uint8_t {
   // Half are integers from -4 to 4, half of magnitude 2^-6 to 2^10: in branches
   // that few numbers are in.
   kBranches,
+  // Normal numbers; of square matrices, diagonals from 1 to 2 that outweigh
+  // the others, so that those are positive definite, and far from singular.
+  kDominant,
   // Patterns for L2 and L3.
   kShares,  // positive, with a sum of 1 along the first axis or the last
 };
@@ -61,6 +64,9 @@ inline constexpr Pattern kFurtherPatterns[] = {
 inline constexpr Pattern kDerivativePatterns[] = {
     Pattern::kNormal, Pattern::kUnit, Pattern::kWide,
     Pattern::kTies,   Pattern::kFar,  Pattern::kAllZero};
+
+// Whether the last two axes have one extent.
+bool HasSquareMatrices(const TensorType& type);
 
 // Floats are those of `SampledCall::points`, where there are such, whatever
 // else is asked for.
@@ -114,6 +120,8 @@ class ValueSampler {
   void FillIndices(Tensor& tensor, int64_t limit,
                    absl::Span<const int64_t> marks);
   void FillWithShares(Tensor& tensor);
+  // Of a tensor of normal numbers.
+  void MakeDiagonalsDominant(Tensor& tensor);
   // `guards`: those of the call.
   void FillDiscrete(const std::vector<int64_t>& guards, Pattern pattern,
                     Tensor& tensor);

@@ -1,8 +1,8 @@
 // ForEachExpr: an expression and all that it consists of, in the order in which
 // they stand: operands, arguments, fields, bounds of indices, regions.
 
-#ifndef CLEAVE_TESTING_MUTATE_WALK_EXPR_H_
-#define CLEAVE_TESTING_MUTATE_WALK_EXPR_H_
+#ifndef CLEAVE_ENGINE_LANG_WALK_EXPR_H_
+#define CLEAVE_ENGINE_LANG_WALK_EXPR_H_
 
 #include <functional>
 
@@ -23,4 +23,4 @@ void ForEachExprOfMeaning(const Item& item,
 
 }  // namespace cleave
 
-#endif  // CLEAVE_TESTING_MUTATE_WALK_EXPR_H_
+#endif  // CLEAVE_ENGINE_LANG_WALK_EXPR_H_

@@ -1,4 +1,4 @@
-#include "testing/mutate/walk_expr.h"
+#include "engine/lang/walk_expr.h"
 
 namespace cleave {
 namespace {
