@@ -2,12 +2,14 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <random>
 #include <utility>
 #include <vector>
 
 #include "testing/check/layers/op_context.h"
 #include "testing/check/layers/prepare_call.h"
 #include "testing/check/layers/read_example.h"
+#include "testing/check/layers/taken_branches.h"
 #include "testing/check/samples/large_axes.h"
 #include "testing/check/samples/sample_counts.h"
 
@@ -95,6 +97,64 @@ bool HasF32(const SampledCall& call) {
     }
   }
   return false;
+}
+
+// All rows of choices where there are few, in any order, else some.
+std::vector<std::vector<int>> RowsOfChoices(const std::vector<int>& sizes,
+                                            std::mt19937_64& random) {
+  constexpr int64_t kMostRows = 128;
+  int64_t count = 1;
+  for (const int size : sizes) count = std::min(count * size, kMostRows + 1);
+  std::vector<std::vector<int>> rows(std::min(count, kMostRows));
+  for (size_t i = 0; i < rows.size(); ++i) {
+    uint64_t rest = count <= kMostRows ? i : random();
+    for (const int size : sizes) {
+      rows[i].push_back(static_cast<int>(rest % size));
+      rest /= size;
+    }
+  }
+  std::shuffle(rows.begin(), rows.end(), random);
+  return rows;
+}
+
+// Adds calls that take branches of the rule which no call before takes: three
+// attributes together may decide on one.
+void AddForBranches(const OpContext& context, SignatureSampler& sampler,
+                    RowMoves& moves, PreparedCalls& prepared) {
+  // Of one row: some extents are too many elements.
+  constexpr int kDraws = 3;
+  if (prepared.calls.empty()) return;
+  TakenBranches taken(context.rules(), *context.item);
+  for (const PreparedCall& call : prepared.calls) {
+    taken.Add(call.call).IgnoreError();
+  }
+  std::vector<DType> dtypes = FloatsInTurn(WantedDTypes(context, sampler));
+  if (dtypes.empty()) dtypes = WantedDTypes(context, sampler);
+  DrawOptions options;
+  options.nonempty = true;
+  int trial = 0;
+  for (std::vector<int>& row :
+       RowsOfChoices(sampler.FactorSizes(), sampler.random())) {
+    options.row = std::move(row);
+    options.redrawn.reset();
+    options.alike = trial % 2 == 1;
+    if (!dtypes.empty()) options.dtype = dtypes[trial % dtypes.size()];
+    ++trial;
+    for (int draw = 0; draw < kDraws; ++draw) {
+      if (taken.IsComplete() || prepared.exceeded || context.Expired()) return;
+      absl::StatusOr<SampledCall> call = sampler.Draw(options);
+      if (!call.ok()) continue;
+      const absl::StatusOr<bool> adds = taken.Add(*call);
+      if (adds.value_or(false)) {
+        Prepare(context, *std::move(call), false, prepared);
+      }
+      if (adds.ok()) break;
+      if (moves.Next(adds.status(), {}, options, nullptr) !=
+          AfterRefusal::kMoved) {
+        break;
+      }
+    }
+  }
 }
 
 }  // namespace
@@ -239,6 +299,7 @@ PreparedCalls PrepareConcreteCalls(const OpContext& context) {
     }
     ++first_example;
   }
+  AddForBranches(context, sampler, moves, prepared);
   // The first to fail is then a small one.
   std::stable_sort(prepared.calls.begin(), prepared.calls.end(),
                    [](const PreparedCall& a, const PreparedCall& b) {

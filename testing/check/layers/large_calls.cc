@@ -276,9 +276,9 @@ class LargeCalls {
     const std::vector<int64_t> thresholds =
         ComparedSizes(context_.rules(), *context_.item);
     if (thresholds.empty()) return;
-    TakenBranches taken(context_.rules());
-    for (const PreparedCall& call : small) taken.AddsTo(call.call);
-    for (const PreparedCall& call : calls_) taken.AddsTo(call.call);
+    TakenBranches taken(context_.rules(), *context_.item);
+    for (const PreparedCall& call : small) taken.Add(call.call).IgnoreError();
+    for (const PreparedCall& call : calls_) taken.Add(call.call).IgnoreError();
     for (const int64_t threshold : thresholds) {
       for (const LargeAxis& axis : axes) {
         for (int draw = 0; draw < kDrawsOfBranch; ++draw) {
@@ -289,7 +289,7 @@ class LargeCalls {
           const double most =
               call->graphs.spec ? kWorkOfBranchOverReals : kWorkOfBranch;
           if (WorkOf(call->graphs) > most) continue;
-          if (!taken.AddsTo(call->call)) continue;
+          if (!taken.Add(call->call).value_or(false)) continue;
           call->is_dear = true;
           calls_.push_back(*std::move(call));
         }

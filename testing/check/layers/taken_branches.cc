@@ -1,5 +1,6 @@
 #include "testing/check/layers/taken_branches.h"
 
+#include <algorithm>
 #include <mutex>
 #include <set>
 #include <string>
@@ -9,7 +10,9 @@
 #include "absl/strings/numbers.h"
 #include "engine/elaborate/branch_observer.h"
 #include "engine/lang/walk_expr.h"
+#include "engine/rewrite/expand.h"
 #include "engine/rules/observe_branches.h"
+#include "ops/status_macros.h"
 #include "testing/check/layers/large_calls.h"
 
 namespace cleave {
@@ -25,8 +28,10 @@ bool IsComparison(const Expr& e) {
   return e.kind == ExprKind::kBinary && comparisons.count(e.text) != 0;
 }
 
-// The items whose bodies are part of that of `item`, which is the first.
-std::vector<const Item*> WithCalled(const RuleSet& rules, const Item& item) {
+// The items whose bodies are part of that of `item`, which is the first: defs,
+// and where they are wanted ops.
+std::vector<const Item*> WithCalled(const RuleSet& rules, const Item& item,
+                                    bool with_ops) {
   std::vector<const Item*> items = {&item};
   std::set<const Item*> seen = {&item};
   // It grows by what is called.
@@ -35,7 +40,7 @@ std::vector<const Item*> WithCalled(const RuleSet& rules, const Item& item) {
     ForEachExpr(caller.body, [&](const ExprPtr& e) {
       if (e->kind != ExprKind::kCall) return;
       const Item* called = FindDef(rules, e->text, caller);
-      if (called == nullptr) called = rules.Find(e->text);
+      if (called == nullptr && with_ops) called = rules.Find(e->text);
       if (called != nullptr && seen.insert(called).second) {
         items.push_back(called);
       }
@@ -48,7 +53,7 @@ std::vector<const Item*> WithCalled(const RuleSet& rules, const Item& item) {
 
 std::vector<int64_t> ComparedSizes(const RuleSet& rules, const Item& item) {
   std::set<int64_t> sizes;
-  for (const Item* part : WithCalled(rules, item)) {
+  for (const Item* part : WithCalled(rules, item, true)) {
     ForEachExpr(part->body, [&sizes](const ExprPtr& e) {
       if (!IsComparison(*e)) return;
       for (const ExprPtr& side : e->children) {
@@ -72,6 +77,10 @@ class TakenBranches::Log : public BranchObserver {
     const std::lock_guard<std::mutex> lock(mutex_);
     decided_.emplace(&condition, holds);
   }
+  bool WasDecided(const Expr* condition, bool holds) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    return decided_.contains({condition, holds});
+  }
   size_t count() const {
     const std::lock_guard<std::mutex> lock(mutex_);
     return decided_.size();
@@ -83,15 +92,40 @@ class TakenBranches::Log : public BranchObserver {
   absl::flat_hash_set<std::pair<const Expr*, bool>> decided_;
 };
 
-TakenBranches::TakenBranches(const RuleSet& rules)
-    : log_(std::make_shared<Log>()), rules_(ObserveBranches(rules, log_)) {}
+TakenBranches::TakenBranches(const RuleSet& rules, const Item& item)
+    : log_(std::make_shared<Log>()), rules_(ObserveBranches(rules, log_)) {
+  const auto add = [&](const ExprPtr& e) {
+    if (e->kind == ExprKind::kIf || e->kind == ExprKind::kCond) {
+      conditions_.push_back(e->children[0].get());
+    }
+  };
+  for (const Item* part : WithCalled(rules, item, false)) {
+    if (part->body == nullptr) continue;
+    for (const Statement& statement : part->body->statements) {
+      // Lines of transforms are compiled for these alone.
+      if (statement.kind == StatementKind::kLet ||
+          statement.kind == StatementKind::kResult) {
+        ForEachExpr(statement.equation, add);
+      }
+    }
+  }
+}
 
 TakenBranches::~TakenBranches() = default;
 
-bool TakenBranches::AddsTo(const SampledCall& call) {
+absl::StatusOr<bool> TakenBranches::Add(const SampledCall& call) {
   const size_t before = log_->count();
-  const absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(*rules_, call);
-  return graphs.ok() && log_->count() > before;
+  CLEAVE_ASSIGN_OR_RETURN(const Graph graph, MakeCallGraph(*rules_, call));
+  CLEAVE_RETURN_IF_ERROR(Expand(graph, *rules_).status());
+  return log_->count() > before;
+}
+
+bool TakenBranches::IsComplete() const {
+  return std::all_of(conditions_.begin(), conditions_.end(),
+                     [&](const Expr* condition) {
+                       return log_->WasDecided(condition, true) &&
+                              log_->WasDecided(condition, false);
+                     });
 }
 
 }  // namespace cleave

@@ -8,6 +8,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "engine/lang/ast.h"
 #include "engine/rules/rule_set.h"
 #include "testing/check/samples/sampled_call.h"
@@ -24,17 +25,22 @@ std::vector<int64_t> ComparedSizes(const RuleSet& rules, const Item& item);
 // decided them so far.
 class TakenBranches {
  public:
-  explicit TakenBranches(const RuleSet& rules);
+  TakenBranches(const RuleSet& rules, const Item& item);
   ~TakenBranches();
 
   // Compiles the call and what it calls. Whether it decides a condition as no
-  // call before did.
-  bool AddsTo(const SampledCall& call);
+  // call before did; errors of RuleSet::Call and of the body.
+  absl::StatusOr<bool> Add(const SampledCall& call);
+
+  // Whether each condition in the body of the item, and of the defs that it
+  // calls, was decided both ways.
+  bool IsComplete() const;
 
  private:
   class Log;
   std::shared_ptr<Log> log_;
   std::shared_ptr<const RuleSet> rules_;  // tell the log
+  std::vector<const Expr*> conditions_;
 };
 
 }  // namespace cleave
