@@ -137,7 +137,9 @@ void AddForBranches(const OpContext& context, SignatureSampler& sampler,
        RowsOfChoices(sampler.FactorSizes(), sampler.random())) {
     options.row = std::move(row);
     options.redrawn.reset();
+    // Along axes of one element much is the same.
     options.alike = trial % 2 == 1;
+    options.distinct = !options.alike;
     if (!dtypes.empty()) options.dtype = dtypes[trial % dtypes.size()];
     ++trial;
     for (int draw = 0; draw < kDraws; ++draw) {

@@ -40,8 +40,8 @@ enum class Pattern : uint8_t {
   // Half are integers from -4 to 4, half of magnitude 2^-6 to 2^10: in branches
   // that few numbers are in.
   kBranches,
-  // Normal numbers; of square matrices, diagonals from 1 to 2 that outweigh
-  // the others, so that those are positive definite, and far from singular.
+  // Normal numbers; in square matrices, diagonals from 1 to 2 that outweigh the
+  // rest of their rows: those are positive definite, and far from singular.
   kDominant,
   // Patterns for L2 and L3.
   kShares,  // positive, with a sum of 1 along the first axis or the last
