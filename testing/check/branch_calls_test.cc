@@ -71,6 +71,20 @@ op checked(x: T[n]) -> T[n]
                 "x * 2", "concatenate([x, x], axis: 0)", Layer::kRounding);
 }
 
+// So does that of an op whose spec is laws.
+TEST(BranchCalls, MeetLongCallsThatTheBodyOfLawsRefuses) {
+  ExpectRefuted(R"(language 1
+
+op checked(x: T[n]) -> (y: T[n])
+  where T: float
+  spec not abs(y[i] - 2 * x[i]) > 0
+{
+  (y = if n > 40 then BODY else x + x)
+}
+)",
+                "x * 2", "concatenate([x, x], axis: 0)", Layer::kExamples);
+}
+
 // One of 64 combinations, of which pairs are in few.
 TEST(BranchCalls, MeetWhatThreeAttributesDecide) {
   ExpectRefuted(R"(language 1

@@ -163,6 +163,7 @@ class OpChecker {
         PreparedCalls shaped = concrete;
         AddCallsInEachDType(context_, shaped);
         shaped.large = prepared.large;
+        shaped.refused = prepared.refused;
         const Verdict laws = CheckLawsOf(context_, shaped);
         if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
         Merge(verdict, laws);

@@ -9,6 +9,23 @@
 #include "engine/rewrite/expand.h"
 
 namespace cleave {
+namespace {
+
+// Whether the graphs of the call can be made with `to` for extents of `from`.
+bool TakesAt(const OpContext& context, SampledCall call, int64_t from,
+             int64_t to) {
+  for (SampledInput& input : call.inputs) {
+    for (std::optional<TensorType>& type : input.types) {
+      if (!type) continue;
+      for (Dim& dim : type->shape) {
+        if (dim.Value() == from) dim = Dim(to);
+      }
+    }
+  }
+  return MakeCallGraphs(context.rules(), call).ok();
+}
+
+}  // namespace
 
 bool SameType(const TensorType& a, const TensorType& b) {
   if (a.dtype != b.dtype || a.rank() != b.rank()) return false;
@@ -63,10 +80,17 @@ bool SpecTakes(const OpContext& context, const Graph& call_graph) {
 }
 
 std::optional<Verdict> RefusedByBody(const OpContext& context,
-                                     const SampledCall& call,
+                                     const SampledCall& call, int64_t extent,
                                      const Graph& call_graph,
                                      const absl::Status& status) {
-  if (!absl::IsInvalidArgument(status) || !SpecTakes(context, call_graph)) {
+  const auto is_taken = [&] {
+    if (context.item->laws.empty()) return SpecTakes(context, call_graph);
+    return TakesAt(context, call, extent, extent / 2) &&
+           TakesAt(context, call, extent, 4);
+  };
+  // An index that lies outside is wrong whatever is meant.
+  if (!absl::IsOutOfRange(status) &&
+      !(absl::IsInvalidArgument(status) && is_taken())) {
     return std::nullopt;
   }
   return Verdict::Disagrees(

@@ -4,6 +4,7 @@
 #ifndef CLEAVE_TESTING_CHECK_LAYERS_CALL_TYPES_H_
 #define CLEAVE_TESTING_CHECK_LAYERS_CALL_TYPES_H_
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -32,11 +33,13 @@ Counterexample ExplainTypes(const OpContext& context, const SampledCall& call,
 // Whether the spec gives a call a meaning; `call_graph` is of MakeCallGraph.
 bool SpecTakes(const OpContext& context, const Graph& call_graph);
 
-// The refutation by a call that the op accepts and the spec gives a meaning,
-// and whose graphs cannot be made, for the reason in `status`: sizes that do
-// not go together in the body, say. Nullopt where it is none.
+// The refutation by a call that the op accepts, some of whose extents are
+// `extent`, and whose graphs cannot be made, for the reason in `status`: an
+// index lies outside, or sizes do not go together in the body. Nullopt where
+// that is none: the spec gives the call no meaning either, or, where there are
+// laws alone, the body does not take it at half that extent, or at 4.
 std::optional<Verdict> RefusedByBody(const OpContext& context,
-                                     const SampledCall& call,
+                                     const SampledCall& call, int64_t extent,
                                      const Graph& call_graph,
                                      const absl::Status& status);
 

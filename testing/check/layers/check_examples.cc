@@ -381,6 +381,10 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
       return verdict;
     }
   }
+  if (prepared.refused) {
+    Merge(verdict, *prepared.refused);
+    return verdict;
+  }
   for (const PreparedCall& call : prepared.large) {
     // Few large matrices of normal numbers are regular, and none is positive
     // definite.

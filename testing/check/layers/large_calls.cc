@@ -148,7 +148,9 @@ class LargeCalls {
     absl::StatusOr<CallGraphs> graphs = MakeCallGraphs(context_.rules(), call);
     if (!graphs.ok()) {
       if (!refused_) {
-        refused_ = RefusedByBody(context_, call, *graph, graphs.status());
+        refused_ = RefusedByBody(context_, call,
+                                 options.large ? options.large->extent : 0,
+                                 *graph, graphs.status());
       }
       return std::nullopt;
     }
