@@ -316,6 +316,8 @@ class Lowering {
   void ScheduleRows(Halide::Func out, const std::vector<Halide::Var>& axes);
   int TaskRows(int bytes) const;
   int ElementCost() const;
+  // Whether f64 is what most of it computes, whatever it stores.
+  bool ComputesInDoubles() const;
   void ScheduleColumns(Halide::Func out, const std::vector<Halide::Var>& axes,
                        bool full);
   void ScheduleStructured(Halide::Func out,

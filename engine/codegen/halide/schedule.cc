@@ -3,6 +3,8 @@
 #include "absl/strings/str_cat.h"
 #include "engine/codegen/element_support.h"
 #include "engine/codegen/halide/lowering.h"
+#include "engine/codegen/halide/tile_shapes.h"
+#include "engine/codegen/rare_sides.h"
 #include "ops/element_cost.h"
 
 namespace cleave {
@@ -80,6 +82,21 @@ int Lowering::WidthAlong(const Func& f, const Shape& shape) const {
   const auto extent = shape.back().Value();
   while (extent.has_value() && width > 1 && width > *extent) width /= 2;
   return width;
+}
+
+bool Lowering::ComputesInDoubles() const {
+  const std::vector<bool> seldom = OnRareSides(graph_);
+  int doubles = 0;
+  int all = 0;
+  for (uint32_t id = 0; id < graph_.size(); ++id) {
+    const Primitive primitive = ToPrimitive(graph_.node(Value{id}).op);
+    if (seldom[id] || !IsComputed(primitive)) continue;
+    const TensorType& type = graph_.type(Value{id});
+    if (!IsFloat(type.dtype)) continue;
+    all += CostOf(primitive);
+    if (type.dtype == DType::kF64) doubles += CostOf(primitive);
+  }
+  return 4 * doubles > 3 * all;
 }
 
 void Lowering::Schedule(Func out, const std::vector<Var>& axes) {
@@ -339,7 +356,12 @@ void Lowering::SchedulePointwise(Func out, const std::vector<Var>& axes) {
   if (transposed_.has_value()) return ScheduleTransposed(out, axes);
   const Var x = axes.back();
   const int bytes = WidestElement(out);
-  const int width = plain_schedule_ ? 1 : WidthAlong(out, output_shape_);
+  int width = plain_schedule_ ? 1 : WidthAlong(out, output_shape_);
+  // Conditions of halves of a vector, of doubles, are packed for the whole of
+  // it, and unpacked for each choice, where they are no registers of their own.
+  if (!HasWideRegisters(target_) && ComputesInDoubles()) {
+    width = std::min(width, VectorWidth(ByteSize(DType::kF64)));
+  }
   // Vectors first, then tasks of many: what is left over is one vector's.
   if (width > 1) {
     const Var lane("lane");
