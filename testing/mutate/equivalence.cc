@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "engine/ir/call_attributes.h"
 #include "engine/ir/graph_key.h"
+#include "engine/lang/walk_expr.h"
 #include "engine/rules/rewrite_rule.h"
 #include "ops/check.h"
 #include "ops/dtype.h"
@@ -19,7 +20,6 @@
 #include "testing/check/layers/read_example.h"
 #include "testing/check/samples/attribute_values.h"
 #include "testing/mutate/equal_graphs.h"
-#include "engine/lang/walk_expr.h"
 
 namespace cleave {
 namespace {

@@ -121,7 +121,7 @@ std::vector<std::vector<int>> RowsOfChoices(const std::vector<int>& sizes,
 // attributes together may decide on one.
 void AddForBranches(const OpContext& context, SignatureSampler& sampler,
                     RowMoves& moves, PreparedCalls& prepared) {
-  // Of one row: some extents are too many elements.
+  // Draws for one row: some extents are too many elements.
   constexpr int kDraws = 3;
   if (prepared.calls.empty()) return;
   TakenBranches taken(context.rules(), *context.item);

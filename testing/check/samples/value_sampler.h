@@ -120,7 +120,7 @@ class ValueSampler {
   void FillIndices(Tensor& tensor, int64_t limit,
                    absl::Span<const int64_t> marks);
   void FillWithShares(Tensor& tensor);
-  // Of a tensor of normal numbers.
+  // `tensor` has normal numbers.
   void MakeDiagonalsDominant(Tensor& tensor);
   // `guards`: those of the call.
   void FillDiscrete(const std::vector<int64_t>& guards, Pattern pattern,
