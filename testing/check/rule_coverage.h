@@ -19,15 +19,12 @@
 #define CLEAVE_TESTING_CHECK_RULE_COVERAGE_H_
 
 #include <memory>
-#include <mutex>
 #include <string>
-#include <utility>
 #include <vector>
 
-#include "absl/container/flat_hash_set.h"
-#include "engine/elaborate/branch_observer.h"
 #include "engine/lang/ast.h"
 #include "engine/rules/rule_set.h"
+#include "testing/check/layers/branch_log.h"
 
 namespace cleave {
 
@@ -55,21 +52,6 @@ struct RuleCoverage {
   int branches = 0;
   int covered_branches = 0;
   std::vector<UncoveredArm> uncovered;  // in the order of the text
-};
-
-// Collects decisions and evaluations. Thread-safe.
-class BranchLog : public BranchObserver {
- public:
-  void Decided(const Expr& condition, bool holds) override;
-  void Evaluated(const Expr& value) override;
-  bool WasDecided(const Expr& condition, bool holds) const;
-  bool WasEvaluated(const Expr& value) const;
-
- private:
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  absl::flat_hash_set<std::pair<const Expr*, bool>> decided_;
-  absl::flat_hash_set<const Expr*> evaluated_;
 };
 
 // The coverage of `items` (ops, overrides, jvp items), which are of `rules`, in

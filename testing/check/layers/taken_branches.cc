@@ -1,14 +1,11 @@
 #include "testing/check/layers/taken_branches.h"
 
 #include <algorithm>
-#include <mutex>
 #include <set>
 #include <string>
 #include <utility>
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/strings/numbers.h"
-#include "engine/elaborate/branch_observer.h"
 #include "engine/lang/walk_expr.h"
 #include "engine/rewrite/expand.h"
 #include "engine/rules/observe_branches.h"
@@ -71,29 +68,9 @@ std::vector<int64_t> ComparedSizes(const RuleSet& rules, const Item& item) {
   return least;
 }
 
-class TakenBranches::Log : public BranchObserver {
- public:
-  void Decided(const Expr& condition, bool holds) override {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    decided_.emplace(&condition, holds);
-  }
-  bool WasDecided(const Expr* condition, bool holds) const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return decided_.contains({condition, holds});
-  }
-  size_t count() const {
-    const std::lock_guard<std::mutex> lock(mutex_);
-    return decided_.size();
-  }
-
- private:
-  mutable std::mutex mutex_;
-  // Guarded by mutex_.
-  absl::flat_hash_set<std::pair<const Expr*, bool>> decided_;
-};
-
 TakenBranches::TakenBranches(const RuleSet& rules, const Item& item)
-    : log_(std::make_shared<Log>()), rules_(ObserveBranches(rules, log_)) {
+    : log_(std::make_shared<BranchLog>()),
+      rules_(ObserveBranches(rules, log_)) {
   const auto add = [&](const ExprPtr& e) {
     if (e->kind == ExprKind::kIf || e->kind == ExprKind::kCond) {
       conditions_.push_back(e->children[0].get());
@@ -111,20 +88,18 @@ TakenBranches::TakenBranches(const RuleSet& rules, const Item& item)
   }
 }
 
-TakenBranches::~TakenBranches() = default;
-
 absl::StatusOr<bool> TakenBranches::Add(const SampledCall& call) {
-  const size_t before = log_->count();
+  const size_t before = log_->decisions();
   CLEAVE_ASSIGN_OR_RETURN(const Graph graph, MakeCallGraph(*rules_, call));
   CLEAVE_RETURN_IF_ERROR(Expand(graph, *rules_).status());
-  return log_->count() > before;
+  return log_->decisions() > before;
 }
 
 bool TakenBranches::IsComplete() const {
   return std::all_of(conditions_.begin(), conditions_.end(),
                      [&](const Expr* condition) {
-                       return log_->WasDecided(condition, true) &&
-                              log_->WasDecided(condition, false);
+                       return log_->WasDecided(*condition, true) &&
+                              log_->WasDecided(*condition, false);
                      });
 }
 

@@ -11,6 +11,7 @@
 #include "absl/status/statusor.h"
 #include "engine/lang/ast.h"
 #include "engine/rules/rule_set.h"
+#include "testing/check/layers/branch_log.h"
 #include "testing/check/samples/sampled_call.h"
 
 namespace cleave {
@@ -26,7 +27,6 @@ std::vector<int64_t> ComparedSizes(const RuleSet& rules, const Item& item);
 class TakenBranches {
  public:
   TakenBranches(const RuleSet& rules, const Item& item);
-  ~TakenBranches();
 
   // Compiles the call and what it calls. Whether it decides a condition as no
   // call before did; errors of RuleSet::Call and of the body.
@@ -37,8 +37,7 @@ class TakenBranches {
   bool IsComplete() const;
 
  private:
-  class Log;
-  std::shared_ptr<Log> log_;
+  std::shared_ptr<BranchLog> log_;
   std::shared_ptr<const RuleSet> rules_;  // tell the log
   std::vector<const Expr*> conditions_;
 };
