@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <set>
 #include <string>
-#include <utility>
 
 #include "absl/strings/numbers.h"
 #include "engine/lang/walk_expr.h"
