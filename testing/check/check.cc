@@ -160,10 +160,9 @@ class OpChecker {
     Add(Layer::kExamples, [&] {
       Verdict verdict = CheckExamples(context_);
       if (!context_.item->laws.empty()) {
-        PreparedCalls shaped = concrete;
+        PreparedCalls shaped = prepared;
+        shaped.calls = concrete.calls;
         AddCallsInEachDType(context_, shaped);
-        shaped.large = prepared.large;
-        shaped.refused = prepared.refused;
         const Verdict laws = CheckLawsOf(context_, shaped);
         if (verdict.kind == VerdictKind::kNotChecked) verdict.why.clear();
         Merge(verdict, laws);

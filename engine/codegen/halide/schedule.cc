@@ -85,6 +85,11 @@ int Lowering::WidthAlong(const Func& f, const Shape& shape) const {
 }
 
 bool Lowering::ComputesInDoubles() const {
+  bool any = false;
+  for (uint32_t id = 0; id < graph_.size(); ++id) {
+    any |= graph_.types(Value{id}).front().dtype == DType::kF64;
+  }
+  if (!any) return false;
   const std::vector<bool> seldom = OnRareSides(graph_);
   int doubles = 0;
   int all = 0;

@@ -126,6 +126,8 @@ void AddForBranches(const OpContext& context, SignatureSampler& sampler,
   if (prepared.calls.empty()) return;
   TakenBranches taken(context.rules(), *context.item);
   for (const PreparedCall& call : prepared.calls) {
+    // Most rules have few conditions, or none.
+    if (taken.IsComplete()) return;
     taken.Add(call.call).IgnoreError();
   }
   std::vector<DType> dtypes = FloatsInTurn(WantedDTypes(context, sampler));

@@ -264,11 +264,9 @@ class LargeCalls {
       options.dtype = NextDType();
       options.row = RowOf(draw);
       auto call = DrawAccepted(options);
-      if (call)
-        if (call && WorkOf(call->graphs) <= kMiddleWork) {
-          calls_.push_back(*std::move(call));
-          ++taken;
-        }
+      if (!call || WorkOf(call->graphs) > kMiddleWork) continue;
+      calls_.push_back(*std::move(call));
+      ++taken;
     }
   }
 

@@ -25,9 +25,10 @@ inline constexpr int64_t kLargeElements = 1024;
 inline constexpr int64_t kAllExtents = 5;
 inline constexpr int64_t kLongestExtent = 65537;
 
-// Further calls where a body compares a size with a larger integer: 65 rows
-// where it has `n >= 64`, whatever the work, up to a limit. They are drawn
-// until one takes a branch that no other call takes.
+// Beside these, where an attribute is a list of integers (a kernel, say), calls
+// in which all sizes are from 6 to 13. And where a body compares with a larger
+// integer than kAllExtents, 65 rows for `n >= 64`: of some at that size, those
+// that take a branch that no other call takes, at more work than the others.
 
 // Sets `prepared.large`, of an op that is not elementwise, to calls beside
 // those that are there, small ones first, and `prepared.refused`. The same seed

@@ -10,6 +10,7 @@
 #include "engine/rules/observe_branches.h"
 #include "ops/status_macros.h"
 #include "testing/check/layers/large_calls.h"
+#include "testing/check/samples/attribute_values.h"
 
 namespace cleave {
 namespace {
@@ -17,12 +18,6 @@ namespace {
 // No size beyond is affordable, and a rule with many has tables, not branches.
 constexpr int64_t kMaxSize = 4096;
 constexpr size_t kMaxSizes = 4;
-
-bool IsComparison(const Expr& e) {
-  static const auto& comparisons =
-      *new std::set<std::string>{"==", "!=", "<", "<=", ">", ">="};
-  return e.kind == ExprKind::kBinary && comparisons.count(e.text) != 0;
-}
 
 // The items whose bodies are part of that of `item`, which is the first: defs,
 // and where they are wanted ops.
@@ -51,7 +46,10 @@ std::vector<int64_t> ComparedSizes(const RuleSet& rules, const Item& item) {
   std::set<int64_t> sizes;
   for (const Item* part : WithCalled(rules, item, true)) {
     ForEachExpr(part->body, [&sizes](const ExprPtr& e) {
-      if (!IsComparison(*e)) return;
+      if (e->kind != ExprKind::kBinary ||
+          ComparisonOperators().count(e->text) == 0) {
+        return;
+      }
       for (const ExprPtr& side : e->children) {
         int64_t size = 0;
         if (side->kind == ExprKind::kNumber &&

@@ -29,12 +29,6 @@ std::optional<StaticValue> LiteralOf(const Expr& expr) {
   return std::nullopt;
 }
 
-const std::set<std::string>& Comparisons() {
-  static const auto* const comparisons =
-      new std::set<std::string>{"==", "!=", "<", "<=", ">", ">="};
-  return *comparisons;
-}
-
 // Each of the names that stands in such a comparison with a literal, and the
 // literals.
 void CollectCompared(const ExprPtr& expr, const std::set<std::string>& names,
@@ -114,14 +108,14 @@ class GuardFinder {
 
   void Visit(const ExprPtr& expr) {
     if (expr == nullptr) return;
-    CollectCompared(expr, attributes_, Comparisons(), found);
+    CollectCompared(expr, attributes_, ComparisonOperators(), found);
     VisitSides(*expr);
   }
 
   void VisitSides(const Expr& expr) {
     const bool compares =
-        IsBound(expr) ||
-        (expr.kind == ExprKind::kBinary && Comparisons().count(expr.text) != 0);
+        IsBound(expr) || (expr.kind == ExprKind::kBinary &&
+                          ComparisonOperators().count(expr.text) != 0);
     for (size_t b = 1; compares && b < expr.children.size(); ++b) {
       for (size_t a = 0; a < b; ++a) {
         Compare(expr.children[a], expr.children[b]);
@@ -269,6 +263,12 @@ Exact StepBeside(const Exact& constant) {
 }
 
 }  // namespace
+
+const std::set<std::string>& ComparisonOperators() {
+  static const auto* const comparisons =
+      new std::set<std::string>{"==", "!=", "<", "<=", ">", ">="};
+  return *comparisons;
+}
 
 ComparedValues ComparedConstants(const Item& item) {
   return GuardFinder(item).found;

@@ -4,6 +4,7 @@
 #define CLEAVE_TESTING_CHECK_SAMPLES_ATTRIBUTE_VALUES_H_
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,9 @@ inline constexpr DType kSampledDTypes[] = {
     DType::kF64, DType::kF32, DType::kF16, DType::kBF16, DType::kI64,
     DType::kI32, DType::kU8,  DType::kI8,  DType::kU16,  DType::kI16,
     DType::kU32, DType::kU64, DType::kBool};
+
+// == != < <= > >=.
+const std::set<std::string>& ComparisonOperators();
 
 // By the name of an attribute, constants.
 using ComparedValues = std::map<std::string, std::vector<StaticValue>>;
