@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/codegen/element_support.h"
+#include "engine/ir/filled_with.h"
 #include "ops/dtype.h"
 #include "ops/element_cost.h"
 #include "ops/primitive.h"
@@ -67,6 +68,9 @@ RareSide RareSideOf(const Graph& graph, const Users& users, Value v) {
   const auto operands = graph.operands(v);
   const int first = CostOfSide(graph, users, v, operands[1]);
   const int second = CostOfSide(graph, users, v, operands[2]);
+  if (FilledWith(graph, operands[1]).has_value() && second > 15) {
+    return RareSide::kSecond;
+  }
   if (std::max(first, second) < kRareSideCost ||
       std::min(first, second) < kUsualSideCost) {
     return RareSide::kNone;

@@ -296,6 +296,15 @@ Expr Narrow(Primitive primitive, DType dtype, const Expr& value) {
   return RoundElement(dtype, value);
 }
 
+// A coordinate that was made an integer of 64 bits; undefined for others. A
+// vector has twice as many of it.
+Expr BeforeWidening(const Expr& x) {
+  const auto* cast = x.as<Halide::Internal::Cast>();
+  return x.type() == Int(64) && cast != nullptr && cast->value.type() == Int(32)
+             ? cast->value
+             : Expr();
+}
+
 Expr Comparison(Primitive primitive, const Expr& a, const Expr& b) {
   if (a.type().is_float() && Halide::Internal::graph_equal(a, b)) {
     if (primitive == Primitive::kNe) return NanTest(a);
@@ -303,6 +312,11 @@ Expr Comparison(Primitive primitive, const Expr& a, const Expr& b) {
       return Halide::Internal::const_false();
     }
     return !NanTest(a);
+  }
+  const Expr narrow_a = BeforeWidening(a);
+  const Expr narrow_b = BeforeWidening(b);
+  if (narrow_a.defined() && narrow_b.defined()) {
+    return Comparison(primitive, narrow_a, narrow_b);
   }
   switch (primitive) {
     case Primitive::kEq:

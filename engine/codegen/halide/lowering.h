@@ -79,6 +79,9 @@ struct Stage {
   int rows = 0;        // of kTile
   int block_rows = 0;  // of kTile: rows of a task, a multiple of its own
   bool panels_outermost = false;  // of kTile: many tasks read one panel
+  // Of kTile: all tiles of a block of rows take some terms before the next
+  // ones, so that the panel's part stays in the first cache.
+  bool terms_outermost = false;
   int per_block = 0;  // of kDraws: elements that one block of words makes
   std::vector<Halide::RVar> reduced;  // of the updates, innermost first
   Halide::RVar tail;  // of kPartial and kTile: what is left over

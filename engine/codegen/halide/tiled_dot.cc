@@ -45,6 +45,9 @@ constexpr int kFewColumns = 8;
 constexpr int64_t kEnoughImages = 16;
 // Terms that are added up one after the other.
 constexpr int kTermsOfBlock = 32;
+// Panels of a matrix that are read where they lie, if all tiles of a block read
+// the same terms.
+constexpr int kPanelsInPlace = 2;
 
 // Whether elements that lie side by side in memory are those of successive `k`.
 bool IsContiguousIn(const Expr& element, const Var& k) {
@@ -175,8 +178,7 @@ bool Lowering::AddTiledDot(Value v) {
   const Dim& width = graph_.type(v).shape[batch + 1];
   const std::optional<Value> panels = PanelsOfMatrix(graph_, b);
   const int skipped = SkippedBlocks(v);
-  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)),
-                                /*leave_room=*/skipped > 0);
+  const TileRegisters registers(target_, VectorWidth(ByteSize(sum)));
   const auto [rows, columns] =
       panels.has_value()
           ? ChooseTileOfPanels(
@@ -211,7 +213,10 @@ bool Lowering::AddTiledDot(Value v) {
   panel.func(of.VarsWith({of.c, of.k, of.p})) = packed;
   // A panel that is read once need not be packed, nor one that lies in memory.
   const bool once = height.Value().value_or(rows + 1) <= rows;
-  const bool stored = image_of_.count(b) > 0 && width == Dim(columns);
+  const bool stored =
+      image_of_.count(b) > 0 &&
+      (width == Dim(columns) ||
+       (skipped > 0 && width == Dim(kPanelsInPlace * columns)));
   panel.role = panels.has_value() || ((once || stored) && !panel.transposed)
                    ? Stage::Role::kInline
                    : Stage::Role::kPanel;
@@ -233,6 +238,7 @@ bool Lowering::AddTiledDot(Value v) {
           return columns_of(of.With({i, k, of.p}));
         });
     parts.emplace_back(domain, domain.y * kSkippedTerms + domain.x);
+    tile.terms_outermost = true;
     const int first = skipped * kSkippedTerms;
     const int rest = static_cast<int>(*terms.Value()) - first;
     if (rest > 0) {
@@ -473,6 +479,12 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
     if (stage.role == Stage::Role::kTileTotal) total = &stage;
     if (stage.role == Stage::Role::kBlock) block = &stage;
   }
+  // Flags of rows serve all panels, where none is packed.
+  const bool panels_inside =
+      tile->terms_outermost &&
+      std::none_of(stages_.begin(), stages_.end(), [](const Stage& stage) {
+        return stage.role == Stage::Role::kPanel;
+      });
   const int columns = tile->lanes;
   const int rows = tile->rows;
   std::vector<Halide::VarOrRVar> order = {n, m};
@@ -485,8 +497,9 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
                TailStrategy::GuardWithIf);
     order.push_back(tiles);
   }
+  if (panels_inside) order.push_back(panels);
   order.push_back(blocks);
-  if (!tile->panels_outermost) order.push_back(panels);
+  if (!tile->panels_outermost && !panels_inside) order.push_back(panels);
   for (size_t d = axes.size() - 2; d-- > 0;) order.push_back(axes[d]);
   if (tile->panels_outermost) order.push_back(panels);
   out.reorder(order).vectorize(n, VectorWidth(WidestElement(out)),
@@ -495,12 +508,14 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   for (size_t d = 0; d + 2 < output_shape_.size(); ++d) {
     images *= output_shape_[d].Value().value_or(0);
   }
-  if (tile->reduced.size() > 1 && images >= kEnoughImages) {
+  if (tile->reduced.size() > 1 && !tile->terms_outermost &&
+      images >= kEnoughImages) {
     std::vector<Var> around(axes.rbegin() + 3, axes.rend());
     if (tile->panels_outermost) around.push_back(panels);
     ParallelWith(out, axes[axes.size() - 3], around);
   } else {
-    out.parallel(panels).parallel(blocks);
+    if (!panels_inside) out.parallel(panels);
+    out.parallel(blocks);
     if (axes.size() > 2) out.parallel(axes.front());
     if (tile->panels_outermost && axes.size() > 3) {
       out.parallel(axes[axes.size() - 3]);
@@ -509,7 +524,7 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   for (Stage& stage : stages_) {
     Func f = stage.func;
     const int width = VectorWidth(WidestElement(f));
-    const Var c("c"), k("k"), i("i"), j("j"), row("row");
+    const Var c("c"), k("k"), i("i"), j("j"), q("q"), row("row"), lane("lane");
     if (stage.role == Stage::Role::kPanel) {
       f.compute_at(out, panels).bound(c, 0, columns);
       if (stage.transposed) {
@@ -523,16 +538,18 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
     } else if (stage.role == Stage::Role::kTileRows) {
       f.compute_at(out, blocks).vectorize(k, width, TailStrategy::GuardWithIf);
     } else if (stage.role == Stage::Role::kFlag) {
-      const bool of_tile = stage.level == Stage::Level::kTile;
+      const bool of_tile =
+          stage.level == Stage::Level::kTile && !tile->terms_outermost;
       const Halide::LoopLevel level =
           of_tile && block != nullptr ? Halide::LoopLevel(block->func, tiles)
           : of_tile                   ? Halide::LoopLevel(out, tiles)
-          : stage.level == Stage::Level::kBlock
-              ? Halide::LoopLevel(out, blocks)
-              : Halide::LoopLevel(out, panels);
+          : stage.level == Stage::Level::kPanel && !panels_inside
+              ? Halide::LoopLevel(out, panels)
+              : Halide::LoopLevel(out, blocks);
       ScheduleFlag(stage, level);
     } else if (stage.role == Stage::Role::kBlock) {
-      f.compute_at(out, blocks).store_in(MemoryType::Stack);
+      f.compute_at(out, panels_inside ? panels : blocks)
+          .store_in(MemoryType::Stack);
       f.bound(i, 0, columns).bound_storage(row, tile->block_rows);
       f.split(row, tiles, row, rows, TailStrategy::GuardWithIf)
           .reorder(i, row, tiles)
@@ -542,6 +559,9 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
                stage.role == Stage::Role::kTileTotal) {
       if (stage.role == Stage::Role::kTile && total != nullptr) {
         f.compute_at(total->func, total->reduced[0]);
+      } else if (stage.terms_outermost) {
+        f.compute_at(out, panels_inside ? panels : blocks)
+            .bound_storage(q, tile->block_rows / rows);
       } else if (block != nullptr) {
         f.compute_at(block->func, tiles);
       } else {
@@ -552,9 +572,15 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
       f.vectorize(i, width).unroll(i).unroll(j);
       const auto update = [&](int number,
                               const std::vector<Halide::RVar>& reduced) {
-        std::vector<Halide::VarOrRVar> inner = {i, j};
+        std::vector<Halide::VarOrRVar> inner = {lane, j, i};
         inner.insert(inner.end(), reduced.begin(), reduced.end());
-        f.update(number).reorder(inner).vectorize(i, width).unroll(i).unroll(j);
+        if (stage.terms_outermost) inner.insert(inner.begin() + 4, q);
+        f.update(number)
+            .split(i, i, lane, width)
+            .reorder(inner)
+            .vectorize(lane)
+            .unroll(i)
+            .unroll(j);
       };
       update(0, stage.reduced);
       if (stage.has_tail) update(1, {stage.tail});
