@@ -5,7 +5,6 @@
 #define CLEAVE_ENGINE_CODEGEN_PREPARE_FUSION_H_
 
 #include "engine/codegen/choices_as_selections.h"
-#include "engine/codegen/factors_down_columns.h"
 #include "engine/codegen/flatten_products.h"
 #include "engine/codegen/flatten_scatters.h"
 #include "engine/codegen/fusion.h"
@@ -54,7 +53,7 @@ inline Graph PrepareFusion(const Graph& graph, const FusionOptions& fusion,
     prepared = RoundsOfBatches(prepared);
   }
   prepared = SinkGathers(prepared);
-  prepared = FactorsDownColumns(ReductionsAcrossRows(prepared));
+  prepared = ReductionsAcrossRows(prepared);
   prepared = ReductionsOfLines(prepared, extract.generalize_extents);
   return StoreRuntimeOperands(MarkZeros(prepared), fusion);
 }

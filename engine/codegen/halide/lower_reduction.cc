@@ -98,6 +98,16 @@ Lowering::Reduced Lowering::ReducedBy(Value v, const std::vector<Var>& vars) {
   return result;
 }
 
+// Whether v adds up products of floats that nothing stored, each with the sum
+// before it in one rounding.
+bool Lowering::SumsProducts(Value v) const {
+  const Value x = graph_.operands(v)[0];
+  const DType dtype = graph_.type(v).dtype;
+  return graph_.node(v).op == ToOpId(Primitive::kReduceSum) && IsFloat(dtype) &&
+         graph_.node(x).op == ToOpId(Primitive::kMul) &&
+         graph_.type(x).dtype == dtype && funcs_.count(x) == 0;
+}
+
 void Lowering::AddReduction(Value v) {
   const Primitive primitive = ToPrimitive(graph_.node(v).op);
   if (primitive == Primitive::kArgmax || primitive == Primitive::kArgmin) {
@@ -412,8 +422,14 @@ void Lowering::AddSerialReduction(Value v) {
   } else {
     const auto [domain, extents, at] = ReducedBy(v, vars);
     stage.func(Reversed(vars)) = IdentityElement(primitive, dtype);
-    stage.func(Reversed(vars)) = CombineElements(
-        primitive, dtype, Call(stage.func, here), ForEach(domain, At(x, at)));
+    const Expr before = Call(stage.func, here);
+    stage.func(Reversed(vars)) =
+        SumsProducts(v)
+            ? AddProductTo(dtype, before,
+                           ForEach(domain, At(graph_.operands(x)[0], at)),
+                           At(graph_.operands(x)[1], at))
+            : CombineElements(primitive, dtype, before,
+                              ForEach(domain, At(x, at)));
     stage.reduced = Variables(domain);
   }
   FinishReduction(v, std::move(stage));

@@ -79,7 +79,7 @@ struct Stage {
   int rows = 0;        // of kTile
   int block_rows = 0;  // of kTile: rows of a task, a multiple of its own
   bool panels_outermost = false;  // of kTile: many tasks read one panel
-  // Of kTile: all tiles of a block of rows take some terms before the next
+  // For kTile: all tiles of a block of rows take some terms before the next
   // ones, so that the panel's part stays in the first cache.
   bool terms_outermost = false;
   int per_block = 0;  // of kDraws: elements that one block of words makes
@@ -229,6 +229,7 @@ class Lowering {
   void AddLaneReduction(Value v);
   Coordinates InLine(const std::vector<Halide::Var>& kept,
                      const Halide::RDom& r, const Halide::Expr& last) const;
+  bool SumsProducts(Value v) const;
   void AddSerialReduction(Value v);
   void AddColumnBlocks(Value v);
   void FinishReduction(Value v, Stage stage);
@@ -321,6 +322,7 @@ class Lowering {
   int ElementCost() const;
   // Whether f64 is what most of it computes, whatever it stores.
   bool ComputesInDoubles() const;
+  int RowsOfColumns() const;
   void ScheduleColumns(Halide::Func out, const std::vector<Halide::Var>& axes,
                        bool full);
   void ScheduleStructured(Halide::Func out,

@@ -25,20 +25,8 @@ constexpr int64_t kEnoughTasks = 256;
 // Rows of one task, and their bytes at most: long rows are tasks of their own.
 constexpr int kTaskRows = 16;
 constexpr int64_t kTaskRowBytes = 65536;
-// Rows of which a block of columns is read side by side, where little is done
-// to them.
-constexpr int kRowsAtATime = 8;
-constexpr int kLittleCost = 16;
-// Inputs of which such rows are read: the guards of each make code.
-constexpr size_t kFewInputs = 3;
 // The cost of an element that is read at a place that is computed and clamped.
 constexpr int kFindingCost = 16;
-// Vectors in a block of columns that are reduced side by side: where that
-// leaves enough tasks, as many as a page of memory holds, since each row of a
-// wide matrix lies in another one.
-constexpr int kColumnVectors = 16;
-constexpr int kMostColumnVectors = 64;
-constexpr int64_t kEnoughColumnTasks = 4;
 // The states of a block of columns of a scan, and its columns at most.
 constexpr int64_t kScannedBytes = int64_t{1} << 19;
 constexpr int64_t kScannedColumns = 256;
@@ -531,68 +519,6 @@ int Lowering::ElementCost() const {
     }
   }
   return cost;
-}
-
-// Reductions over axes before the last: blocks of columns side by side.
-void Lowering::ScheduleColumns(Func out, const std::vector<Var>& axes,
-                               bool full) {
-  const Var x = axes.back();
-  const Var columns("columns");
-  const int width = plain_schedule_ ? 1 : WidthAlong(out, space_.shape);
-  std::vector<Var> kept;
-  std::vector<Halide::VarOrRVar> order = {x};
-  if (full) {
-    for (size_t d = axes.size() - 1; d-- > 0;) {
-      if (space_.reduced[d]) order.push_back(axes[d]);
-    }
-    for (size_t d = 0; d + 1 < axes.size(); ++d) {
-      if (!space_.reduced[d]) kept.push_back(axes[d]);
-    }
-  } else {
-    kept.assign(axes.begin(), axes.end() - 1);
-  }
-  int vectors = kColumnVectors;
-  // A block that is read again is to stay in the cache.
-  const int64_t most = full ? 0 : space_.shape.back().Value().value_or(0);
-  while (vectors < kMostColumnVectors &&
-         most >= kEnoughColumnTasks * 2 * vectors * width) {
-    vectors *= 2;
-  }
-  const int block = width * vectors;
-  const int cost = ElementCost();
-  out.split(x, columns, x, block, TailStrategy::GuardWithIf);
-  order.push_back(columns);
-  for (size_t d = kept.size(); d-- > 0;) order.push_back(kept[d]);
-  out.reorder(order);
-  if (width > 1) out.vectorize(x, width, TailStrategy::GuardWithIf);
-  out.parallel(kept.empty() ? columns : kept.front());
-  const LoopLevel level(out, columns);
-  for (Stage& stage : stages_) {
-    if (stage.role == Stage::Role::kWhole) continue;
-    stage.func.compute_at(level);
-    const int of = plain_schedule_ ? 1 : WidthAlong(stage.func, space_.shape);
-    // The last axis of a stage here is the last kept one, that of the columns.
-    const std::vector<Var> args = stage.func.args();
-    if (of == 1 || args.empty()) continue;
-    const Var last = args.front();
-    stage.func.vectorize(last, of, TailStrategy::GuardWithIf);
-    if (stage.reduced.empty()) continue;
-    // Sums stay in registers for some rows, each in its order.
-    Halide::Stage update = stage.func.update(0);
-    RVar rows = stage.reduced[0];
-    std::vector<Halide::VarOrRVar> inner = {last};
-    if (cost <= kLittleCost && graph_.inputs().size() <= kFewInputs) {
-      const RVar next("next");
-      update.split(rows, rows, next, kRowsAtATime, TailStrategy::GuardWithIf)
-          .unroll(next);
-      inner = {next, last};
-    }
-    inner.push_back(rows);
-    for (size_t i = 1; i < stage.reduced.size(); ++i) {
-      inner.push_back(stage.reduced[i]);
-    }
-    update.reorder(inner).vectorize(last, of, TailStrategy::GuardWithIf);
-  }
 }
 
 }  // namespace cleave

@@ -213,10 +213,9 @@ bool Lowering::AddTiledDot(Value v) {
   panel.func(of.VarsWith({of.c, of.k, of.p})) = packed;
   // A panel that is read once need not be packed, nor one that lies in memory.
   const bool once = height.Value().value_or(rows + 1) <= rows;
-  const bool stored =
-      image_of_.count(b) > 0 &&
-      (width == Dim(columns) ||
-       (skipped > 0 && width == Dim(kPanelsInPlace * columns)));
+  const bool stored = image_of_.count(b) > 0 &&
+                      (width == Dim(columns) ||
+                       (skipped > 0 && width == Dim(kPanelsInPlace * columns)));
   panel.role = panels.has_value() || ((once || stored) && !panel.transposed)
                    ? Stage::Role::kInline
                    : Stage::Role::kPanel;
@@ -318,10 +317,7 @@ bool Lowering::AddTiledReduction(Value v) {
   Coordinates at(of.batches.begin(), of.batches.end());
   for (const Var& var : {m, n, of.k}) at.push_back(var);
   const Value x = graph_.operands(v)[0];
-  // Sums of products take one rounding for both.
-  const bool product = primitive == Primitive::kReduceSum && IsFloat(dtype) &&
-                       graph_.node(x).op == ToOpId(Primitive::kMul) &&
-                       graph_.type(x).dtype == dtype;
+  const bool product = SumsProducts(v);
   std::vector<Expr> factors;
   if (product) {
     for (const Value factor : graph_.operands(x)) {

@@ -547,6 +547,13 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
   } else {
     int number = 0;
     for (const PreparedCall& call : concrete.calls) {
+      // Sizes that were asked for may be large in all calls.
+      if (!context.sizes.empty() && WorkOf(call.graphs) > kJudgedWork) {
+        if (!CheckLargeCall(context, call, sampler, rules, verdict)) {
+          return verdict;
+        }
+        continue;
+      }
       const int64_t one_hots =
           number < kManyDirectionsCalls ? kMaxDirections : kFewDirections;
       for (Pattern pattern : DerivativePatterns(concrete, number++)) {
