@@ -16,6 +16,14 @@ namespace cleave {
 using Halide::Expr;
 using Halide::RDom;
 
+namespace {
+
+// Channels whose weights for a tile's columns stay in the first cache while the
+// tiles of a row of places read them.
+constexpr int kChannels = 16;
+
+}  // namespace
+
 // Tiles of a product over several axes, of a right side whose columns lie side
 // by side already: windows of rows of images, or columns that were stored so
 // for windows as rows. Each tile reads both sides there.
@@ -100,6 +108,10 @@ bool Lowering::AddFoundDot(Value v) {
       dtype, tile.func(vars), ForEach(domain, At(a, left)), At(panels, right));
   tile.reduced = Variables(domain);
   tile.panels_outermost = of_places;
+  tile.of_windows = true;
+  if (of_places && TakesTermsInSteps(height, shape.rows)) {
+    tile.outermost_steps = kChannels;
+  }
   stages_.push_back(std::move(tile));
   AddTileResult(v, of);
   return true;

@@ -79,9 +79,11 @@ struct Stage {
   int rows = 0;        // of kTile
   int block_rows = 0;  // of kTile: rows of a task, a multiple of its own
   bool panels_outermost = false;  // of kTile: many tasks read one panel
-  // For kTile: all tiles of a block of rows take some terms before the next
-  // ones, so that the panel's part stays in the first cache.
-  bool terms_outermost = false;
+  bool of_windows = false;  // for kTile: its rows are images, or parts of them
+  // For kTile: steps of the outermost of `reduced` that all tiles of a block of
+  // rows take before the next ones, so that their part of the panel stays in
+  // the first cache. 0: each tile takes all terms.
+  int outermost_steps = 0;
   int per_block = 0;  // of kDraws: elements that one block of words makes
   std::vector<Halide::RVar> reduced;  // of the updates, innermost first
   Halide::RVar tail;  // of kPartial and kTile: what is left over

@@ -32,8 +32,8 @@ struct TileRegisters {
 
   bool wide;  // HasWideRegisters
   int lanes;  // of a vector of sums
-  // Whether tiles leave registers over: for loops that leave out blocks of
-  // terms, or that make each factor of both sides.
+  // Whether tiles leave registers over: for loops that make each factor of both
+  // sides.
   bool roomy;
 };
 
@@ -57,6 +57,10 @@ TileShape ChooseFoundTile(int64_t height, int64_t width, int64_t places,
 // power of two. {0, 0} where there is none.
 TileShape ChooseTileOfPlaces(int64_t height, int64_t width,
                              const TileRegisters& registers);
+
+// Whether blocks of that height have so many tiles of `rows` that all of them
+// can take some terms before the next ones.
+bool TakesTermsInSteps(const Dim& height, int rows);
 
 }  // namespace cleave
 

@@ -177,13 +177,13 @@ bool Lowering::AddTiledDot(Value v) {
   const Dim& height = graph_.type(v).shape[batch];
   const Dim& width = graph_.type(v).shape[batch + 1];
   const std::optional<Value> panels = PanelsOfMatrix(graph_, b);
-  const int skipped = SkippedBlocks(v);
   const TileRegisters registers(target_, VectorWidth(ByteSize(sum)));
   const auto [rows, columns] =
       panels.has_value()
           ? ChooseTileOfPanels(
                 height, *graph_.type(*panels).shape.back().Value(), registers)
           : ChooseTile(height, width, registers);
+  const int skipped = TakesTermsInSteps(height, rows) ? SkippedBlocks(v) : 0;
   const TileVars of(batch);
   const auto element = [&](Value x, const std::vector<int64_t>& batch_axes,
                            int64_t contracted, const Expr& k,
@@ -237,7 +237,7 @@ bool Lowering::AddTiledDot(Value v) {
           return columns_of(of.With({i, k, of.p}));
         });
     parts.emplace_back(domain, domain.y * kSkippedTerms + domain.x);
-    tile.terms_outermost = true;
+    tile.outermost_steps = 1;
     const int first = skipped * kSkippedTerms;
     const int rest = static_cast<int>(*terms.Value()) - first;
     if (rest > 0) {
@@ -477,7 +477,7 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   }
   // Flags of rows serve all panels, where none is packed.
   const bool panels_inside =
-      tile->terms_outermost &&
+      tile->outermost_steps > 0 && !tile->of_windows &&
       std::none_of(stages_.begin(), stages_.end(), [](const Stage& stage) {
         return stage.role == Stage::Role::kPanel;
       });
@@ -504,8 +504,7 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   for (size_t d = 0; d + 2 < output_shape_.size(); ++d) {
     images *= output_shape_[d].Value().value_or(0);
   }
-  if (tile->reduced.size() > 1 && !tile->terms_outermost &&
-      images >= kEnoughImages) {
+  if (tile->of_windows && images >= kEnoughImages) {
     std::vector<Var> around(axes.rbegin() + 3, axes.rend());
     if (tile->panels_outermost) around.push_back(panels);
     ParallelWith(out, axes[axes.size() - 3], around);
@@ -535,7 +534,7 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
       f.compute_at(out, blocks).vectorize(k, width, TailStrategy::GuardWithIf);
     } else if (stage.role == Stage::Role::kFlag) {
       const bool of_tile =
-          stage.level == Stage::Level::kTile && !tile->terms_outermost;
+          stage.level == Stage::Level::kTile && tile->outermost_steps == 0;
       const Halide::LoopLevel level =
           of_tile && block != nullptr ? Halide::LoopLevel(block->func, tiles)
           : of_tile                   ? Halide::LoopLevel(out, tiles)
@@ -555,7 +554,7 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
                stage.role == Stage::Role::kTileTotal) {
       if (stage.role == Stage::Role::kTile && total != nullptr) {
         f.compute_at(total->func, total->reduced[0]);
-      } else if (stage.terms_outermost) {
+      } else if (stage.outermost_steps > 0) {
         f.compute_at(out, panels_inside ? panels : blocks)
             .bound_storage(q, tile->block_rows / rows);
       } else if (block != nullptr) {
@@ -566,13 +565,23 @@ void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
       f.store_in(MemoryType::Stack);
       f.bound(i, 0, columns).bound(j, 0, rows);
       f.vectorize(i, width).unroll(i).unroll(j);
-      const auto update = [&](int number,
-                              const std::vector<Halide::RVar>& reduced) {
-        std::vector<Halide::VarOrRVar> inner = {lane, j, i};
+      const auto update = [&](int number, std::vector<Halide::RVar> reduced) {
+        Halide::Stage terms = f.update(number);
+        std::vector<Halide::VarOrRVar> outermost;
+        if (stage.outermost_steps > 0) {
+          const Halide::RVar all = reduced.back();
+          const Halide::RVar steps("steps"), part("part");
+          terms.split(all, steps, part, stage.outermost_steps,
+                      TailStrategy::GuardWithIf);
+          reduced.back() = part;
+          outermost = {q, steps};
+        }
+        // The factors of the shorter side stay in registers.
+        std::vector<Halide::VarOrRVar> inner = {lane, i, j};
+        if (rows < columns / width) std::swap(inner[1], inner[2]);
         inner.insert(inner.end(), reduced.begin(), reduced.end());
-        if (stage.terms_outermost) inner.insert(inner.begin() + 4, q);
-        f.update(number)
-            .split(i, i, lane, width)
+        inner.insert(inner.end(), outermost.begin(), outermost.end());
+        terms.split(i, i, lane, width)
             .reorder(inner)
             .vectorize(lane)
             .unroll(i)
