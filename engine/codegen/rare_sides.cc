@@ -6,6 +6,7 @@
 #include "engine/ir/filled_with.h"
 #include "ops/dtype.h"
 #include "ops/element_cost.h"
+#include "ops/exact.h"
 #include "ops/primitive.h"
 
 namespace cleave {
@@ -63,14 +64,11 @@ int CostOfSide(const Graph& graph, const Users& users, Value select,
   return cost;
 }
 
-RareSide RareSideOf(const Graph& graph, const Users& users, Value v) {
+RareSide DearSide(const Graph& graph, const Users& users, Value v) {
   if (graph.node(v).op != ToOpId(Primitive::kSelect)) return RareSide::kNone;
   const auto operands = graph.operands(v);
   const int first = CostOfSide(graph, users, v, operands[1]);
   const int second = CostOfSide(graph, users, v, operands[2]);
-  if (FilledWith(graph, operands[1]).has_value() && second > 15) {
-    return RareSide::kSecond;
-  }
   if (std::max(first, second) < kRareSideCost ||
       std::min(first, second) < kUsualSideCost) {
     return RareSide::kNone;
@@ -78,13 +76,32 @@ RareSide RareSideOf(const Graph& graph, const Users& users, Value v) {
   return first >= second ? RareSide::kFirst : RareSide::kSecond;
 }
 
+bool Reduces(const Graph& graph) {
+  for (uint32_t id = 0; id < graph.size(); ++id) {
+    const Primitive primitive = ToPrimitive(graph.node(Value{id}).op);
+    if (ClassOf(primitive) == PrimitiveClass::kReduction) return true;
+  }
+  return false;
+}
+
+// Whether v is 0 where it is not the second side, which costs something.
+bool IsMasked(const Graph& graph, const Users& users, Value v) {
+  if (graph.node(v).op != ToOpId(Primitive::kSelect)) return false;
+  const auto operands = graph.operands(v);
+  return FilledWith(graph, operands[1]) == Exact(0) &&
+         CostOfSide(graph, users, v, operands[2]) >= kMaskedSideCost;
+}
+
 }  // namespace
 
 std::vector<RareSide> RareSides(const Graph& graph) {
   const Users users = UsersIn(graph);
+  const bool reduces = Reduces(graph);
   std::vector<RareSide> sides;
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    sides.push_back(RareSideOf(graph, users, Value{id}));
+    sides.push_back(reduces && IsMasked(graph, users, Value{id})
+                        ? RareSide::kSecond
+                        : DearSide(graph, users, Value{id}));
   }
   return sides;
 }
@@ -93,7 +110,7 @@ std::vector<bool> OnRareSides(const Graph& graph) {
   const Users users = UsersIn(graph);
   std::vector<bool> seldom(graph.size(), false);
   for (uint32_t id = 0; id < graph.size(); ++id) {
-    const RareSide side = RareSideOf(graph, users, Value{id});
+    const RareSide side = DearSide(graph, users, Value{id});
     if (side == RareSide::kNone) continue;
     const Value operand =
         graph.operands(Value{id})[side == RareSide::kFirst ? 1 : 2];

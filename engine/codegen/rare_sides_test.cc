@@ -50,6 +50,25 @@ TEST(RareSides, AreTheDearOnes) {
               testing::ElementsAre(RareSide::kNone));
 }
 
+TEST(RareSides, AreBesideZerosInReductions) {
+  const auto masked = [](const std::string& of) {
+    return SidesOf(
+        absl::StrCat("  %z: f32[] = constant(dtype: f32, value: 0.0)\n"
+                     "  %o: f32[n] = broadcast_in_dim(%z, axes: [], "
+                     "shape: [n])\n"
+                     "  %s: f32[] = reduce_sum(%x, axes: [0])\n"
+                     "  %m: f32[n] = broadcast_in_dim(%s, axes: [], "
+                     "shape: [n])\n"
+                     "  %a: f32[n] = tanh(",
+                     of,
+                     ")\n"
+                     "  %y: f32[n] = select(%c, %o, %a)\n"));
+  };
+  EXPECT_THAT(masked("%m"), testing::ElementsAre(RareSide::kSecond));
+  EXPECT_THAT(masked("%x"), testing::ElementsAre(RareSide::kNone))
+      << "nothing is reduced";
+}
+
 TEST(RareSides, AreNotBehindGuards) {
   EXPECT_THAT(SidesOf("  %y: f32[n] = select(%c, %f4, %x)\n"),
               testing::ElementsAre(RareSide::kNone));
