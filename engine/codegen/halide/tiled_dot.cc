@@ -462,7 +462,8 @@ void Lowering::AddTileResult(Value v, const TileVars& of) {
 // rows are multiplied by it, tile by tile. The nodes behind the contraction are
 // computed as a tile leaves the registers. If they are many, they are computed
 // as a block is done, by a loop of their own, so that they need no registers
-// while tiles multiply.
+// while tiles multiply. Where all tiles of a block take some terms before the
+// next ones, their sums wait in memory meanwhile.
 void Lowering::ScheduleTiles(Func out, const std::vector<Var>& axes) {
   const Var m = axes[axes.size() - 2];
   const Var n = axes.back();

@@ -49,9 +49,8 @@ constexpr int kLawCalls = 6;
 constexpr double kLargeTangentWork = 6e4;
 constexpr int kLargeTangents = 2;
 // Work of a large call whose slopes are screened, and the inputs at which they
-// must look wrong where their derivative over the reals would be too dear.
+// must look wrong where they are not judged over the reals.
 constexpr double kScreenedWork = 1.2e6;
-constexpr double kJudgedWork = 3e5;
 constexpr int kScreens = 3;
 // All numbers of points up to this one are taken.
 constexpr int64_t kFewPoints = 5;
@@ -547,8 +546,7 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
   } else {
     int number = 0;
     for (const PreparedCall& call : concrete.calls) {
-      // Sizes that were asked for may be large in all calls.
-      if (!context.sizes.empty() && WorkOf(call.graphs) > kJudgedWork) {
+      if (IsScreened(context, call)) {
         if (!CheckLargeCall(context, call, sampler, rules, verdict)) {
           return verdict;
         }

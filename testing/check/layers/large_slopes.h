@@ -13,9 +13,19 @@
 #include "ops/tensor.h"
 #include "testing/check/layers/op_context.h"
 #include "testing/check/layers/screen_slopes.h"
+#include "testing/check/reference/work.h"
 #include "testing/check/samples/value_sampler.h"
 
 namespace cleave {
+
+// The most work (WorkOf) of a call whose slopes are judged over the reals.
+inline constexpr double kJudgedWork = 3e5;
+
+// Whether the slopes of a call are screened alone, in forward mode and in
+// reverse: the sizes that were asked for make them too dear over the reals.
+inline bool IsScreened(const OpContext& context, const PreparedCall& call) {
+  return !context.sizes.empty() && WorkOf(call.graphs) > kJudgedWork;
+}
 
 struct ScreenedInputs {
   std::vector<Tensor> inputs;
