@@ -48,10 +48,6 @@ constexpr int kLawCalls = 6;
 // Work of a large call (WorkOf) whose tangent is compared, and how many are.
 constexpr double kLargeTangentWork = 6e4;
 constexpr int kLargeTangents = 2;
-// Work of a large call whose slopes are screened, and the inputs at which they
-// must look wrong where they are not judged over the reals.
-constexpr double kScreenedWork = 1.2e6;
-constexpr int kScreens = 3;
 // All numbers of points up to this one are taken.
 constexpr int64_t kFewPoints = 5;
 
@@ -547,9 +543,11 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
     int number = 0;
     for (const PreparedCall& call : concrete.calls) {
       if (IsScreened(context, call)) {
+        const int64_t before = verdict.samples;
         if (!CheckLargeCall(context, call, sampler, rules, verdict)) {
           return verdict;
         }
+        if (verdict.samples == before) Merge(verdict, TooDear());
         continue;
       }
       const int64_t one_hots =

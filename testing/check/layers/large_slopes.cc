@@ -16,6 +16,8 @@ namespace {
 
 // The work of both transforms: of a loop they do far more than the call does.
 constexpr double kSlopesWork = 6e6;
+// The same at sizes that were asked for.
+constexpr double kAskedSlopesWork = 1e8;
 
 // The call with f64 in place of its other floats.
 SampledCall InF64(SampledCall call) {
@@ -76,9 +78,8 @@ LargeSlopes::LargeSlopes(const OpContext& context, const PreparedCall& large,
   if (operands_.empty()) return;
   absl::StatusOr<CallSlopes> slopes = SlopesOf(context, graph, active, rules);
   status_ = slopes.status();
-  if (!slopes.ok() || WorkOf(slopes->jvp) + WorkOf(slopes->vjp) > kSlopesWork) {
-    return;
-  }
+  const double most = context.sizes.empty() ? kSlopesWork : kAskedSlopesWork;
+  if (!slopes.ok() || WorkOf(slopes->jvp) + WorkOf(slopes->vjp) > most) return;
   const std::vector<NamedValue>& outputs = slopes->jvp.outputs();
   for (size_t r = graph.outputs().size(); r < outputs.size(); ++r) {
     tangents_.push_back(slopes->jvp.type(outputs[r].value));

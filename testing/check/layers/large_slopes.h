@@ -20,11 +20,23 @@ namespace cleave {
 
 // The most work (WorkOf) of a call whose slopes are judged over the reals.
 inline constexpr double kJudgedWork = 3e5;
+// The same of one whose slopes are screened, and the inputs at which they must
+// look wrong where they are not judged.
+inline constexpr double kScreenedWork = 1.2e6;
+inline constexpr int kScreens = 3;
 
 // Whether the slopes of a call are screened alone, in forward mode and in
 // reverse: the sizes that were asked for make them too dear over the reals.
 inline bool IsScreened(const OpContext& context, const PreparedCall& call) {
   return !context.sizes.empty() && WorkOf(call.graphs) > kJudgedWork;
+}
+
+// The verdict on such a call whose slopes are not even affordable in f64.
+inline Verdict TooDear() {
+  constexpr char kWhy[] = "derivatives at these sizes take too much work";
+  Verdict verdict = Verdict::NotChecked(kWhy);
+  verdict.notes = {kWhy};
+  return verdict;
 }
 
 struct ScreenedInputs {
