@@ -104,9 +104,8 @@ TileShape ChooseTile(const Dim& height, const Dim& width,
 
 TileShape ChooseTileOfPanels(const Dim& height, int64_t panel,
                              const TileRegisters& registers) {
-  const Shapes shapes = registers.wide    ? Shapes{{6, 4}, {12, 2}, {4, 4}}
-                        : registers.roomy ? ListOf(kNarrowRoomy)
-                                          : ListOf(kNarrowOfPanels);
+  const Shapes shapes = registers.wide ? Shapes{{6, 4}, {12, 2}, {4, 4}}
+                                       : ListOf(kNarrowOfPanels);
   return Cheapest(shapes, height.Value().value_or(0), panel, 1, registers);
 }
 
