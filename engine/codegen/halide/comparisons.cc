@@ -25,19 +25,22 @@ Expr BeforeWidening(const Expr& x) {
 
 }  // namespace
 
+Expr Bits(const Expr& a) {
+  return Halide::reinterpret(Halide::UInt(a.type().bits()), a);
+}
+
 Expr Less(const Expr& a, const Expr& b) {
   if (!a.type().is_float()) return a < b;
   return StrictCompare(Call::strict_lt, a, b);
 }
+
 // Integers by their bits: Halide's simplify subtracts the sides of ==, and ends
 // with an error where that overflows a signed type: max(x, 2^63 - 1) == -1.
 Expr Equal(const Expr& a, const Expr& b) {
   if (a.type().is_float()) return StrictCompare(Call::strict_eq, a, b);
-  const auto bits = [](const Expr& x) {
-    return Halide::reinterpret(Halide::UInt(x.type().bits()), x);
-  };
-  return a.type().is_int() ? bits(a) == bits(b) : a == b;
+  return a.type().is_int() ? Bits(a) == Bits(b) : a == b;
 }
+
 // Not strict_le: for x86 Halide 21 makes it !(b < a), which is true of NaN.
 Expr LessEqual(const Expr& a, const Expr& b) {
   if (!a.type().is_float()) return a <= b;

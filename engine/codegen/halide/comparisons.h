@@ -9,6 +9,9 @@
 
 namespace cleave {
 
+// The bits of a number, as an unsigned integer.
+Halide::Expr Bits(const Halide::Expr& a);
+
 // Bools of numbers of one type; false where one is NaN.
 Halide::Expr Less(const Halide::Expr& a, const Halide::Expr& b);
 Halide::Expr LessEqual(const Halide::Expr& a, const Halide::Expr& b);

@@ -31,7 +31,6 @@ using Halide::Internal::Call;
 Expr Strict(Call::IntrinsicOp op, const Expr& a, const Expr& b) {
   return Call::make(a.type(), op, {a, b}, Call::PureIntrinsic);
 }
-Expr Bits(const Expr& a) { return reinterpret(UInt(a.type().bits()), a); }
 
 // A function of the C library, one call per lane.
 Expr Library(const char* name, const Expr& a) {
@@ -531,8 +530,6 @@ Expr MulElement(DType dtype, const Expr& a, const Expr& b) {
   if (a.type().is_float()) return Strict(Call::strict_mul, a, b);
   return Wrapping(a, b, [](Expr x, Expr y) { return x * y; });
 }
-
-Expr LessElement(const Expr& a, const Expr& b) { return Less(a, b); }
 
 Expr IsNanElement(DType dtype, const Expr& a) {
   return a.type().is_float() ? NanTest(a) : Halide::Internal::const_false();

@@ -64,8 +64,6 @@ Halide::Expr AddElement(DType dtype, const Halide::Expr& a,
                         const Halide::Expr& b);
 Halide::Expr MulElement(DType dtype, const Halide::Expr& a,
                         const Halide::Expr& b);
-// a < b, false for NaN.
-Halide::Expr LessElement(const Halide::Expr& a, const Halide::Expr& b);
 Halide::Expr IsNanElement(DType dtype, const Halide::Expr& a);
 // Integers in the order in which max (or min) chooses among floats of 32 or 64
 // bits, so that one instruction chooses: -0 is below 0, and NaN wins.

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/codegen/halide/comparisons.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/lowering.h"
 #include "ops/check.h"
@@ -455,7 +456,7 @@ void Lowering::AddArgReduction(Value v) {
   const Halide::FuncRef current = Call(best.func, here);
   const Expr element = ForEach(domain, At(x, at));
   const Expr before =
-      max ? LessElement(current[1], element) : LessElement(element, current[1]);
+      max ? Less(current[1], element) : Less(element, current[1]);
   const Expr better = current[0] < cast(Int(64), 0) ||
                       (!IsNanElement(dtype, current[1]) &&
                        (IsNanElement(dtype, element) || before));

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 
+#include "engine/codegen/halide/comparisons.h"
 #include "engine/codegen/halide/element.h"
 #include "engine/codegen/halide/named.h"
 
@@ -187,9 +188,8 @@ Expr FusedMultiplyAddOfNarrow(DType dtype, const Expr& a, const Expr& b,
         const Expr bits = reinterpret(Int(64), sum);
         const Expr zero = Expr(0.0);
         const Expr one = Expr(int64_t{1});
-        const Expr grows = LessElement(error, zero) == LessElement(sum, zero);
-        const Expr inexact =
-            LessElement(error, zero) || LessElement(zero, error);
+        const Expr grows = Less(error, zero) == Less(sum, zero);
+        const Expr inexact = Less(error, zero) || Less(zero, error);
         const Expr odd = Choose(inexact && (bits & one) == Expr(int64_t{0}),
                                 Choose(grows, bits + one, bits - one), bits);
         return RoundElement(dtype, reinterpret(Float(64), odd));
@@ -201,12 +201,12 @@ Expr FusedMultiplyAddOfNarrow(DType dtype, const Expr& a, const Expr& b,
 Expr NextafterOfNarrow(DType dtype, const Expr& x, const Expr& y) {
   const Expr bits = NarrowBits(dtype, x);
   const Expr zero = Expr(0.f);
-  const Expr below = LessElement(y, x);
-  const Expr equal = !below && !LessElement(x, y);
-  const Expr smallest = Choose(LessElement(y, zero), U16(0x8001), U16(0x0001));
-  const Expr positive = LessElement(zero, x);
+  const Expr below = Less(y, x);
+  const Expr equal = !below && !Less(x, y);
+  const Expr smallest = Choose(Less(y, zero), U16(0x8001), U16(0x0001));
+  const Expr positive = Less(zero, x);
   const Expr away = Choose(positive, !below, below);
-  const Expr is_zero = !positive && !LessElement(x, zero);
+  const Expr is_zero = !positive && !Less(x, zero);
   const Expr stepped =
       Choose(is_zero, smallest, Choose(away, bits + U16(1), bits - U16(1)));
   return Choose(

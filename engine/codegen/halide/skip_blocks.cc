@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/codegen/halide/comparisons.h"
 #include "engine/codegen/halide/lowering.h"
 #include "engine/codegen/halide/tile_vars.h"
 #include "engine/codegen/masked_products.h"
@@ -29,9 +30,7 @@ constexpr int kMostBlocks = 4096;
 
 // The bits of a float without its sign, which are as large as it is: 0 for
 // zeros.
-Expr Magnitude(const Expr& x) {
-  return Halide::reinterpret(Halide::UInt(x.type().bits()), x) << 1;
-}
+Expr Magnitude(const Expr& x) { return Bits(x) << 1; }
 
 // The bits of infinity so; NaN has larger ones.
 Expr InfiniteMagnitude(DType dtype) {
