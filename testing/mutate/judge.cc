@@ -163,7 +163,7 @@ bool Judge::PassesChecks(const std::shared_ptr<const RuleSet>& rules,
       mutant.by = rule.name;
     }
     if (mutant.fate != MutantFate::kKilled) continue;
-    if (FailsAsItIs(rule.name)) {
+    if (FailsAsItIs(rule.name, *mutant.layer)) {
       mutant.fate = MutantFate::kRejected;
       mutant.refuted = rule.name;
       mutant.why = absl::StrCat(rule.name, " fails as it is");
@@ -194,21 +194,18 @@ OpReport Judge::CheckOne(const std::shared_ptr<const RuleSet>& rules,
   return none;
 }
 
-bool Judge::FailsAsItIs(const std::string& rule) const {
+bool Judge::FailsAsItIs(const std::string& rule, Layer layer) const {
   {
     const std::lock_guard<std::mutex> lock(mutex_);
-    const auto it = failing_.find(rule);
+    const auto it = failing_.find({rule, layer});
     if (it != failing_.end()) return it->second;
   }
-  const OpReport report =
-      CheckOne(original_, rule,
-               {Layer::kTypes, Layer::kReals, Layer::kRounding, Layer::kEdges,
-                Layer::kTransforms, Layer::kExamples});
+  const OpReport report = CheckOne(original_, rule, {layer});
   const bool fails =
       std::any_of(report.layers.begin(), report.layers.end(),
                   [](const auto& layer) { return Fails(layer.second); });
   const std::lock_guard<std::mutex> lock(mutex_);
-  return failing_[rule] = fails;
+  return failing_[{rule, layer}] = fails;
 }
 
 bool Judge::IsElementwise(const Item& item) const {

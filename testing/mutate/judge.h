@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -56,8 +57,8 @@ class Judge {
   OpReport CheckOne(const std::shared_ptr<const RuleSet>& rules,
                     const std::string& rule, const std::set<Layer>& layers,
                     const std::vector<double>& points = {}) const;
-  // Whether the rule as it is fails at this seed.
-  bool FailsAsItIs(const std::string& rule) const;
+  // Whether a layer fails on the rule as it is, at this seed.
+  bool FailsAsItIs(const std::string& rule, Layer layer) const;
   bool IsElementwise(const Item& item) const;
   // `rules` are those of the mutant.
   bool IsProved(const RuleTexts::Place& place, const Mutation& mutation,
@@ -77,7 +78,8 @@ class Judge {
   const std::shared_ptr<const RuleSet> original_;
   const IntegerExprs integers_;
   mutable std::mutex mutex_;
-  mutable std::map<std::string, bool> failing_;      // guarded by mutex_
+  // Guarded by mutex_.
+  mutable std::map<std::pair<std::string, Layer>, bool> failing_;
   mutable std::map<std::string, bool> elementwise_;  // guarded by mutex_
 };
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <numeric>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -15,9 +17,11 @@
 #include "testing/check/compare/compare_tangents.h"
 #include "testing/check/compare/compare_values.h"
 #include "testing/check/layers/check_transforms.h"
+#include "testing/check/layers/domain_sampler.h"
 #include "testing/check/layers/jvp_laws.h"
 #include "testing/check/layers/large_calls.h"
 #include "testing/check/layers/large_slopes.h"
+#include "testing/check/layers/tangent_faults.h"
 #include "testing/check/reference/derivative.h"
 #include "testing/check/reference/tensor_slices.h"
 #include "testing/check/reference/work.h"
@@ -70,34 +74,6 @@ absl::StatusOr<std::optional<JvpGraphs>> DifferentiateInReverse(
   CLEAVE_RETURN_IF_ERROR(
       ExpandDerivative(result.graph, context.rules(), graphs));
   return graphs;
-}
-
-// Adds why a call has no derivative. False if that settles the layer.
-bool AddRefusal(const OpContext& context, const PreparedCall& prepared,
-                const std::string& what, const absl::Status& status,
-                Verdict& verdict) {
-  const Verdict refusal = NotTransformed(context, prepared.call, what, status);
-  Merge(verdict, refusal);
-  return refusal.kind == VerdictKind::kInconclusive;
-}
-
-Counterexample Explain(const OpContext& context, const PreparedCall& prepared,
-                       const std::string& operand,
-                       absl::Span<const Tensor> inputs,
-                       const TangentFailure& failure) {
-  Counterexample example;
-  example.call = prepared.call.ToString();
-  example.inputs = DescribeInputs(prepared.call.OperandNames(), inputs);
-  example.what = absl::StrCat(
-      "derivative of ", prepared.graphs.body.outputs()[failure.result].name,
-      "[", failure.element, "] by ", operand);
-  example.expected = failure.expected;
-  example.got = failure.got;
-  example.ulp = failure.ulp;
-  example.bound = failure.bound;
-  example.place = failure.place;
-  example.replay = context.Replay();
-  return example;
 }
 
 // Points of which the first `normal` have operands that are all zeros or normal
@@ -164,20 +140,6 @@ std::vector<Tensor> Concatenated(const std::vector<Tensor>& points,
     all.push_back(std::move(both));
   }
   return all;
-}
-
-// The verdict where `graph`, of a transform, cannot be evaluated at
-// `arguments`, and the op can at `inputs`; nullopt where it can, or the op
-// cannot either.
-std::optional<Verdict> FaultOf(const OpContext& context,
-                               const PreparedCall& prepared,
-                               const std::string& mode, const Graph& graph,
-                               absl::Span<const Tensor> inputs,
-                               absl::Span<const Tensor> arguments) {
-  const absl::StatusOr<std::vector<Tensor>> results =
-      Interpret(graph, arguments);
-  if (results.ok() || EndsCall(results.status())) return std::nullopt;
-  return NotEvaluated(context, prepared, mode, inputs, results.status());
 }
 
 // The derivatives by each float operand at a time, in forward mode.
@@ -286,7 +248,7 @@ bool CheckPoints(const OpContext& context, const PreparedCall& prepared,
       shown.place = context.Place(
           graphs.graph, static_cast<int>(graphs.graph.outputs().size()) - 1);
       Counterexample example =
-          Explain(context, prepared, names[k], smallest, shown);
+          ExplainTangent(context, prepared, names[k], smallest, shown);
       if (mode != "jvp") absl::StrAppend(&example.what, ", by ", mode);
       Merge(verdict, Verdict::Disagrees(std::move(example)));
       return false;
@@ -366,9 +328,9 @@ std::vector<Tensor> Directions(const Tensor& input, int64_t one_hots,
 }
 
 bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
-                     Pattern pattern, int64_t one_hots, ValueSampler& sampler,
+                     Pattern pattern, int64_t one_hots, DomainSampler& sampler,
                      const RuleSet& rules, Verdict& verdict) {
-  const auto within = TensorsWithin(prepared, pattern, sampler);
+  const auto within = sampler.Tensors(prepared, pattern);
   if (!within) return true;
   const std::vector<Tensor>& inputs = *within;
   const std::vector<std::string> names = prepared.call.OperandNames();
@@ -387,7 +349,8 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
     const TangentComparer comparer(prepared.graphs.Meaning(),
                                    prepared.graphs.BodyOverReals(), *jvp,
                                    static_cast<int>(k));
-    for (const Tensor& direction : Directions(inputs[k], one_hots, sampler)) {
+    for (const Tensor& direction :
+         Directions(inputs[k], one_hots, sampler.values())) {
       if (context.Expired()) {
         Merge(verdict, Verdict::Inconclusive(context.WhyExpired()));
         return false;
@@ -431,7 +394,7 @@ bool CheckStructured(const OpContext& context, const PreparedCall& prepared,
         shown.place = context.Place(
             jvp->graph, static_cast<int>(jvp->graph.outputs().size()) - 1);
         Counterexample example =
-            Explain(context, prepared, names[k], smallest, shown);
+            ExplainTangent(context, prepared, names[k], smallest, shown);
         absl::StrAppend(&example.what, " along ", direction.ToString());
         Merge(verdict, Verdict::Disagrees(std::move(example)));
         return false;
@@ -453,9 +416,9 @@ bool AddFault(const std::optional<Verdict>& fault, Verdict& verdict) {
 // The slopes of a large call, by floats where those over the reals are too
 // dear. False once the layer is settled.
 bool CheckLargeCall(const OpContext& context, const PreparedCall& large,
-                    ValueSampler& sampler, const RuleSet& rules,
-                    Verdict& verdict) {
-  const LargeSlopes slopes(context, large, rules);
+                    double most_work, DomainSampler& sampler,
+                    const RuleSet& rules, Verdict& verdict) {
+  const LargeSlopes slopes(context, large, most_work, rules);
   if (!slopes.status().ok()) {
     return AddFault(
         NotTransformed(context, slopes.call().call, "jvp", slopes.status()),
@@ -502,14 +465,16 @@ bool CheckLargeCall(const OpContext& context, const PreparedCall& large,
 // The same of all large calls, by draws of their own.
 bool CheckLargeSlopes(const OpContext& context, const PreparedCalls& prepared,
                       const RuleSet& rules, Verdict& verdict) {
-  ValueSampler sampler(context.seed + 25);
+  DomainSampler sampler(context.seed + 25);
   for (const PreparedCall& call : prepared.large) {
     // Slopes at small extents are judged over the reals.
     if (LargestExtent(call.call) <= kAllExtents ||
         WorkOf(call.graphs) > kScreenedWork) {
       continue;
     }
-    if (!CheckLargeCall(context, call, sampler, rules, verdict)) return false;
+    if (!CheckLargeCall(context, call, kSlopesWork, sampler, rules, verdict)) {
+      return false;
+    }
   }
   return true;
 }
@@ -519,7 +484,7 @@ bool CheckLargeSlopes(const OpContext& context, const PreparedCalls& prepared,
 Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
                  const PreparedCalls& concrete, const RuleSet& rules) {
   Verdict verdict;
-  ValueSampler sampler(context.seed + 6);
+  DomainSampler sampler(context.seed + 6);
   bool differentiable = false;
   for (const PreparedCall& call : prepared.calls) {
     differentiable |= IsFloat(MainDType(call.call));
@@ -531,7 +496,7 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
   if (prepared.elementwise) {
     int64_t ties = 0;
     for (const PreparedCall& call : prepared.calls) {
-      if (!CheckPoints(context, call, sampler, rules, verdict, ties)) {
+      if (!CheckPoints(context, call, sampler.values(), rules, verdict, ties)) {
         return verdict;
       }
     }
@@ -541,13 +506,19 @@ Verdict CheckJvp(const OpContext& context, const PreparedCalls& prepared,
     }
   } else {
     int number = 0;
+    // Calls in f64, which stand for those in other dtypes.
+    std::set<std::string> screened;
     for (const PreparedCall& call : concrete.calls) {
       if (IsScreened(context, call)) {
+        if (!screened.insert(InF64(call.call).ToString()).second) continue;
         const int64_t before = verdict.samples;
-        if (!CheckLargeCall(context, call, sampler, rules, verdict)) {
+        if (!CheckLargeCall(context, call, kDearSlopesWork, sampler, rules,
+                            verdict)) {
           return verdict;
         }
-        if (verdict.samples == before) Merge(verdict, TooDear());
+        if (verdict.samples == before && IsFloat(MainDType(call.call))) {
+          Merge(verdict, TooDear());
+        }
         continue;
       }
       const int64_t one_hots =

@@ -11,6 +11,7 @@
 #include "ops/status_macros.h"
 #include "testing/check/compare/compare_values.h"
 #include "testing/check/layers/check_values.h"
+#include "testing/check/layers/domain_sampler.h"
 #include "testing/check/layers/each_call.h"
 #include "testing/check/reference/reference.h"
 #include "testing/check/reference/tensor_slices.h"
@@ -172,7 +173,7 @@ absl::StatusOr<std::optional<RealDifference>> DifferOverReals(
 
 Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
   if (const auto nothing = NothingToCheck(context, prepared)) return *nothing;
-  ValueSampler sampler(context.seed + 2);
+  DomainSampler sampler(context.seed + 2);
   const DType stands = WidestFloat(prepared.calls);
   Verdict verdict;
   bool all_same = true;
@@ -203,12 +204,12 @@ Verdict CheckReals(const OpContext& context, const PreparedCalls& prepared) {
         reference.has_value() ? &*reference : nullptr;
     std::vector<std::vector<Tensor>> samples;
     if (prepared.elementwise) {
-      samples.push_back(sampler.CellPoints(
+      samples.push_back(sampler.values().CellPoints(
           call.call, GuardsOf(call, approximated), kMinPointsPerCell));
     } else {
       for (Pattern pattern : {Pattern::kNormal, Pattern::kWide, Pattern::kUnit,
                               Pattern::kTies, Pattern::kShares}) {
-        auto within = TensorsWithin(call, pattern, sampler);
+        auto within = sampler.Tensors(call, pattern);
         if (within) samples.push_back(*std::move(within));
       }
     }

@@ -14,6 +14,7 @@
 #include "ops/reference/real.h"
 #include "ops/status_macros.h"
 #include "testing/check/layers/check_transforms.h"
+#include "testing/check/layers/domain_sampler.h"
 #include "testing/check/layers/large_slopes.h"
 #include "testing/check/layers/sized_sum.h"
 #include "testing/check/reference/derivative.h"
@@ -21,7 +22,6 @@
 #include "testing/check/reference/ties.h"
 #include "testing/check/samples/over_reals.h"
 #include "testing/check/samples/shrink.h"
-#include "testing/check/samples/value_sampler.h"
 #include "transforms/jvp/jvp.h"
 #include "transforms/table/names.h"
 #include "transforms/vjp/vjp.h"
@@ -349,7 +349,7 @@ std::vector<Tensor> WithResults(
 
 // False once the layer is settled.
 bool CheckCall(const OpContext& context, const PreparedCall& prepared,
-               const std::vector<Pattern>& patterns, ValueSampler& sampler,
+               const std::vector<Pattern>& patterns, DomainSampler& sampler,
                const RuleSet& rules, Verdict& verdict) {
   const SampledCall& call = prepared.call;
   const auto settle = [&](const absl::Status& status) {
@@ -369,7 +369,7 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
     return refusal.kind == VerdictKind::kInconclusive;
   }
   const auto direction = [&](const TensorType& type) {
-    return sampler.Tangent(type);
+    return sampler.values().Tangent(type);
   };
   const bool elementwise = IsElementwise(prepared.graphs.body);
   for (Pattern pattern : patterns) {
@@ -378,10 +378,10 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
       return false;
     }
     std::optional<std::vector<Tensor>> within =
-        TensorsWithin(prepared, pattern, sampler);
+        sampler.Tensors(prepared, pattern);
     if (within && elementwise) {
       within = WithResults(prepared.graphs.body, *std::move(within), [&] {
-        return TensorsWithin(prepared, pattern, sampler);
+        return sampler.Tensors(prepared, pattern);
       });
     }
     if (!within) continue;
@@ -457,10 +457,10 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
 Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
                  const RuleSet& rules) {
   Verdict verdict;
-  ValueSampler sampler(context.seed + 7);
+  DomainSampler sampler(context.seed + 7);
   bool any = false;
   bool dynamic = false;
-  int screened = 0;
+  bool screened = false;
   int number = 0;
   for (const PreparedCall& call : concrete.calls) {
     const std::vector<bool> inputs =
@@ -478,7 +478,7 @@ Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
     }
     any = true;
     if (IsScreened(context, call)) {
-      ++screened;
+      screened = true;
       continue;
     }
     if (!CheckCall(context, call, DerivativePatterns(concrete, place), sampler,
@@ -491,9 +491,9 @@ Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
         dynamic ? "extents of its results are known only at run time"
                 : "no float operand and result");
   }
-  if (screened > 0) {
+  if (screened) {
     Merge(verdict, Verdict::NotChecked(
-                       "at the sizes that were asked for with jvp, in f64"));
+                       "at large sizes with jvp, in f64"));
   }
   return verdict;
 }

@@ -115,7 +115,7 @@ bool AddStatus(const std::string& where, const absl::Status& status,
 }
 
 bool CheckJvpLaws(const OpContext& context, const PreparedCall& prepared,
-                  ValueSampler& sampler, const RuleSet& rules,
+                  DomainSampler& sampler, const RuleSet& rules,
                   Verdict& verdict) {
   const SampledCall& call = prepared.call;
   const std::vector<TensorType> types = call.OperandTypes();
@@ -148,12 +148,12 @@ bool CheckJvpLaws(const OpContext& context, const PreparedCall& prepared,
     std::vector<std::vector<Tensor>> outputs;
     for (int64_t b = 0; b < kBatch; ++b) {
       std::optional<std::vector<Tensor>> within =
-          TensorsWithin(prepared, Pattern::kNormal, sampler);
+          sampler.Tensors(prepared, Pattern::kNormal);
       // Outside of its domain the op means nothing.
       if (!within) return std::nullopt;
       std::vector<Tensor> inputs = *std::move(within);
       for (size_t k = 0; k < types.size(); ++k) {
-        if (active[k]) inputs.push_back(sampler.Tangent(types[k]));
+        if (active[k]) inputs.push_back(sampler.values().Tangent(types[k]));
       }
       CLEAVE_ASSIGN_OR_RETURN(std::vector<Tensor> results,
                               Interpret(graph, inputs));

@@ -13,8 +13,8 @@
 #include "engine/rules/rule_set.h"
 #include "testing/check/compare/compare_tangents.h"
 #include "testing/check/compare/verdict.h"
+#include "testing/check/layers/domain_sampler.h"
 #include "testing/check/layers/op_context.h"
-#include "testing/check/samples/value_sampler.h"
 
 namespace cleave {
 
@@ -37,7 +37,7 @@ bool AddStatus(const std::string& where, const absl::Status& status,
 // along zeros of the others, and jvp of vmap = vmap of jvp. False once the
 // layer is settled.
 bool CheckJvpLaws(const OpContext& context, const PreparedCall& prepared,
-                  ValueSampler& sampler, const RuleSet& rules,
+                  DomainSampler& sampler, const RuleSet& rules,
                   Verdict& verdict);
 
 }  // namespace cleave

@@ -14,24 +14,6 @@
 namespace cleave {
 namespace {
 
-// The work of both transforms: of a loop they do far more than the call does.
-constexpr double kSlopesWork = 6e6;
-// The same at sizes that were asked for.
-constexpr double kAskedSlopesWork = 1e8;
-
-// The call with f64 in place of its other floats.
-SampledCall InF64(SampledCall call) {
-  for (SampledInput& input : call.inputs) {
-    for (std::optional<TensorType>& type : input.types) {
-      if (type && IsFloat(type->dtype)) type->dtype = DType::kF64;
-    }
-  }
-  for (auto& [name, dtype] : call.dtypes) {
-    if (IsFloat(dtype)) dtype = DType::kF64;
-  }
-  return call;
-}
-
 // The call's transforms, by all operands that are `active`.
 absl::StatusOr<CallSlopes> SlopesOf(const OpContext& context, const Graph& call,
                                     const std::vector<bool>& active,
@@ -55,8 +37,20 @@ std::vector<Tensor> Draw(const std::vector<TensorType>& types,
 
 }  // namespace
 
+SampledCall InF64(SampledCall call) {
+  for (SampledInput& input : call.inputs) {
+    for (std::optional<TensorType>& type : input.types) {
+      if (type && IsFloat(type->dtype)) type->dtype = DType::kF64;
+    }
+  }
+  for (auto& [name, dtype] : call.dtypes) {
+    if (IsFloat(dtype)) dtype = DType::kF64;
+  }
+  return call;
+}
+
 LargeSlopes::LargeSlopes(const OpContext& context, const PreparedCall& large,
-                         const RuleSet& rules) {
+                         double most_work, const RuleSet& rules) {
   PreparedCalls in_f64;
   if (!context.Wants(DType::kF64) ||
       !Prepare(context, InF64(large.call), false, in_f64)) {
@@ -78,8 +72,8 @@ LargeSlopes::LargeSlopes(const OpContext& context, const PreparedCall& large,
   if (operands_.empty()) return;
   absl::StatusOr<CallSlopes> slopes = SlopesOf(context, graph, active, rules);
   status_ = slopes.status();
-  const double most = context.sizes.empty() ? kSlopesWork : kAskedSlopesWork;
-  if (!slopes.ok() || WorkOf(slopes->jvp) + WorkOf(slopes->vjp) > most) return;
+  if (!slopes.ok() || WorkOf(slopes->jvp) + WorkOf(slopes->vjp) > most_work)
+    return;
   const std::vector<NamedValue>& outputs = slopes->jvp.outputs();
   for (size_t r = graph.outputs().size(); r < outputs.size(); ++r) {
     tangents_.push_back(slopes->jvp.type(outputs[r].value));
@@ -87,13 +81,14 @@ LargeSlopes::LargeSlopes(const OpContext& context, const PreparedCall& large,
   if (!tangents_.empty()) slopes_ = *std::move(slopes);
 }
 
-std::optional<ScreenedInputs> LargeSlopes::Screen(ValueSampler& sampler) const {
+std::optional<ScreenedInputs> LargeSlopes::Screen(
+    DomainSampler& sampler) const {
   if (!slopes_) return std::nullopt;
   std::optional<std::vector<Tensor>> inputs =
-      TensorsWithin(*call_, Pattern::kNormal, sampler);
+      sampler.Tensors(*call_, Pattern::kNormal);
   if (!inputs) return std::nullopt;
-  const std::vector<Tensor> directions = Draw(operands_, sampler);
-  const std::vector<Tensor> cotangents = Draw(tangents_, sampler);
+  const std::vector<Tensor> directions = Draw(operands_, sampler.values());
+  const std::vector<Tensor> cotangents = Draw(tangents_, sampler.values());
   absl::StatusOr<SlopeScreen> screen = ScreenSlopes(
       call_->graphs.body, *slopes_, *inputs, directions, cotangents);
   return ScreenedInputs{*std::move(inputs), std::move(screen)};

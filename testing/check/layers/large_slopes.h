@@ -11,6 +11,8 @@
 #include "absl/status/statusor.h"
 #include "engine/rules/rule_set.h"
 #include "ops/tensor.h"
+#include "testing/check/layers/domain_sampler.h"
+#include "testing/check/layers/large_calls.h"
 #include "testing/check/layers/op_context.h"
 #include "testing/check/layers/screen_slopes.h"
 #include "testing/check/reference/work.h"
@@ -25,11 +27,22 @@ inline constexpr double kJudgedWork = 3e5;
 inline constexpr double kScreenedWork = 1.2e6;
 inline constexpr int kScreens = 3;
 
+// The most work of both transforms of a call that is screened, one of several
+// large ones: of a loop they do far more than the call does.
+inline constexpr double kSlopesWork = 6e6;
+// The same of one that alone takes a branch, or has the sizes asked for.
+inline constexpr double kDearSlopesWork = 1e8;
+
 // Whether the slopes of a call are screened alone, in forward mode and in
-// reverse: the sizes that were asked for make them too dear over the reals.
+// reverse: its large extents, or those that were asked for, make them too dear
+// over the reals.
 inline bool IsScreened(const OpContext& context, const PreparedCall& call) {
-  return !context.sizes.empty() && WorkOf(call.graphs) > kJudgedWork;
+  return (!context.sizes.empty() || LargestExtent(call.call) > kAllExtents) &&
+         WorkOf(call.graphs) > kJudgedWork;
 }
+
+// The call with f64 in place of its other floats.
+SampledCall InF64(SampledCall call);
 
 // The verdict on such a call whose slopes are not even affordable in f64.
 inline Verdict TooDear() {
@@ -46,9 +59,10 @@ struct ScreenedInputs {
 
 class LargeSlopes {
  public:
-  // Transforms `large` with f64 in place of its other floats.
+  // Transforms `large` with f64 in place of its other floats. There is nothing
+  // to screen where both transforms do more than `most_work`.
   LargeSlopes(const OpContext& context, const PreparedCall& large,
-              const RuleSet& rules);
+              double most_work, const RuleSet& rules);
 
   // Why the call has no transforms. OK, too, where there is nothing to screen.
   const absl::Status& status() const { return status_; }
@@ -58,7 +72,7 @@ class LargeSlopes {
   // Screens the slopes at inputs that it draws. Nullopt where there is nothing
   // to screen: the call has no f64, no float operand or result, no derivative
   // that is affordable, or no inputs within its domain.
-  std::optional<ScreenedInputs> Screen(ValueSampler& sampler) const;
+  std::optional<ScreenedInputs> Screen(DomainSampler& sampler) const;
 
  private:
   std::optional<PreparedCall> call_;

@@ -302,24 +302,6 @@ bool HasSquareMatrices(const SampledCall& call) {
   });
 }
 
-std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,
-                                                 Pattern pattern,
-                                                 ValueSampler& sampler) {
-  // A domain may exclude a pattern: equal numbers have no inverse. It may want
-  // weights whose sum is 1, or matrices that are positive definite.
-  constexpr int kDrawsOfPattern = 6;
-  const bool has_matrices = HasSquareMatrices(call.call);
-  const auto draw = [&](int drawn) {
-    const Pattern other = drawn % 4 == 3                   ? Pattern::kShares
-                          : drawn % 4 == 2 && has_matrices ? Pattern::kDominant
-                                                           : Pattern::kNormal;
-    return sampler.Tensors(call.call,
-                           drawn < kDrawsOfPattern ? pattern : other);
-  };
-  return IsElementwise(call.graphs.body) ? call.domain.ElementsWithin(draw)
-                                         : call.domain.FirstWithin(draw);
-}
-
 bool HasFloatResult(const PreparedCalls& calls) {
   const auto has = [](const PreparedCall& call) {
     const Graph& body = call.graphs.body;

@@ -134,11 +134,6 @@ void AddLargeCalls(const OpContext& context, const PreparedCalls& concrete,
 // Adds calls in each dtype to them, for laws, which a rule may break in one
 // dtype, at few inputs.
 void AddCallsInEachDType(const OpContext& context, PreparedCalls& prepared);
-// Inputs of the call within its domain: of that pattern, or, where few of those
-// are, of normal numbers or shares. Nullopt where none were drawn.
-std::optional<std::vector<Tensor>> TensorsWithin(const PreparedCall& call,
-                                                 Pattern pattern,
-                                                 ValueSampler& sampler);
 // Whether a result of one of the calls is a float.
 bool HasFloatResult(const PreparedCalls& calls);
 // `verdict`, of a layer that compares values. It is inconclusive where few of

@@ -7,6 +7,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/lang/ast.h"
+#include "testing/check/reference/conjuncts.h"
 #include "testing/check/samples/expr_names.h"
 
 namespace cleave {
@@ -247,8 +248,13 @@ class ClauseWriter {
     }
     for (const DomainClause& domain : item_.domains) {
       Begin("domain", domain.range);
+      // Whether one holds may be far cheaper to say than whether others do.
+      const std::vector<ExprPtr> conditions =
+          IndependentConjuncts(domain.condition);
       for (const ResultDecl& result : item_.results) {
-        WriteDomain(domain, result);
+        for (const ExprPtr& condition : conditions) {
+          WriteDomain(condition, result);
+        }
       }
     }
     for (const ApproximationClause& approximation : item_.approximations) {
@@ -314,7 +320,7 @@ class ClauseWriter {
     written_.clauses.specials.push_back({name, result.name});
   }
 
-  void WriteDomain(const DomainClause& domain, const ResultDecl& result) {
+  void WriteDomain(const ExprPtr& condition, const ResultDecl& result) {
     if (DTypeNameOf(result) == "bool") return;
     const ExprPtr zero = Name(kExpectedInput);
     const ExprPtr one = Of(ExprKind::kBinary, "+", {zero, Number("1")});
@@ -323,7 +329,7 @@ class ClauseWriter {
     ResultDecl counted = result;
     if (counted.type.dtype != nullptr) counted.type.dtype = Name(kDomainDType);
     Add(ResultOp(item_, counted, name, {}, false,
-                 Chosen(domain.condition, one, zero)));
+                 Chosen(condition, one, zero)));
     written_.clauses.domains.push_back({name, result.name});
   }
 

@@ -6,6 +6,7 @@
 #include "engine/ir/interpreter.h"
 #include "ops/status_macros.h"
 #include "testing/check/reference/tensor_slices.h"
+#include "testing/check/reference/work.h"
 
 namespace cleave {
 
@@ -34,6 +35,10 @@ absl::StatusOr<Domain> Domain::Make(const ClauseRules& clauses,
           {static_cast<int>(r), std::move(graph), by_points});
     }
   }
+  std::stable_sort(domain.clauses_.begin(), domain.clauses_.end(),
+                   [](const Clause& a, const Clause& b) {
+                     return WorkOf(a.graph) < WorkOf(b.graph);
+                   });
   return domain;
 }
 
@@ -98,7 +103,7 @@ std::vector<Tensor> Domain::ResultsAt(absl::Span<const Tensor> inputs) const {
 absl::StatusOr<bool> Domain::Contains(absl::Span<const Tensor> inputs) const {
   if (clauses_.empty()) return true;
   const std::vector<Tensor> results = ResultsAt(inputs);
-  // The first clauses may be cheap, and the others dear.
+  // The first clauses are cheap, and the others may be dear.
   for (const Clause& clause : clauses_) {
     std::vector<bool> left_out;
     CLEAVE_RETURN_IF_ERROR(
