@@ -4,7 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
-#include <utility>
+#include <new>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
@@ -19,94 +19,83 @@ int PossibleBits(int bits) { return std::clamp(bits, 2, kMaxRealBits); }
 
 }  // namespace
 
-void Real::Allocate(int bits) {
+Real::Number* Real::Make(int bits) {
+  static_assert(sizeof(Number) % alignof(mp_limb_t) == 0);
   PrepareThreadForMpfr();
   CountReals(1, bits);
-  const size_t limbs = mpfr_custom_get_size(bits) / sizeof(mp_limb_t);
-  beyond_.reset(limbs <= kOwnLimbs ? nullptr : new mp_limb_t[limbs]);
-  mp_limb_t* const digits = beyond_ == nullptr ? limbs_ : beyond_.get();
+  void* const memory =
+      ::operator new(sizeof(Number) + mpfr_custom_get_size(bits));
+  Number* const number = new (memory) Number;
+  mp_limb_t* const digits = reinterpret_cast<mp_limb_t*>(number + 1);
   mpfr_custom_init(digits, bits);
-  mpfr_custom_init_set(value_, MPFR_ZERO_KIND, 0, bits, digits);
+  mpfr_custom_init_set(number->value, MPFR_ZERO_KIND, 0, bits, digits);
+  return number;
 }
 
-void Real::CopyValue(const Real& other) {
-  void* const digits = mpfr_custom_get_significand(value_);
-  const mpfr_ptr value = value_;
-  *value = *other.get();
+void Real::Drop(Number* number) {
+  // Nobody else can begin to share what one alone owns.
+  if (number->owners.load(std::memory_order_acquire) != 1 &&
+      number->owners.fetch_sub(1, std::memory_order_acq_rel) != 1) {
+    return;
+  }
+  CountReals(-1, static_cast<int>(mpfr_get_prec(number->value)));
+  number->~Number();
+  ::operator delete(number);
+}
+
+void Real::Unshare() {
+  Number* const shared = number_;
+  number_ = Make(bits());
+  const mpfr_ptr value = number_->value;
+  void* const digits = mpfr_custom_get_significand(value);
+  *value = *shared->value;
   mpfr_custom_move(value, digits);
   // The limbs of zeros, infinities and NaN mean nothing.
   if (mpfr_regular_p(value)) {
-    std::memcpy(digits, mpfr_custom_get_significand(other.value_),
+    std::memcpy(digits, mpfr_custom_get_significand(shared->value),
                 mpfr_custom_get_size(bits()));
   }
-  exactness_ = other.exactness_;
+  number_->exactness = shared->exactness;
+  Drop(shared);
 }
 
-Real::Real(int bits) { Allocate(PossibleBits(bits)); }
+Real::Real(int bits) : number_(Make(PossibleBits(bits))) {}
 
-Real::Real(double value, int bits) {
-  Allocate(PossibleBits(bits));
-  if (mpfr_set_d(value_, value, MPFR_RNDN) != 0) {
-    exactness_ = Exactness::kRounded;
+Real::Real(double value, int bits) : Real(bits) {
+  if (mpfr_set_d(number_->value, value, MPFR_RNDN) != 0) {
+    number_->exactness = Exactness::kRounded;
   }
 }
 
-Real::Real(const Exact& value, int bits) {
-  Allocate(PossibleBits(bits));
+Real::Real(const Exact& value, int bits) : Real(bits) {
   mpfr_clear_inexflag();
-  value.ToMpfr(value_);
-  if (mpfr_inexflag_p() != 0) exactness_ = Exactness::kRounded;
+  value.ToMpfr(number_->value);
+  if (mpfr_inexflag_p() != 0) number_->exactness = Exactness::kRounded;
 }
 
-Real::Real(const Real& other) {
-  Allocate(other.bits());
-  CopyValue(other);
+Real::Real(const Real& other) noexcept : number_(other.number_) {
+  number_->owners.fetch_add(1, std::memory_order_relaxed);
 }
 
-// A moved-from Real keeps its value, or zero of the least precision.
-Real::Real(Real&& other) noexcept {
-  const bool has_beyond = other.beyond_ != nullptr;
-  Allocate(has_beyond ? MPFR_PREC_MIN : other.bits());
-  if (has_beyond) {
-    *this = std::move(other);
-  } else {
-    CopyValue(other);
-  }
-}
-
-Real& Real::operator=(const Real& other) {
-  if (this == &other) return *this;
-  if (bits() != other.bits()) {
-    CountReals(-1, bits());
-    Allocate(other.bits());
-  }
-  CopyValue(other);
+Real& Real::operator=(const Real& other) noexcept {
+  other.number_->owners.fetch_add(1, std::memory_order_relaxed);
+  Drop(number_);
+  number_ = other.number_;
   return *this;
 }
 
-Real& Real::operator=(Real&& other) noexcept {
-  if (this == &other) return *this;
-  if (other.beyond_ == nullptr) return *this = other;
-  CountReals(-1, bits());
-  beyond_ = std::move(other.beyond_);
-  *get() = *other.get();
-  exactness_ = other.exactness_;
-  other.Allocate(MPFR_PREC_MIN);
-  return *this;
-}
+Real::~Real() { Drop(number_); }
 
-Real::~Real() { CountReals(-1, bits()); }
-
-double Real::ToDouble() const { return mpfr_get_d(value_, MPFR_RNDN); }
+double Real::ToDouble() const { return mpfr_get_d(get(), MPFR_RNDN); }
 
 double Real::RoundTo(DType dtype) const {
   if (!IsFloat(dtype)) return std::numeric_limits<double>::quiet_NaN();
-  if (dtype == DType::kF64 || !mpfr_number_p(value_)) return ToDouble();
+  if (dtype == DType::kF64 || !mpfr_number_p(get())) return ToDouble();
   // By way of the double rounded to odd: the second rounding is the only one.
-  double rounded = mpfr_get_d(value_, MPFR_RNDZ);
+  double rounded = mpfr_get_d(get(), MPFR_RNDZ);
   uint64_t bits;
   std::memcpy(&bits, &rounded, sizeof bits);
-  if ((bits & 1) == 0 && mpfr_cmp_d(value_, rounded) != 0) {
+  if ((bits & 1) == 0 && mpfr_cmp_d(get(), rounded) != 0) {
     rounded = std::nextafter(rounded, std::copysign(HUGE_VAL, rounded));
   }
   return RoundToDType(rounded, dtype);
@@ -115,7 +104,7 @@ double Real::RoundTo(DType dtype) const {
 std::string Real::ToString(int digits) const {
   char* text = nullptr;
   const int length =
-      mpfr_asprintf(&text, "%.*Rg", std::clamp(digits, 1, 10000), value_);
+      mpfr_asprintf(&text, "%.*Rg", std::clamp(digits, 1, 10000), get());
   CLEAVE_CHECK(length >= 0) << "mpfr_asprintf";
   std::string result(text, length);
   mpfr_free_str(text);

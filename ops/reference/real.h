@@ -8,8 +8,8 @@
 
 #include <mpfr.h>
 
+#include <atomic>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -38,26 +38,27 @@ enum class Exactness : uint8_t {
 // One MPFR number with value semantics. Bits of precision beyond kMaxRealBits,
 // or fewer than 2, count as the nearest number that can be had.
 //
-// Its limbs are within it up to kDefaultRealBits, since most of the time of an
-// evaluation goes to numbers that are made, copied and dropped. Functions of
-// MPFR that give a number new memory (mpfr_set_prec, mpfr_prec_round,
-// mpfr_swap) must not be called with one.
+// Copies share one number until one of them is written to: most of the numbers
+// of an evaluation are copies, of a tensor that is broadcast or moved. Copies
+// may belong to several threads. Functions of MPFR that give a number new
+// memory (mpfr_set_prec, mpfr_prec_round, mpfr_swap) must not be called with
+// one.
 class Real {
  public:
   explicit Real(int bits = kDefaultRealBits);
   Real(double value, int bits);
   Real(const Exact& value, int bits);
-  Real(const Real& other);
-  Real(Real&& other) noexcept;
-  Real& operator=(const Real& other);
-  Real& operator=(Real&& other) noexcept;
+  // A Real that was moved from shares the number, as one that was copied.
+  Real(const Real& other) noexcept;
+  Real& operator=(const Real& other) noexcept;
   ~Real();
-  mpfr_ptr get() { return value_; }
-  mpfr_srcptr get() const { return value_; }
-  int bits() const { return static_cast<int>(mpfr_get_prec(value_)); }
-  Exactness exactness() const { return exactness_; }
+  // To write to; the number is this Real's alone from then on.
+  mpfr_ptr get() { return Own()->value; }
+  mpfr_srcptr get() const { return number_->value; }
+  int bits() const { return static_cast<int>(mpfr_get_prec(number_->value)); }
+  Exactness exactness() const { return number_->exactness; }
   // Writing through get() leaves it as it is.
-  void set_exactness(Exactness exactness) { exactness_ = exactness; }
+  void set_exactness(Exactness exactness) { Own()->exactness = exactness; }
   // Rounded once to nearest even; RoundTo gives the double that holds it, and
   // NaN for a dtype that is no float.
   double ToDouble() const;
@@ -66,17 +67,25 @@ class Real {
   std::string ToString(int digits) const;
 
  private:
-  static constexpr int kOwnLimbs = kDefaultRealBits / GMP_NUMB_BITS;
+  // Its limbs stand behind it, in the same memory.
+  struct Number {
+    std::atomic<int64_t> owners{1};
+    Exactness exactness = Exactness::kExact;
+    mpfr_t value;
+  };
 
   // Zero, of so many bits.
-  void Allocate(int bits);
-  // The value of `other`, which has as many bits.
-  void CopyValue(const Real& other);
+  static Number* Make(int bits);
+  // The number has one owner less.
+  static void Drop(Number* number);
+  // The number, which nobody else owns.
+  Number* Own() {
+    if (number_->owners.load(std::memory_order_acquire) != 1) Unshare();
+    return number_;
+  }
+  void Unshare();
 
-  mpfr_t value_;
-  mp_limb_t limbs_[kOwnLimbs];           // of `value_`, if they are enough
-  std::unique_ptr<mp_limb_t[]> beyond_;  // of `value_`, or else null
-  Exactness exactness_ = Exactness::kExact;
+  Number* number_;
 };
 
 // A tensor whose floats are Reals and whose integers and bools are concrete.

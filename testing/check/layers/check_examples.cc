@@ -339,7 +339,7 @@ Verdict CheckLawsOf(const OpContext& context, const PreparedCalls& prepared) {
     for (auto pattern = patterns.begin(); pattern != patterns.end();
          ++pattern) {
       if (open.empty()) break;
-      // What takes the place of a pattern tells nothing more of it.
+      // Another pattern that takes its place tells nothing more of it.
       if (pattern != patterns.begin() && *pattern == *std::prev(pattern) &&
           sampler.IsRare(*pattern)) {
         continue;

@@ -380,9 +380,8 @@ bool CheckCall(const OpContext& context, const PreparedCall& prepared,
     std::optional<std::vector<Tensor>> within =
         sampler.Tensors(prepared, pattern);
     if (within && elementwise) {
-      within = WithResults(prepared.graphs.body, *std::move(within), [&] {
-        return sampler.Tensors(prepared, pattern);
-      });
+      within = WithResults(prepared.graphs.body, *std::move(within),
+                           [&] { return sampler.Tensors(prepared, pattern); });
     }
     if (!within) continue;
     const std::vector<Tensor>& x = *within;
@@ -492,8 +491,7 @@ Verdict CheckVjp(const OpContext& context, const PreparedCalls& concrete,
                 : "no float operand and result");
   }
   if (screened) {
-    Merge(verdict, Verdict::NotChecked(
-                       "at large sizes with jvp, in f64"));
+    Merge(verdict, Verdict::NotChecked("at large sizes with jvp, in f64"));
   }
   return verdict;
 }

@@ -248,11 +248,8 @@ class ClauseWriter {
     }
     for (const DomainClause& domain : item_.domains) {
       Begin("domain", domain.range);
-      // Whether one holds may be far cheaper to say than whether others do.
-      const std::vector<ExprPtr> conditions =
-          IndependentConjuncts(domain.condition);
       for (const ResultDecl& result : item_.results) {
-        for (const ExprPtr& condition : conditions) {
+        for (const ExprPtr& condition : ConditionsOf(domain)) {
           WriteDomain(condition, result);
         }
       }
@@ -318,6 +315,21 @@ class ClauseWriter {
     Add(ResultOp(item_, result, name, equation.indices, equation.indexed,
                  std::move(value)));
     written_.clauses.specials.push_back({name, result.name});
+  }
+
+  // Whether one holds may be far cheaper to say than whether others do. One
+  // that names no operand stays with another: it may be of tensors, too.
+  std::vector<ExprPtr> ConditionsOf(const DomainClause& domain) const {
+    std::vector<ExprPtr> conditions = IndependentConjuncts(domain.condition);
+    const auto fixed = std::stable_partition(
+        conditions.begin(), conditions.end(),
+        [&](const ExprPtr& condition) { return !IsStatic(condition); });
+    if (fixed == conditions.begin()) return {domain.condition};
+    for (auto it = fixed; it != conditions.end(); ++it) {
+      conditions[0] = Of(ExprKind::kBinary, "and", {conditions[0], *it});
+    }
+    conditions.erase(fixed, conditions.end());
+    return conditions;
   }
 
   void WriteDomain(const ExprPtr& condition, const ResultDecl& result) {

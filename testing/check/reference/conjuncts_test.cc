@@ -12,7 +12,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-// Those of `domain CONDITION`.
+// The conjuncts of `domain CONDITION`, printed.
 std::vector<std::string> ConjunctsOf(const std::string& condition) {
   const Source source("f.rules",
                       "language 1\n\nop f(a: f32[n], b: f32[n]) -> "
