@@ -299,6 +299,27 @@ TEST(Real, CopiesAndMoves) {
   EXPECT_EQ(c.ToString(5), "2.5");
 }
 
+TEST(Real, CopiesAreWrittenToAlone) {
+  Real a(2.5, 300);
+  Real b = a;
+  Real moved = std::move(b);
+  mpfr_set_d(moved.get(), 3, MPFR_RNDN);
+  moved.set_exactness(Exactness::kRounded);
+  EXPECT_EQ(a.ToDouble(), 2.5);
+  EXPECT_EQ(a.exactness(), Exactness::kExact);
+  EXPECT_EQ(moved.ToDouble(), 3);
+  EXPECT_EQ(moved.exactness(), Exactness::kRounded);
+  // The number is its own, and takes part in what it is the result of.
+  std::vector<Real> all(3, a);
+  all[1] = all[2];
+  mpfr_add(all[1].get(), all[1].get(), a.get(), MPFR_RNDN);
+  EXPECT_EQ(all[0].ToDouble(), 2.5);
+  EXPECT_EQ(all[1].ToDouble(), 5);
+  EXPECT_EQ(all[2].ToDouble(), 2.5);
+  a = std::vector<Real>(all)[1];
+  EXPECT_EQ(a.ToDouble(), 5);
+}
+
 TEST(EvalReal, KeepsConstantsAndSumsUnrounded) {
   const auto third = EvalReal(
       Primitive::kConstant,
