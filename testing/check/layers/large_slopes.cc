@@ -8,6 +8,7 @@
 #include "testing/check/layers/jvp_laws.h"
 #include "testing/check/layers/prepare_call.h"
 #include "testing/check/reference/work.h"
+#include "testing/check/samples/value_sampler.h"
 #include "transforms/table/names.h"
 #include "transforms/vjp/vjp.h"
 
@@ -72,8 +73,9 @@ LargeSlopes::LargeSlopes(const OpContext& context, const PreparedCall& large,
   if (operands_.empty()) return;
   absl::StatusOr<CallSlopes> slopes = SlopesOf(context, graph, active, rules);
   status_ = slopes.status();
-  if (!slopes.ok() || WorkOf(slopes->jvp) + WorkOf(slopes->vjp) > most_work)
+  if (!slopes.ok() || WorkOf(slopes->jvp) + WorkOf(slopes->vjp) > most_work) {
     return;
+  }
   const std::vector<NamedValue>& outputs = slopes->jvp.outputs();
   for (size_t r = graph.outputs().size(); r < outputs.size(); ++r) {
     tangents_.push_back(slopes->jvp.type(outputs[r].value));

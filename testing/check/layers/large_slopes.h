@@ -16,7 +16,6 @@
 #include "testing/check/layers/op_context.h"
 #include "testing/check/layers/screen_slopes.h"
 #include "testing/check/reference/work.h"
-#include "testing/check/samples/value_sampler.h"
 
 namespace cleave {
 
@@ -35,9 +34,12 @@ inline constexpr double kDearSlopesWork = 1e8;
 
 // Whether the slopes of a call are screened alone, in forward mode and in
 // reverse: its large extents, or those that were asked for, make them too dear
-// over the reals.
+// over the reals. A call that is large of itself is judged where f64 is not
+// wanted.
 inline bool IsScreened(const OpContext& context, const PreparedCall& call) {
-  return (!context.sizes.empty() || LargestExtent(call.call) > kAllExtents) &&
+  const bool is_large =
+      LargestExtent(call.call) > kAllExtents && context.Wants(DType::kF64);
+  return (!context.sizes.empty() || is_large) &&
          WorkOf(call.graphs) > kJudgedWork;
 }
 
