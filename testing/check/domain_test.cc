@@ -195,6 +195,42 @@ op checked(x: T[S..], b: T[R..], c: T[C..]?) -> T[broadcast([S, R, C])..]
   }
 }
 
+// Conditions are evaluated by themselves where they have no call in common: on
+// an operand, and on what the rule makes of an extent.
+TEST(Domain, IsWhereAllConditionsHold) {
+  const auto check = [](const std::string& body) {
+    return CheckText("f.rules",
+                     absl::StrCat(R"(language 1
+
+op checked(x: T[n]) -> T[n]
+  where T: float
+  domain reduce_all(abs(x) > 1, axes: [0], keepdims: false)
+    and reduce_all(places(n) < 4, axes: [0], keepdims: false)
+    and reduce_all(abs(x) < 1000, axes: [0], keepdims: false)
+  spec y[i] = sqrt(abs(x[i]))
+  accuracy T within 1 ulp
+  = )",
+                                  body, R"(
+
+def places(n)
+{
+  y[i < n] = i
+}
+)"),
+                     "checked");
+  };
+  // Wrong outside of one condition, and within all of them.
+  for (const char* body : {"sqrt(max(abs(x), 1))", "sqrt(min(abs(x), 1000))",
+                           "if n > 4 then x else sqrt(abs(x))"}) {
+    const CheckReport outside = check(body);
+    EXPECT_EQ(KindOf(outside, Layer::kRounding), VerdictKind::kAgrees)
+        << outside.ToString();
+  }
+  const CheckReport within = check("sqrt(max(abs(x), 2))");
+  EXPECT_EQ(KindOf(within, Layer::kRounding), VerdictKind::kDisagrees)
+      << within.ToString();
+}
+
 TEST(Domain, ThatCannotBeEvaluatedIsReported) {
   const CheckReport report = CheckText(
       "f.rules", LargeRoot("  domain reduce_all(x > 1, axis: 0)"), "checked");
