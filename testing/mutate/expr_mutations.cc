@@ -11,7 +11,7 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "testing/mutate/build_expr.h"
+#include "engine/lang/build_expr.h"
 
 namespace cleave {
 namespace {

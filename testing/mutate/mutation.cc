@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "engine/lang/build_expr.h"
 #include "ops/check.h"
 #include "ops/dtype.h"
-#include "testing/mutate/build_expr.h"
 #include "testing/mutate/expr_mutations.h"
 
 namespace cleave {

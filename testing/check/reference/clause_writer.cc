@@ -7,43 +7,18 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "engine/lang/ast.h"
+#include "engine/lang/build_expr.h"
 #include "testing/check/reference/conjuncts.h"
 #include "testing/check/samples/expr_names.h"
 
 namespace cleave {
 namespace {
 
-ExprPtr Name(std::string text) {
-  auto expr = std::make_shared<Expr>();
-  expr->kind = ExprKind::kName;
-  expr->text = std::move(text);
-  return expr;
-}
-
-ExprPtr Number(std::string text) {
-  auto expr = std::make_shared<Expr>();
-  expr->kind = ExprKind::kNumber;
-  expr->text = std::move(text);
-  return expr;
-}
-
-ExprPtr Of(ExprKind kind, std::string text, std::vector<ExprPtr> children) {
-  auto expr = std::make_shared<Expr>();
-  expr->kind = kind;
-  expr->text = std::move(text);
-  expr->children = std::move(children);
-  return expr;
-}
-
-ExprPtr Call(std::string callee, std::vector<ExprPtr> children,
-             std::vector<NamedExpr> named = {}) {
-  auto expr = std::make_shared<Expr>();
-  expr->kind = ExprKind::kCall;
-  expr->text = std::move(callee);
-  expr->children = std::move(children);
-  expr->named = std::move(named);
-  return expr;
-}
+using build_expr::Binary;
+using build_expr::Call;
+using build_expr::Name;
+using build_expr::Number;
+using build_expr::Of;
 
 // `value[i, s..]`.
 ExprPtr At(ExprPtr value, const std::vector<Binder>& indices) {
@@ -248,8 +223,9 @@ class ClauseWriter {
     }
     for (const DomainClause& domain : item_.domains) {
       Begin("domain", domain.range);
+      const std::vector<ExprPtr> conditions = ConditionsOf(domain);
       for (const ResultDecl& result : item_.results) {
-        for (const ExprPtr& condition : ConditionsOf(domain)) {
+        for (const ExprPtr& condition : conditions) {
           WriteDomain(condition, result);
         }
       }
@@ -326,7 +302,7 @@ class ClauseWriter {
         [&](const ExprPtr& condition) { return !IsStatic(condition); });
     if (fixed == conditions.begin()) return {domain.condition};
     for (auto it = fixed; it != conditions.end(); ++it) {
-      conditions[0] = Of(ExprKind::kBinary, "and", {conditions[0], *it});
+      conditions[0] = Binary(conditions[0], "and", *it);
     }
     conditions.erase(fixed, conditions.end());
     return conditions;
@@ -358,8 +334,7 @@ class ClauseWriter {
            {std::pair(">=", on.low), std::pair("<=", on.high)}) {
         const ExprPtr side =
             Of(ExprKind::kBinary, comparison, {Name(on.input), bound});
-        holds = holds == nullptr ? side
-                                 : Of(ExprKind::kBinary, "and", {holds, side});
+        holds = holds == nullptr ? side : Binary(holds, "and", side);
       }
     }
     return Factor(Call("select", {holds, Number("1"), Number("0")}));

@@ -2,10 +2,11 @@
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <set>
 #include <string>
 #include <utility>
+
+#include "engine/lang/build_expr.h"
 
 namespace cleave {
 namespace {
@@ -39,15 +40,6 @@ std::set<std::string> CallsOf(const Expr& expr) {
   return calls;
 }
 
-ExprPtr And(ExprPtr a, ExprPtr b) {
-  auto both = std::make_shared<Expr>();
-  both->kind = ExprKind::kBinary;
-  both->text = "and";
-  both->range = {a->range.begin, b->range.end};
-  both->children = {std::move(a), std::move(b)};
-  return both;
-}
-
 struct Group {
   ExprPtr condition;
   std::set<std::string> calls;
@@ -73,7 +65,8 @@ std::vector<ExprPtr> IndependentConjuncts(const ExprPtr& condition) {
         others.push_back(std::move(*group));
         continue;
       }
-      grown.condition = And(group->condition, grown.condition);
+      grown.condition =
+          build_expr::Binary(group->condition, "and", grown.condition);
       grown.calls.insert(group->calls.begin(), group->calls.end());
     }
     groups.assign(std::make_move_iterator(others.rbegin()),

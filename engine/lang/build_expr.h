@@ -1,7 +1,7 @@
 // Expressions made by programs, without places.
 
-#ifndef CLEAVE_TESTING_MUTATE_BUILD_EXPR_H_
-#define CLEAVE_TESTING_MUTATE_BUILD_EXPR_H_
+#ifndef CLEAVE_ENGINE_LANG_BUILD_EXPR_H_
+#define CLEAVE_ENGINE_LANG_BUILD_EXPR_H_
 
 #include <memory>
 #include <string>
@@ -48,4 +48,4 @@ inline ExprPtr If(ExprPtr condition, ExprPtr then, ExprPtr otherwise) {
 
 }  // namespace cleave::build_expr
 
-#endif  // CLEAVE_TESTING_MUTATE_BUILD_EXPR_H_
+#endif  // CLEAVE_ENGINE_LANG_BUILD_EXPR_H_
